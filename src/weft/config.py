@@ -1,0 +1,141 @@
+"""Frozen configurations with the specification's defaults, and named recipes made of them.
+
+Each default carries the number of the requirement it comes from (S1 to S21). Configuration is passed to
+a stage and never kept by it; the environment is read in `weft.surfaces.settings` only. S21 asks that
+everything be tunable: `dataclasses.replace` makes any variant.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from weft.types import LIVE, Source, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """S1: vectors and BM25, merged by weight after min-max, or by reciprocal rank (S15)."""
+
+    fusion: Literal["weighted", "rrf"] = "weighted"
+    vector_weight: float = 0.7  # S1
+    text_weight: float = 0.3  # S1
+    rrf_k: int = 60  # S15
+    depth: int = 4  # candidates of each search, as a multiple of top_k
+
+
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """S2, S3: which entities the question names, without a model."""
+
+    longest_name: int = 10  # S2 says 3 words; names have more
+    nearest_threshold: float = 0.75  # S3
+    nearest_limit: int = 3  # S3
+    hybrid_passages: int = 20  # whose facts may link
+    facts_per_entity: int = 50
+    facts: int = 5  # more than 5 hurts (RETRIEVAL.md)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """S6: whether the evidence is good enough to walk the graph."""
+
+    specificity: float = 0.3  # S6
+    recognition: float = 0.3  # S6
+    quality: float = 0.4  # S6
+    min_confidence: float = 0.5  # S6
+    min_graph_score: float = 0.3  # S6, S10
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """S12: how much a fact weighs for where it came from, its age, its use and its status."""
+
+    sources: Mapping[Source, float] = field(
+        default_factory=lambda: MappingProxyType(
+            {"user_edit": 2.0, "file": 1.5, "system": 1.2, "conversation": 1.0}
+        )
+    )
+    decay_per_week: float = 0.05
+    grace_weeks: float = 1.0
+    usage: float = 0.5
+    confirmed: float = 1.2
+    statuses: tuple[Status, ...] = LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """S4, S12: the bounded spread of activation over facts and mentions."""
+
+    max_hops: int = 1  # S4, up to 3; S12 says 2
+    predicates: tuple[str, ...] = ()  # S4, all if empty
+    restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
+    facts_per_entity: int = 200
+    passages_per_entity: int = 50
+    max_entities: int = 2_000
+    max_facts: int = 10_000
+    anchors: int = 3  # S12
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """S5: how the graph's passages join the hybrid ones; additive, whatever the numbers."""
+
+    hybrid_weight: float = 0.7  # S5
+    graph_weight: float = 0.3  # S5
+    max_graph_passages: int = 4  # S5
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """S11: queries of the form "seed neighbour", fused by reciprocal rank."""
+
+    results_per_query: int = 3  # S11
+    max_queries: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """S9, S13: the text handed to a model."""
+
+    max_tokens: int = 4_000  # S9
+    graph_tokens: int = 500  # S9
+    include_relationships: bool = True  # S9
+    include_sources: bool = True  # S9
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """S14: answers kept for a minute, keyed by the collection's version."""
+
+    seconds: float = 60.0  # S14
+    size: int = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One way to answer, as data; a stage reads the part that concerns it."""
+
+    name: str
+    top_k: int = 10  # S10
+    use_graph: bool = True  # S10
+    hybrid: Hybrid = Hybrid()
+    linking: Linking = Linking()
+    gate: Gate = Gate()
+    trust: Trust = Trust()
+    walk: Walk = Walk()
+    merge: Merge = Merge()
+    expansion: Expansion = Expansion()
+    context: Context = Context()
+    cache: Cache = Cache()
+
+
+HYBRID = Recipe("hybrid", use_graph=False)
+NEIGHBOURHOOD = Recipe("neighbourhood")  # S4, S5
+GUIDED = Recipe("guided", hybrid=Hybrid(fusion="rrf"))  # S11
+ACTIVATION = Recipe("activation", walk=Walk(max_hops=2, facts_per_entity=10, max_facts=30))  # S12
+CITATIONS = Recipe("citations", walk=Walk(max_hops=2, predicates=("cites",)))  # S18: 1.0, then 0.5
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {r.name: r for r in (HYBRID, NEIGHBOURHOOD, GUIDED, ACTIVATION, CITATIONS)}
+)

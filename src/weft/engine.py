@@ -1,0 +1,281 @@
+"""The facade: open a collection, add to it, search it, forget. No logic of its own.
+
+Everything here is synchronous; the `a…` twins run the same methods in a thread. A `Weft` may be used from
+many threads at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from weft.config import HYBRID, Recipe
+from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError
+from weft.indexing import exchange, pipeline
+from weft.models import Embedder
+from weft.retrieval.search import search
+from weft.store import open_store
+from weft.store.base import EVERYTHING, Store
+from weft.types import (
+    STATUSES,
+    Claim,
+    Contribution,
+    Document,
+    Filter,
+    Found,
+    Metadata,
+    Query,
+    Receipt,
+    Source,
+    Statistics,
+    document_id,
+)
+
+BATCH = 256  # documents or vectors that one transaction writes
+Clock = Callable[[], datetime]
+T = TypeVar("T")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Weft:
+    """One collection of knowledge, and an embedder to search it by meaning."""
+
+    def __init__(self, store: Store, embedder: Embedder | None = None, *, clock: Clock = _now) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._after_answers = ThreadPoolExecutor(1, thread_name_prefix="weft-usage")
+        if embedder is not None:
+            _check_model(store.statistics(), embedder)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        *,
+        collection: str = "default",
+        embedder: Embedder | None = None,
+        clock: Clock = _now,
+    ) -> Self:
+        """Open a collection, making it if need be. Without an embedder only words are searched."""
+        store = open_store(str(url), collection)
+        try:
+            return cls(store, embedder, clock=clock)
+        except BaseException:
+            store.close()
+            raise
+
+    # -- adding ----------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        uri: str = "",
+        metadata: Metadata | None = None,
+        labels: Iterable[str] = (),
+        source: Source = "file",
+        facts: Sequence[Claim | tuple[str, str, str]] = (),
+    ) -> str:
+        """Add a text and the facts it states; return the document's identity.
+
+        A text with the same `uri` replaces what was there. `labels` say who may read it: everyone, if
+        there are none. Adding the same again changes nothing.
+        """
+        if not text.strip():
+            raise QueryError("there is nothing to add: the text is empty")
+        document = self._document(
+            document_id(uri=uri, text=text, labels=frozenset(labels)),
+            metadata=metadata,
+            labels=labels,
+            source=source,
+        )
+        named = replace(document, title=title, uri=uri)
+        claims = [_claim(fact, source) for fact in facts]
+        pipeline.write(self._store, self._embedder, [pipeline.contribution(named, text, claims)])
+        return named.id
+
+    def add_facts(
+        self,
+        facts: Iterable[Claim | tuple[str, str, str]],
+        *,
+        metadata: Metadata | None = None,
+        labels: Iterable[str] = (),
+        source: Source = "user_edit",
+    ) -> tuple[str, ...]:
+        """Add facts that come without a text; each is a document of its own, whose identity is returned."""
+        frame = self._document("", metadata=metadata, labels=frozenset(labels), source=source)
+        told = [pipeline.stated(_claim(fact, source), frame) for fact in facts]
+        for batch in _batches(told):
+            pipeline.write(self._store, self._embedder, batch)
+        return tuple(c.document.id for c in told)
+
+    # -- asking ----------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        where: Filter = EVERYTHING,
+        recipe: Recipe = HYBRID,
+        count_use: bool = True,
+    ) -> Found:
+        """Passages that bear on a question, best first, each with its explanation."""
+        if not query.strip():
+            raise QueryError("there is nothing to search for: the question is empty")
+        if recipe.use_graph:
+            raise ConfigError(f"recipe {recipe.name} walks the graph, which this version cannot: use HYBRID")
+        if top_k is not None and top_k < 1:
+            raise QueryError(f"top_k is {top_k}; ask for at least one hit")
+        wanted = recipe if top_k is None else replace(recipe, top_k=top_k)
+        found = search(self._store, self._embedder, Query(query, where=where), wanted)
+        if count_use and found.hits:
+            ids = [hit.passage.id for hit in found.hits]
+            self._after_answers.submit(self._store.touch, passages=ids, at=self._clock())
+        return found
+
+    def get(self, document: str, *, where: Filter = EVERYTHING) -> Contribution:
+        """A document with all that it says."""
+        found = self._store.documents([document], where=where)
+        if document not in found:
+            raise NotFound(f"no document {document} that you may see")
+        passages = self._store.passages_of_documents([document], where=where).get(document, ())
+        ids = [p.id for p in passages]
+        facts = self._store.facts_of_passages(ids, per_passage=BATCH, statuses=STATUSES, where=where)
+        mentions = self._store.entities_of_passages(ids, per_passage=BATCH, where=where)
+        named = {m.entity_id for ms in mentions.values() for m in ms}
+        told = [f for fs in facts.values() for f in fs]
+        named |= {e for f in told for e in (f.subject_id, f.object_id) if e}
+        return Contribution(
+            document=found[document],
+            passages=passages,
+            entities=tuple(self._store.entities(sorted(named), where=where).values()),
+            mentions=tuple(m for ms in mentions.values() for m in ms),
+            facts=tuple(told),
+        )
+
+    def stats(self) -> Statistics:
+        """How much there is, and the embedding model."""
+        return self._store.statistics()
+
+    # -- forgetting, moving ----------------------------------------------------------------------------
+
+    def forget(self, *documents: str) -> Receipt:
+        """Remove documents with all that nothing else supports; the receipt says what went."""
+        return self._store.forget(documents)
+
+    def export(self, path: str | Path) -> int:
+        """Write everything to a file; return how many documents that is."""
+        with Path(path).open("w", encoding="utf-8") as file:
+            return exchange.dump(self._store.statistics(), self._store.export(), file)
+
+    def import_(self, path: str | Path) -> int:
+        """Add everything from an export, vectors included; return how many documents were new or changed."""
+        with Path(path).open(encoding="utf-8") as file:
+            model, contributions = exchange.load(file)
+            return sum(self._store.write(batch, model=model) for batch in _batches(contributions))
+
+    @classmethod
+    def reembed(
+        cls,
+        url: str | Path,
+        *,
+        embedder: Embedder,
+        collection: str = "default",
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> int:
+        """Give a collection another embedding model; go on where an interrupted run stopped.
+
+        Searches go on with the old vectors until all the new ones are there. Returns how many were made.
+        """
+        store = open_store(str(url), collection)
+        done = 0
+        try:
+            while not store.adopt(embedder.name):
+                items = store.unembedded(embedder.name, limit=BATCH)
+                vectors = pipeline.vectors_of(items, embedder)
+                made = [replace(item, vector=vectors[item.embeddable]) for item in items]
+                store.stage(made, model=embedder.name)
+                done += len(made)
+                progress(done)
+        finally:
+            store.close()
+        return done
+
+    # -- closing ---------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Finish counting uses and let go of the store."""
+        self._after_answers.shutdown(wait=True)
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- the same, awaited -----------------------------------------------------------------------------
+
+    async def aadd(self, text: str, **options: Any) -> str:
+        """`add`, in a thread."""
+        return await asyncio.to_thread(partial(self.add, text, **options))
+
+    async def aadd_facts(
+        self, facts: Iterable[Claim | tuple[str, str, str]], **options: Any
+    ) -> tuple[str, ...]:
+        """`add_facts`, in a thread."""
+        return await asyncio.to_thread(partial(self.add_facts, facts, **options))
+
+    async def asearch(self, query: str, **options: Any) -> Found:
+        """`search`, in a thread."""
+        return await asyncio.to_thread(partial(self.search, query, **options))
+
+    async def aforget(self, *documents: str) -> Receipt:
+        """`forget`, in a thread."""
+        return await asyncio.to_thread(self.forget, *documents)
+
+    def _document(
+        self, id_: str, *, metadata: Metadata | None, labels: Iterable[str], source: Source
+    ) -> Document:
+        return Document(
+            id=id_,
+            source=source,
+            metadata=metadata or {},
+            labels=frozenset(labels),
+            recorded_at=self._clock(),
+        )
+
+
+def _check_model(known: Statistics, embedder: Embedder) -> None:
+    if known.documents and known.model != embedder.name:
+        raise ModelMismatch(
+            f"the collection was embedded with {known.model or 'no model'}, not with {embedder.name}: "
+            "open it with that model, or change it with Weft.reembed(url, embedder=…)"
+        )
+
+
+def _claim(fact: Claim | tuple[str, str, str], source: Source) -> Claim:
+    return fact if isinstance(fact, Claim) else Claim(*fact, source=source)
+
+
+def _batches(items: Iterable[T]) -> Iterable[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, BATCH)):
+        yield batch

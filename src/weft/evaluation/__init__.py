@@ -1,0 +1,1 @@
+"""Questions with known answers, and how well they are answered. A room that waits."""

@@ -1,0 +1,113 @@
+"""A collection as lines of JSON: what `export` writes and `import` reads.
+
+The first line says what made the vectors; each line after it is one contribution. The same knowledge gives
+the same bytes. Vectors are written as the store keeps them, so nothing is lost on the way back.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import IO, Any
+
+from weft.errors import ConfigError
+from weft.store.codes import halved, quantised, unhalved, unquantised
+from weft.types import Contribution, Document, Entity, Fact, Mention, Passage, Statistics
+
+FORMAT = 1
+
+
+def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[str]) -> int:
+    """Write a collection; return how many documents it has."""
+    header = {"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension}
+    to.write(_line(header))
+    written = 0
+    for contribution in contributions:
+        to.write(_line(_plain(contribution)))
+        written += 1
+    return written
+
+
+def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:
+    """The model that made the vectors, and the contributions."""
+    rest = iter(lines)
+    try:
+        header = json.loads(next(rest))
+        version, model = header["weft"], header["model"]
+    except (StopIteration, ValueError, KeyError, TypeError) as error:
+        raise ConfigError("this is not a Weft export: its first line should say its format") from error
+    if version != FORMAT:
+        raise ConfigError(f"this export has format {version}, this Weft reads {FORMAT}: upgrade Weft")
+    return model, (_contribution(json.loads(line)) for line in rest if line.strip())
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _plain(contribution: Contribution) -> dict[str, Any]:
+    document = asdict(contribution.document)
+    document["labels"] = sorted(contribution.document.labels)
+    document["recorded_at"] = contribution.document.recorded_at.isoformat()
+    return {
+        "document": document,
+        "passages": [_without_blanks(p) for p in contribution.passages],
+        "entities": [_without_blanks(e) for e in contribution.entities],
+        "mentions": [[m.entity_id, m.passage_id, m.count, m.is_own] for m in contribution.mentions],
+        "facts": [_without_blanks(f) for f in contribution.facts],
+    }
+
+
+def _without_blanks(part: Passage | Entity | Fact) -> dict[str, Any]:
+    """A part's fields, but for blanks, which the reader puts back."""
+    plain: dict[str, Any] = {}
+    for name in part.__dataclass_fields__:
+        value = getattr(part, name)
+        if name == "vector" and value is not None:
+            value = (quantised if isinstance(part, Fact) else halved)(value)
+            plain[name] = base64.b64encode(value).decode()
+        elif isinstance(value, datetime):
+            plain[name] = value.isoformat()
+        elif value not in (None, "", ()):
+            plain[name] = value
+    return plain
+
+
+def _contribution(plain: dict[str, Any]) -> Contribution:
+    document = plain["document"]
+    document["labels"] = frozenset(document["labels"])
+    document["recorded_at"] = datetime.fromisoformat(document["recorded_at"])
+    return Contribution(
+        document=Document(**document),
+        passages=tuple(_passage(p) for p in plain["passages"]),
+        entities=tuple(_entity(e) for e in plain["entities"]),
+        mentions=tuple(Mention(*m) for m in plain["mentions"]),
+        facts=tuple(_fact(f) for f in plain["facts"]),
+    )
+
+
+def _passage(plain: dict[str, Any]) -> Passage:
+    headings = tuple(plain.pop("headings", ()))
+    return Passage(**_with_vector(plain), headings=headings)
+
+
+def _entity(plain: dict[str, Any]) -> Entity:
+    aliases = tuple(plain.pop("aliases", ()))
+    return Entity(**_with_vector(plain), aliases=aliases)
+
+
+def _fact(plain: dict[str, Any]) -> Fact:
+    for name in ("valid_from", "valid_to", "recorded_at", "last_accessed"):
+        if name in plain:
+            plain[name] = datetime.fromisoformat(plain[name])
+    if "vector" in plain:
+        plain["vector"] = unquantised([base64.b64decode(plain["vector"])])[0]
+    return Fact(**plain)
+
+
+def _with_vector(plain: dict[str, Any]) -> dict[str, Any]:
+    if "vector" in plain:
+        blob = base64.b64decode(plain["vector"])
+        plain["vector"] = unhalved([blob], len(blob) // 2)[0]
+    return plain

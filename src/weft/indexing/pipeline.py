@@ -1,0 +1,164 @@
+"""From what a caller adds to what the store holds: contributions, their vectors, one write.
+
+A text becomes a document with passages; a claim becomes a fact with its two ends, supported by the passage
+that states it. A claim that comes without a text is its own document, so that it can be found, explained
+and forgotten like any other. Nothing here extracts facts from text.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from weft.errors import DimensionMismatch
+from weft.indexing.chunking import pieces
+from weft.models import Embedder, Vectors
+from weft.store.base import Store
+from weft.text import normalise
+from weft.types import (
+    Claim,
+    Contribution,
+    Document,
+    Embeddable,
+    Entity,
+    Fact,
+    Mention,
+    Passage,
+    document_id,
+    entity_id,
+    fact_id,
+    passage_id,
+)
+
+_ASIDE = re.compile(r"\(.*?\)")
+
+
+def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) -> Contribution:
+    """A document with its text cut into passages, and the claims that they support."""
+    passages = _passages(document, text)
+    entities = _entities(claims)
+    mentions = [m for e in entities for m in _mentions(e, passages)]
+    facts = [_fact(claim, passages, document) for claim in claims]
+    told = {(m.entity_id, m.passage_id) for m in mentions}
+    ends = {(e, f.passage_id) for f in facts for e in (f.subject_id, f.object_id) if e}
+    mentions += [Mention(e, p) for e, p in sorted(ends - told)]
+    distinct = {(f.id, f.passage_id): f for f in facts}
+    return Contribution(document, tuple(passages), tuple(entities), tuple(mentions), tuple(distinct.values()))
+
+
+def stated(claim: Claim, document: Document) -> Contribution:
+    """A claim that comes without a text, as a document of its own."""
+    statement = claim.statement or f"{claim.subject} {_words(claim.predicate)} {claim.object}"
+    own = document_id(uri=f"fact:{_id(claim)}:{','.join(sorted(document.labels))}")
+    return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
+
+
+def write(store: Store, embedder: Embedder | None, contributions: Sequence[Contribution]) -> int:
+    """Embed what is new or changed and write it; what is there already costs a look."""
+    digests = store.digests([c.document.id for c in contributions])
+    changed = [c for c in contributions if digests.get(c.document.id) != c.digest]
+    if not changed:
+        return 0
+    if embedder is None:
+        return store.write(changed, model=None)
+    return store.write(embedded(changed, embedder), model=embedder.name)
+
+
+def embedded(contributions: Sequence[Contribution], embedder: Embedder) -> list[Contribution]:
+    """Contributions with the vectors of their passages, entities and facts; each text is embedded once."""
+    vectors = vectors_of((p for c in contributions for p in c.parts), embedder)
+    return [
+        replace(
+            c,
+            passages=tuple(replace(p, vector=vectors[p.embeddable]) for p in c.passages),
+            entities=tuple(replace(e, vector=vectors[e.embeddable]) for e in c.entities),
+            facts=tuple(replace(f, vector=vectors[f.embeddable]) for f in c.facts),
+        )
+        for c in contributions
+    ]
+
+
+def vectors_of(parts: Iterable[Embeddable], embedder: Embedder) -> dict[str, Vectors]:
+    """The vector of each distinct text."""
+    texts = list(dict.fromkeys(part.embeddable for part in parts))
+    rows = embedder.embed_passages(texts)
+    if rows.shape != (len(texts), embedder.dimension):
+        raise DimensionMismatch(
+            f"{embedder.name} gave vectors of shape {rows.shape} for {len(texts)} texts, "
+            f"not {(len(texts), embedder.dimension)}"
+        )
+    return dict(zip(texts, rows.astype(np.float32), strict=True))
+
+
+def _passages(document: Document, text: str) -> list[Passage]:
+    passages = {
+        (id_ := passage_id(document.id, text[start:end])): Passage(
+            id=id_,
+            document_id=document.id,
+            text=text[start:end],
+            title=document.title,
+            position=position,
+            start=start,
+            end=end,
+        )
+        for position, (start, end) in enumerate(pieces(text))
+    }
+    return list(passages.values())
+
+
+def _entities(claims: Iterable[Claim]) -> list[Entity]:
+    named = [(c.subject, c.subject_type) for c in claims]
+    named += [(c.object, c.object_type) for c in claims if not c.is_value]
+    entities: dict[str, Entity] = {}
+    for name, type_ in named:
+        known = entities.get(entity_id(name))
+        if known is None or (type_ and not known.type):
+            entities[entity_id(name)] = Entity(entity_id(name), known.name if known else name, type_)
+    return list(entities.values())
+
+
+def _mentions(entity: Entity, passages: Iterable[Passage]) -> list[Mention]:
+    name = f" {normalise(entity.name)} "
+    found = []
+    for passage in passages:
+        count = f" {normalise(passage.text)} ".count(name)
+        is_own = normalise(_ASIDE.sub("", passage.title)) == name.strip()
+        if count or is_own:
+            found.append(Mention(entity.id, passage.id, max(count, 1), is_own))
+    return found
+
+
+def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact:
+    return Fact(
+        id=_id(claim),
+        subject_id=entity_id(claim.subject),
+        subject=claim.subject,
+        predicate=claim.predicate,
+        object=claim.object,
+        object_id="" if claim.is_value else entity_id(claim.object),
+        passage_id=_place(claim, passages).id,
+        statement=claim.statement,
+        weight=claim.weight,
+        confidence=claim.confidence,
+        source=claim.source,
+        status=claim.status,
+        valid_from=claim.valid_from,
+        valid_to=claim.valid_to,
+        recorded_at=document.recorded_at,
+    )
+
+
+def _place(claim: Claim, passages: Sequence[Passage]) -> Passage:
+    """The passage that says most of a claim; the first of those that say as much."""
+    said = [normalise(part) for part in (claim.statement, claim.subject, claim.object) if part]
+    return max(passages, key=lambda p: sum(part in normalise(p.text) for part in said))
+
+
+def _id(claim: Claim) -> str:
+    object_ = claim.object if claim.is_value else entity_id(claim.object)
+    return fact_id(entity_id(claim.subject), claim.predicate, object_, is_entity=not claim.is_value)
+
+
+def _words(predicate: str) -> str:
+    return predicate.replace("_", " ")

@@ -1,0 +1,56 @@
+"""The models Weft calls out to, as protocols: an embedder, an extractor, a reranker.
+
+Real ones live in `weft.providers`, each behind an optional dependency. No model but the embedder (and,
+if asked for, a reranker) is ever called while a question is being answered.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.types import Entity, Fact, Passage, Vector
+
+Vectors = npt.NDArray[np.float32]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns text into unit vectors. `name` says model and variant: a store never mixes two names."""
+
+    @property
+    def name(self) -> str:
+        """The name that the store remembers."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One unit row for each text, in order."""
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """The unit vector of a question; models that tell questions from passages do so here."""
+        ...
+
+
+@runtime_checkable
+class Extractor(Protocol):
+    """Finds entities and facts in passages."""
+
+    def extract(self, passages: Sequence[Passage]) -> Sequence[tuple[list[Entity], list[Fact]]]:
+        """The entities and facts of each passage, in order."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores passages against a question by reading both."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One score for each text, in order; higher is better."""
+        ...

@@ -1,0 +1,1 @@
+"""How a question is answered: one stage, one file, one function. Reads, never writes."""

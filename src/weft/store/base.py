@@ -1,0 +1,185 @@
+"""The Store protocol: what Weft asks of a database, all of it in batches and in domain types.
+
+A store is the view of one collection. Every reading verb takes a `Filter` and applies it inside the query:
+what the caller may not see is not counted, ranked or cut off. Results come in a fixed order, ties broken by
+identity, so that the same rows give the same answer on every engine. No verb but `dense` and
+`nearest_entities` (a scan of bits on SQLite), `export` and `adopt` may cost in proportion to the collection.
+`weft.testing.StoreConformance` is this protocol as tests.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from weft.types import (
+    LIVE,
+    Contribution,
+    Document,
+    Embeddable,
+    Entity,
+    Fact,
+    Filter,
+    Mention,
+    Passage,
+    Ranking,
+    Receipt,
+    Statistics,
+    Status,
+    Vector,
+)
+
+EVERYTHING = Filter()
+
+
+class Store(Protocol):
+    """One collection: everything Weft knows of it, and how it is found."""
+
+    # -- writing ---------------------------------------------------------------------------------------
+
+    def write(self, contributions: Sequence[Contribution], *, model: str | None) -> int:
+        """Write all of the contributions or none; return how many were new or changed.
+
+        A document that is there already is replaced, or left alone if it says the same. `model` names
+        what made the vectors; None means that there are none. Another model than the collection's is
+        refused with ModelMismatch.
+        """
+        ...
+
+    def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
+        """What is there of these documents: `Contribution.digest` by identity."""
+        ...
+
+    def forget(self, documents: Sequence[str]) -> Receipt:
+        """Remove documents with all that nothing else supports, and say what went."""
+        ...
+
+    def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
+        """Count one use of each; does not change the collection's version."""
+        ...
+
+    # -- searching -------------------------------------------------------------------------------------
+
+    def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
+        """Passages by cosine, best first."""
+        ...
+
+    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
+        """Passages by BM25, best first; only those that share a term with the query."""
+        ...
+
+    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
+        """Entities by the cosine of their names, best first."""
+        ...
+
+    def entities_by_names(
+        self, names: Sequence[str], *, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Entity, ...]]:
+        """Entities that have one of these names or aliases; names are normalised before they are compared."""
+        ...
+
+    # -- the graph -------------------------------------------------------------------------------------
+
+    def facts_of_entities(
+        self,
+        entities: Sequence[str],
+        *,
+        per_entity: int,
+        predicates: Sequence[str] = (),
+        statuses: Sequence[Status] = LIVE,
+        as_of: datetime | None = None,
+        where: Filter = EVERYTHING,
+    ) -> Mapping[str, tuple[Fact, ...]]:
+        """Facts with one of these at either end, strongest first, as the most trusted visible voice has it."""
+        ...
+
+    def facts_of_passages(
+        self,
+        passages: Sequence[str],
+        *,
+        per_passage: int,
+        statuses: Sequence[Status] = LIVE,
+        as_of: datetime | None = None,
+        where: Filter = EVERYTHING,
+    ) -> Mapping[str, tuple[Fact, ...]]:
+        """Facts that these passages state, strongest first, each as the passage itself states it."""
+        ...
+
+    def passages_of_entities(
+        self, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Mention, ...]]:
+        """Where entities are mentioned: their own passages first, then by how often."""
+        ...
+
+    def entities_of_passages(
+        self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Mention, ...]]:
+        """What passages mention: what they are about first, then by how often."""
+        ...
+
+    # -- fetching; what is not there or not visible is left out ----------------------------------------
+
+    def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
+        """Documents by identity."""
+        ...
+
+    def passages(
+        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+    ) -> Mapping[str, Passage]:
+        """Passages by identity, with their vectors if asked for."""
+        ...
+
+    def passages_of_documents(
+        self, ids: Sequence[str], *, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Passage, ...]]:
+        """All passages of documents, in order."""
+        ...
+
+    def entities(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Entity]:
+        """Entities by identity, described by what the caller may see."""
+        ...
+
+    def facts(
+        self,
+        ids: Sequence[str],
+        *,
+        statuses: Sequence[Status] = LIVE,
+        as_of: datetime | None = None,
+        where: Filter = EVERYTHING,
+    ) -> Mapping[str, Fact]:
+        """Facts by identity, each as its most trusted visible voice has it."""
+        ...
+
+    # -- the collection --------------------------------------------------------------------------------
+
+    def version(self) -> int:
+        """A number that grows with every write by anyone."""
+        ...
+
+    def statistics(self) -> Statistics:
+        """How much there is, and the embedding model."""
+        ...
+
+    def export(self) -> Iterator[Contribution]:
+        """Everything, a document at a time, by identity: the same knowledge gives the same stream.
+
+        What `export` yields, `write` takes.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        ...
+
+    # -- another embedding model: stage its vectors, in any number of sittings, then adopt them ---------
+
+    def unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
+        """Passages, entities and facts that have no vector of this model staged yet."""
+        ...
+
+    def stage(self, items: Sequence[Embeddable], *, model: str) -> None:
+        """Keep vectors of a model that is not the collection's yet; searches do not see them."""
+        ...
+
+    def adopt(self, model: str) -> bool:
+        """Make the staged vectors the collection's own; False if some are still unembedded."""
+        ...

@@ -1,0 +1,503 @@
+-- Every statement of the SQLite store by name. Lists of rows and identities come in through carray, :accesses
+-- are the permissions that the caller has, and :tags is a JSON list of lists: a document passes if it has one
+-- tag of each. SQLite evaluates a correlated IN (… LIMIT …) once for each outer row: that is how caps are made.
+-- CROSS JOIN is SQLite's way to fix the order of a join: from what was asked for to what belongs to it.
+
+-- --------------------------------------------------------------------------------------------- the file
+
+-- name: settings
+PRAGMA synchronous = FULL;
+PRAGMA mmap_size = 2147418112;
+PRAGMA cache_size = -65536;
+PRAGMA temp_store = MEMORY;
+
+-- A new file only: the page size cannot change later, and WAL stays with the file.
+-- name: file_settings
+PRAGMA page_size = 8192;
+PRAGMA journal_mode = WAL;
+
+-- name: has_migrations
+SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'
+
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
+
+-- name: applied_migrations
+SELECT number FROM migrations
+
+-- name: record_migration
+INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)
+
+-- name: begin
+BEGIN IMMEDIATE
+
+-- name: commit
+COMMIT
+
+-- name: rollback
+ROLLBACK
+
+-- ------------------------------------------------------------------------------------------- collection
+
+-- name: ensure_collection
+INSERT OR IGNORE INTO collections (name) VALUES (:name)
+
+-- name: collection
+SELECT row, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_entity
+FROM collections WHERE name = :name
+
+-- name: collection_row
+SELECT row FROM collections WHERE name = :name
+
+-- Counters change by what a write added and took away.
+-- name: count
+UPDATE collections SET version = version + 1, documents = documents + :documents, passages = passages + :passages,
+  entities = entities + :entities, facts = facts + :facts, mentions = mentions + :mentions, length = length + :length
+WHERE row = :collection
+
+-- name: set_model
+UPDATE collections SET model = :model, dimension = :dimension, version = version + 1 WHERE row = :collection
+
+-- name: set_next
+UPDATE collections SET next_passage = :next_passage, next_entity = :next_entity WHERE row = :collection
+
+-- name: new_block
+INSERT INTO blocks (kind, collection, codes, live) VALUES (:kind, :collection, zeroblob(:size), zeroblob(:rows / 8))
+RETURNING row
+
+-- name: blocks
+SELECT row, codes, live FROM blocks WHERE collection = :collection AND kind = :kind
+
+-- name: resize_blocks
+UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE collection = :collection
+
+-- --------------------------------------------------------------------------------------------- visibility
+
+-- name: visible_accesses
+SELECT a.row FROM accesses a
+WHERE a.collection = :collection AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
+  SELECT 1 FROM json_each(a.labels) l JOIN json_each(:labels) g ON g.value = l.value))
+
+-- name: use_access
+INSERT INTO accesses (collection, labels, documents) VALUES (:collection, :labels, 1)
+ON CONFLICT DO UPDATE SET documents = documents + 1 RETURNING row
+
+-- name: leave_access
+UPDATE accesses SET documents = documents - 1 WHERE row = ?
+
+-- name: drop_unused_accesses
+DELETE FROM accesses WHERE collection = :collection AND documents = 0
+
+-- ---------------------------------------------------------------------------------------------- documents
+
+-- name: digests
+SELECT id, row, digest FROM documents WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: insert_document
+INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
+
+-- name: insert_document_tag
+INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
+
+-- name: documents
+SELECT d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d
+WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: export_documents
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d WHERE d.collection = :collection ORDER BY d.id
+
+-- name: document_accesses
+SELECT access FROM documents WHERE row IN carray(:rows)
+
+-- name: delete_documents
+DELETE FROM documents WHERE row IN carray(:rows) RETURNING id
+
+-- name: delete_document_tags
+DELETE FROM document_tags WHERE document IN carray(:rows)
+
+-- ----------------------------------------------------------------------------------------------- passages
+
+-- name: insert_passage
+INSERT INTO passages (row, collection, id, document, position, title, text, start, "end", headings)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: passage_rows
+SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: passage_ids
+SELECT row, id FROM passages WHERE row IN carray(:rows)
+
+-- name: passages
+SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings,
+  CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END
+FROM passages p CROSS JOIN documents d ON d.row = p.document
+WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: passages_of_documents
+SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+FROM documents d CROSS JOIN passages p ON p.document = d.row LEFT JOIN passage_vectors v ON v.row = p.row
+WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+ORDER BY d.id, p.position, p.id
+
+-- name: export_passages
+SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+FROM documents d CROSS JOIN passages p ON p.document = d.row LEFT JOIN passage_vectors v ON v.row = p.row
+WHERE d.row = :document ORDER BY p.position, p.id
+
+-- name: passage_rows_of_documents
+SELECT p.row, p.title, p.text, t.length FROM passages p JOIN passage_terms t ON t.row = p.row
+WHERE p.document IN carray(:rows)
+
+-- name: delete_passages
+DELETE FROM passages WHERE row IN carray(:rows) RETURNING id
+
+-- name: insert_passage_vector
+INSERT INTO passage_vectors (row, vector) VALUES (?, ?)
+
+-- name: passage_vectors
+SELECT row, vector FROM passage_vectors WHERE row IN carray(:rows)
+
+-- name: delete_passage_vectors
+DELETE FROM passage_vectors WHERE row IN carray(:rows)
+
+-- name: collection_passage_vectors
+SELECT v.row, v.vector FROM passages p JOIN passage_vectors v ON v.row = p.row WHERE p.collection = :collection
+
+-- -------------------------------------------------------------------------------------------------- words
+
+-- name: insert_words
+INSERT INTO words (rowid, terms) VALUES (?, ?)
+
+-- name: delete_words
+DELETE FROM words WHERE rowid = ?
+
+-- The newest first, so that a cap cuts off the oldest.
+-- name: match
+SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limit
+
+-- name: insert_passage_terms
+INSERT INTO passage_terms (row, length, terms) VALUES (?, ?, ?)
+
+-- name: passage_terms
+SELECT row, length, terms FROM passage_terms WHERE row IN carray(:rows)
+
+-- name: delete_passage_terms
+DELETE FROM passage_terms WHERE row IN carray(:rows)
+
+-- name: add_term
+INSERT INTO terms (collection, term, passages) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
+
+-- name: terms
+SELECT term, row, passages FROM terms WHERE collection = :collection AND term IN carray(:terms)
+
+-- name: delete_unused_terms
+DELETE FROM terms WHERE collection = :collection AND term IN carray(:terms) AND passages <= 0
+
+-- ----------------------------------------------------------------------------------------------- entities
+
+-- name: entity_rows
+SELECT id, row FROM entities WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: entity_ids
+SELECT row, id FROM entities WHERE row IN carray(:rows)
+
+-- name: insert_entity
+INSERT INTO entities (row, collection, id, sense) VALUES (?, ?, ?, ?)
+
+-- name: insert_entity_vector
+INSERT INTO entity_vectors (row, vector) VALUES (?, ?)
+
+-- name: entity_vectors
+SELECT row, vector FROM entity_vectors WHERE row IN carray(:rows)
+
+-- name: delete_entity_vectors
+DELETE FROM entity_vectors WHERE row IN carray(:rows)
+
+-- name: collection_entity_vectors
+SELECT v.row, v.vector FROM entities e JOIN entity_vectors v ON v.row = e.row WHERE e.collection = :collection
+
+-- name: insert_profile
+INSERT INTO profiles (entity, access, tie, document, name, type, description, aliases) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- At most :cap voices of each permission describe an entity, so that a name in a million documents stays cheap.
+-- name: profiles
+SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM carray(:rows) r CROSS JOIN entities e ON e.row = r.value CROSS JOIN carray(:accesses) a
+CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value AND (p.tie, p.document) IN (
+    SELECT q.tie, q.document FROM profiles q WHERE q.entity = e.row AND q.access = a.value
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = q.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+    ORDER BY q.tie, q.document LIMIT :cap)
+WHERE e.collection = :collection ORDER BY e.row, p.tie, p.document
+
+-- name: visible_entities
+SELECT r.value FROM carray(:rows) r
+WHERE EXISTS (SELECT 1 FROM carray(:accesses) a CROSS JOIN profiles p ON p.entity = r.value AND p.access = a.value
+  WHERE (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value))))))
+
+-- name: profiles_of_documents
+SELECT p.entity, p.access, p.name, p.aliases FROM profiles p WHERE p.document IN carray(:rows)
+
+-- name: export_profiles
+SELECT e.row, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.vector
+FROM profiles p JOIN entities e ON e.row = p.entity LEFT JOIN entity_vectors v ON v.row = e.row
+WHERE p.document = :document ORDER BY e.id
+
+-- name: delete_profiles
+DELETE FROM profiles WHERE document IN carray(:rows)
+
+-- name: delete_unsupported_entities
+DELETE FROM entities WHERE row IN carray(:rows) AND NOT EXISTS (SELECT 1 FROM profiles p WHERE p.entity = entities.row)
+RETURNING row, id
+
+-- name: add_name
+INSERT INTO names (collection, name, entity, access, documents) VALUES (?, ?, ?, ?, 1)
+ON CONFLICT DO UPDATE SET documents = documents + 1
+
+-- name: remove_name
+UPDATE names SET documents = documents - 1 WHERE collection = ? AND name = ? AND entity = ? AND access = ?
+
+-- name: delete_unused_name
+DELETE FROM names WHERE collection = ? AND name = ? AND entity = ? AND access = ? AND documents <= 0
+
+-- name: names
+SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.name = w.value
+WHERE n.collection = :collection AND n.access IN carray(:accesses)
+
+-- ----------------------------------------------------------------------------------------------- mentions
+
+-- name: insert_mention
+INSERT INTO mentions (entity, access, is_own, count, tie, passage) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: add_entity_passages
+UPDATE entities SET passages = passages + ? WHERE row = ?
+
+-- name: mentions_of_entities
+SELECT e.id, p.id, m.count, m.is_own
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
+CROSS JOIN passages p ON p.row IN (
+    SELECT n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM passages o JOIN document_tags t ON t.document = o.document
+        WHERE o.row = n.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+    ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap)
+CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row AND m.entity = e.row
+
+-- name: mentions_of_passages
+SELECT e.id, p.id, m.count, m.is_own
+FROM passages p CROSS JOIN documents d ON d.row = p.document
+CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row CROSS JOIN entities e ON e.row = m.entity
+WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: export_mentions
+SELECT e.id, p.id, m.count, m.is_own
+FROM passages p CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row CROSS JOIN entities e ON e.row = m.entity
+WHERE p.document = :document ORDER BY p.position, p.id, e.id
+
+-- name: mention_counts
+SELECT m.entity, count(*) FROM mentions m INDEXED BY mentions_of_passage WHERE m.passage IN carray(:rows) GROUP BY m.entity
+
+-- name: delete_mentions
+DELETE FROM mentions WHERE passage IN carray(:rows)
+
+-- -------------------------------------------------------------------------------------------------- facts
+
+-- name: fact_rows
+SELECT id, row FROM facts WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: insert_fact
+INSERT INTO facts (collection, id, tie, subject, subject_id, predicate, object, object_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+RETURNING row
+
+-- name: insert_support
+INSERT INTO supports (fact, voice, tie, passage, document, passage_id, access, recorded_at, subject, predicate, object,
+  statement, weight, confidence, source, status, valid_from, valid_to, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- A fact stands in the lists of both of its ends, once for each permission.
+-- name: insert_edges
+INSERT OR IGNORE INTO edges (entity, access, strength, tie, fact, predicate)
+SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
+UNION ALL
+SELECT f.object, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row
+WHERE f.object IS NOT NULL GROUP BY f.row, s.access
+
+-- name: edge_keys
+SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
+UNION ALL
+SELECT f.object, s.access, max(s.weight * s.confidence), f.tie, f.row
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row
+WHERE f.object IS NOT NULL GROUP BY f.row, s.access
+
+-- name: delete_edge
+DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND tie = ? AND fact = ?
+
+-- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of :statuses.
+-- name: facts_of_entities
+SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
+CROSS JOIN facts f ON f.row IN (
+    SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.access = a.value
+      AND (SELECT z.status FROM supports z WHERE z.fact = x.fact AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+    ORDER BY x.strength DESC, x.tie LIMIT :cap)
+CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
+    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1)
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+
+-- name: facts_of_entities_by_predicate
+SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:predicates) q
+CROSS JOIN carray(:accesses) a
+CROSS JOIN facts f ON f.row IN (
+    SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.predicate = q.value AND x.access = a.value
+      AND (SELECT z.status FROM supports z WHERE z.fact = x.fact AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+    ORDER BY x.strength DESC, x.tie LIMIT :cap)
+CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
+    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1)
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+
+-- name: facts
+SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN facts f ON f.collection = :collection AND f.id = i.value
+CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
+    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1)
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+WHERE s.status IN (SELECT value FROM json_each(:statuses))
+
+-- Facts as these passages have them, unless a more trusted visible voice has retracted them.
+-- name: facts_of_passages
+SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row CROSS JOIN facts f ON f.row = s.fact
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+WHERE s.access IN carray(:accesses)
+  AND (:as_of IS NULL OR (coalesce(s.valid_from <= :as_of, 1) AND coalesce(s.valid_to > :as_of, 1)))
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = s.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND (SELECT z.status FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+
+-- name: export_facts
+SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, s.vector
+FROM passages p CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row
+CROSS JOIN facts f ON f.row = s.fact
+WHERE p.document = :document ORDER BY p.position, p.id, f.id
+
+-- name: facts_of_passage_rows
+SELECT DISTINCT fact FROM supports INDEXED BY supports_of_passage WHERE passage IN carray(:rows)
+
+-- name: delete_supports
+DELETE FROM supports WHERE passage IN carray(:rows)
+
+-- name: delete_unsupported_facts
+DELETE FROM facts WHERE row IN carray(:rows) AND NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = facts.row)
+RETURNING row, id
+
+-- -------------------------------------------------------------------------------------------------- usage
+
+-- name: touch
+INSERT INTO usage (kind, row, access_count, last_accessed) VALUES (?, ?, 1, ?)
+ON CONFLICT DO UPDATE SET access_count = access_count + 1, last_accessed = max(last_accessed, excluded.last_accessed)
+
+-- name: delete_usage
+DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
+
+-- ------------------------------------------------------------------------------- another embedding model
+
+-- name: last_staged
+SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND model = :model AND kind = :kind
+
+-- name: unembedded_passages
+SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL
+FROM passages p CROSS JOIN documents d ON d.row = p.document
+WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
+  SELECT 1 FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'passage' AND s.row = p.row)
+ORDER BY p.row LIMIT :limit
+
+-- name: unembedded_entities
+SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM entities e JOIN profiles p ON p.entity = e.row
+WHERE e.row >= :after AND e.collection = :collection AND NOT EXISTS (
+  SELECT 1 FROM staged s WHERE s.collection = e.collection AND s.model = :model AND s.kind = 'entity' AND s.row = e.row)
+GROUP BY e.row ORDER BY e.row LIMIT :limit
+
+-- name: unembedded_facts
+SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, NULL
+FROM facts f CROSS JOIN supports s ON s.fact = f.row
+WHERE f.row >= :after AND f.collection = :collection AND NOT EXISTS (
+  SELECT 1 FROM staged t WHERE t.collection = f.collection AND t.model = :model AND t.kind = 'fact' AND t.row = f.row
+    AND t.passage = s.passage)
+ORDER BY f.row LIMIT :limit
+
+-- name: stage
+INSERT OR REPLACE INTO staged (collection, model, kind, row, passage, vector) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: unstage
+DELETE FROM staged WHERE collection = :collection AND kind = :kind AND row IN carray(:rows)
+
+-- name: staged_dimension
+SELECT length(vector) / CASE kind WHEN 'fact' THEN 1 ELSE 2 END FROM staged
+WHERE collection = :collection AND model = :model LIMIT 1
+
+-- name: unstage_supports
+DELETE FROM staged WHERE collection = :collection AND kind = 'fact' AND passage IN carray(:rows)
+
+-- name: adopt_passages
+INSERT OR REPLACE INTO passage_vectors (row, vector)
+SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'passage'
+
+-- name: adopt_entities
+INSERT OR REPLACE INTO entity_vectors (row, vector)
+SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'entity'
+
+-- name: adopt_facts
+UPDATE supports SET vector = s.vector FROM staged s
+WHERE s.collection = :collection AND s.model = :model AND s.kind = 'fact' AND supports.fact = s.row AND supports.passage = s.passage
+
+-- name: drop_staged
+DELETE FROM staged WHERE collection = :collection

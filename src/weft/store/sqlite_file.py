@@ -1,0 +1,98 @@
+"""Opening a SQLite file: its settings, its migrations, its collections, and its errors in our words."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from weft.errors import StoreError, StoreUnavailable
+from weft.store.migrate import migrate
+from weft.store.queries import migrations, queries
+
+SQL = queries("sqlite")
+
+
+def connect(path: str, *, busy_seconds: float) -> apsw.Connection:
+    """A connection that waits its turn to write, and syncs what it commits."""
+    db = apsw.Connection(path)
+    db.set_busy_timeout(int(busy_seconds * 1000))
+    db.execute(SQL["settings"])
+    return db
+
+
+def prepare(db: apsw.Connection) -> None:
+    """Bring the file to the schema this Weft speaks; costs one look if it is there already."""
+    if _applied(db) == {number for number, _, _ in migrations("sqlite")}:
+        return
+    db.execute(SQL["file_settings"])
+    with writing(db):
+        db.execute(SQL["create_migrations"])
+        migrate(
+            migrations("sqlite"),
+            applied=_applied(db),
+            run=lambda sql: _run(db, sql),
+            record=lambda number, name: _record(db, number, name),
+        )
+
+
+def ensure_collection(db: apsw.Connection, name: str) -> int:
+    """The row of a collection, made if there is none."""
+    found = db.execute(SQL["collection_row"], {"name": name}).get
+    if found is None:
+        with writing(db):
+            db.execute(SQL["ensure_collection"], {"name": name})
+            found = db.execute(SQL["collection_row"], {"name": name}).get
+    return int(found)
+
+
+@contextmanager
+def writing(db: apsw.Connection) -> Iterator[apsw.Connection]:
+    """A transaction that has the write lock from its beginning: all of it happens, or nothing."""
+    db.execute(SQL["begin"])
+    try:
+        yield db
+        db.execute(SQL["commit"])
+    except BaseException:
+        if db.in_transaction:
+            db.execute(SQL["rollback"])
+        raise
+
+
+@contextmanager
+def wrapped_errors(path: str) -> Iterator[None]:
+    """SQLite's errors as ours, once, with the cause kept."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreUnavailable(
+            f"{path} is being written by another process for too long: try again, or raise busy_seconds"
+        ) from error
+    except (
+        apsw.CantOpenError,
+        apsw.NotADBError,
+        apsw.ReadOnlyError,
+        apsw.PermissionsError,
+    ) as error:
+        raise StoreUnavailable(
+            f"{path} cannot be opened ({error}): check that its folder exists, that you may write "
+            "there, and that it is a Weft file"
+        ) from error
+    except apsw.FullError as error:
+        raise StoreUnavailable(f"the disk of {path} is full: nothing was written") from error
+    except apsw.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
+def _applied(db: apsw.Connection) -> set[int]:
+    if not db.execute(SQL["has_migrations"]).get:
+        return set()
+    return {number for (number,) in db.execute(SQL["applied_migrations"])}
+
+
+def _run(db: apsw.Connection, sql: str) -> None:
+    db.execute(sql)
+
+
+def _record(db: apsw.Connection, number: int, name: str) -> None:
+    db.execute(SQL["record_migration"], (number, name, int(time.time() * 1e6)))

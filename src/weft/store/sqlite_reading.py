@@ -1,0 +1,167 @@
+"""Reading the SQLite store: the graph, and whatever is asked for by identity. None of it writes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+
+from weft.store import sqlite_rows
+from weft.store.queries import queries
+from weft.store.sqlite_scope import Held, Scope, by_ids, by_rows
+from weft.text import normalise
+from weft.types import Contribution, Document, Entity, Fact, Mention, Passage
+
+SQL = queries("sqlite")
+VOICES = 8  # documents of each permission that describe an entity
+
+
+def entities_by_names(
+    db: apsw.Connection, scope: Scope, names: Sequence[str]
+) -> Mapping[str, tuple[Entity, ...]]:
+    """Entities that have one of these names or aliases."""
+    asked = {name: normalise(name) for name in names}
+    if not asked:
+        return {}
+    wanted = apsw.carray(tuple(dict.fromkeys(asked.values())))
+    pairs: list[Any] = db.execute(SQL["names"], {**scope.bindings, "names": wanted}).fetchall()
+    found = _entities(db, scope, [row for _, row in pairs])
+    by_name: dict[str, list[Entity]] = defaultdict(list)
+    for name, row in pairs:
+        if row in found:
+            by_name[name].append(found[row])
+    return {
+        name: tuple(sorted(by_name[key], key=lambda e: e.id)) for name, key in asked.items() if key in by_name
+    }
+
+
+def facts_of_entities(
+    db: apsw.Connection,
+    scope: Scope,
+    held: Held,
+    entities: Sequence[str],
+    per_entity: int,
+    predicates: Sequence[str],
+) -> Mapping[str, tuple[Fact, ...]]:
+    """Facts with one of these at either end, strongest first."""
+    bound = {**scope.bindings, **held.bindings, "cap": per_entity}
+    if not predicates:
+        return _facts(by_ids(db, "facts_of_entities", entities, **bound), per_entity)
+    keys = [sqlite_rows.predicate_key(p) for p in dict.fromkeys(predicates)]
+    bound["predicates"] = apsw.carray(np.array(keys, dtype=np.int64))
+    return _facts(by_ids(db, "facts_of_entities_by_predicate", entities, **bound), per_entity)
+
+
+def facts_of_passages(
+    db: apsw.Connection, scope: Scope, held: Held, passages: Sequence[str], per_passage: int
+) -> Mapping[str, tuple[Fact, ...]]:
+    """Facts that these passages state, strongest first."""
+    rows = by_ids(db, "facts_of_passages", passages, **scope.bindings, **held.bindings)
+    return _facts(rows, per_passage)
+
+
+def _facts(rows: Sequence[Any], cap: int) -> dict[str, tuple[Fact, ...]]:
+    """Facts by what they were asked for by, each once, strongest first."""
+    found: dict[bytes, dict[str, Fact]] = defaultdict(dict)
+    for row, fact in zip(rows, sqlite_rows.facts(rows), strict=True):
+        found[row[0]][fact.id] = fact
+    return {
+        id_.hex(): tuple(sorted(facts.values(), key=lambda f: (-f.weight * f.confidence, f.id))[:cap])
+        for id_, facts in found.items()
+    }
+
+
+def passages_of_entities(
+    db: apsw.Connection, scope: Scope, entities: Sequence[str], per_entity: int
+) -> Mapping[str, tuple[Mention, ...]]:
+    """Where entities are mentioned: their own passages first, then by how often."""
+    found: dict[str, list[Mention]] = defaultdict(list)
+    bound = {**scope.bindings, "cap": per_entity}
+    for mention in map(_mention, by_ids(db, "mentions_of_entities", entities, **bound)):
+        found[mention.entity_id].append(mention)
+    return {e: _foremost(mentions, per_entity) for e, mentions in found.items()}
+
+
+def entities_of_passages(
+    db: apsw.Connection, scope: Scope, passages: Sequence[str], per_passage: int
+) -> Mapping[str, tuple[Mention, ...]]:
+    """What passages mention: what they are about first, then by how often."""
+    found: dict[str, list[Mention]] = defaultdict(list)
+    for mention in map(_mention, by_ids(db, "mentions_of_passages", passages, **scope.bindings)):
+        found[mention.passage_id].append(mention)
+    return {p: _foremost(mentions, per_passage) for p, mentions in found.items()}
+
+
+def _mention(row: Sequence[Any]) -> Mention:
+    entity, passage, count, is_own = row
+    return Mention(entity.hex(), passage.hex(), count, bool(is_own))
+
+
+def _foremost(mentions: Iterable[Mention], cap: int) -> tuple[Mention, ...]:
+    order = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))
+    return tuple(order[:cap])
+
+
+def _entities(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Entity]:
+    grouped: dict[int, list[Any]] = defaultdict(list)
+    for row in by_rows(db, "profiles", rows, **scope.bindings, cap=VOICES):
+        grouped[row[0]].append(row)
+    return {row: sqlite_rows.entity(profiles) for row, profiles in grouped.items()}
+
+
+# -- fetching ------------------------------------------------------------------------------------------
+
+
+def digests(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, str]:
+    """The digest of each document that is there."""
+    found = by_ids(db, "digests", ids, collection=scope.collection.row)
+    return {id_.hex(): digest.hex() for id_, _, digest in found}
+
+
+def documents(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Document]:
+    """Documents by identity."""
+    found = map(sqlite_rows.document, by_ids(db, "documents", ids, **scope.bindings))
+    return {d.id: d for d in found}
+
+
+def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: bool) -> Mapping[str, Passage]:
+    """Passages by identity."""
+    rows = by_ids(db, "passages", ids, **scope.bindings, vectors=vectors)
+    return {p.id: p for p in map(sqlite_rows.passage, rows)}
+
+
+def passages_of_documents(
+    db: apsw.Connection, scope: Scope, ids: Sequence[str]
+) -> Mapping[str, tuple[Passage, ...]]:
+    """All passages of documents, in order."""
+    found: dict[str, list[Passage]] = defaultdict(list)
+    for row in by_ids(db, "passages_of_documents", ids, **scope.bindings):
+        passage = sqlite_rows.passage(row)
+        found[passage.document_id].append(passage)
+    return {document: tuple(passages) for document, passages in found.items()}
+
+
+def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
+    """Entities by identity."""
+    rows = by_ids(db, "entity_rows", ids, collection=scope.collection.row)
+    return {e.id: e for e in _entities(db, scope, [row for _, row in rows]).values()}
+
+
+def facts(db: apsw.Connection, scope: Scope, held: Held, ids: Sequence[str]) -> Mapping[str, Fact]:
+    """Facts by identity."""
+    rows = by_ids(db, "facts", ids, **scope.bindings, **held.bindings)
+    return {f.id: f for f in sqlite_rows.facts(rows)}
+
+
+def contributions(db: apsw.Connection, collection: int) -> Iterator[Contribution]:
+    """Every document with all that it says."""
+    for row, *columns in db.execute(SQL["export_documents"], {"collection": collection}):
+        own = {"document": row}
+        yield Contribution(
+            document=sqlite_rows.document(columns),
+            passages=tuple(map(sqlite_rows.passage, db.execute(SQL["export_passages"], own))),
+            entities=tuple(map(sqlite_rows.profile, db.execute(SQL["export_profiles"], own))),
+            mentions=tuple(map(_mention, db.execute(SQL["export_mentions"], own))),
+            facts=tuple(sqlite_rows.facts(db.execute(SQL["export_facts"], own).fetchall())),
+        )

@@ -1,0 +1,165 @@
+"""Turns rows of the SQLite store into domain types and back. Knows columns, not queries."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from weft.store.codes import unhalved, unquantised
+from weft.text import normalise
+from weft.types import EPOCH, Document, Entity, Fact, Filter, Metadata, Passage, Scalar, Vector
+
+Row = Sequence[Any]
+
+
+def instant(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+@lru_cache(maxsize=4_096)
+def moment(instant: int) -> datetime:
+    """The inverse of `instant`."""
+    return EPOCH + timedelta(microseconds=instant)
+
+
+def tie(id_: bytes) -> int:
+    """The first half of an identity as a signed integer that sorts as the identity does."""
+    return int.from_bytes(id_[:8], "big") - (1 << 63)
+
+
+def predicate_key(predicate: str) -> int:
+    """A predicate as an integer, for indexes."""
+    return tie(blake2b(normalise(predicate).encode(), digest_size=8).digest())
+
+
+def tag(key: str, value: Scalar) -> str:
+    """One key and value of a document's metadata, as one string."""
+    return f"{key}={json.dumps(value, ensure_ascii=False)}"
+
+
+def values(value: Scalar | Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """A metadata value as the scalars it stands for."""
+    return (value,) if isinstance(value, str | int | float | bool) else tuple(value)
+
+
+def tags(metadata: Metadata) -> list[list[str]]:
+    """For each key the tags that stand for its values."""
+    return [[tag(k, v) for v in values(vs)] for k, vs in sorted(metadata.items())]
+
+
+def labels(where: Filter) -> str | None:
+    """The caller's labels as JSON, or None for a caller without restriction."""
+    return None if where.labels is None else json.dumps(sorted(where.labels), ensure_ascii=False)
+
+
+def document(row: Row) -> Document:
+    """From `documents`."""
+    id_, title, uri, source, metadata, labels_, recorded_at = row
+    return Document(
+        id=id_.hex(),
+        title=title,
+        uri=uri,
+        source=source,
+        metadata=json.loads(metadata),
+        labels=_labels(labels_),
+        recorded_at=moment(recorded_at),
+    )
+
+
+def passage(row: Row) -> Passage:
+    """From `passages`."""
+    _, id_, document_id, text, title, position, start, end, headings, vector = row
+    return Passage(
+        id=id_.hex(),
+        document_id=document_id.hex(),
+        text=text,
+        title=title,
+        position=position,
+        start=start,
+        end=end,
+        headings=_strings(headings),
+        vector=None if vector is None else unhalved([vector], len(vector) // 2)[0],
+    )
+
+
+def entity(rows: Sequence[Row]) -> Entity:
+    """From `profiles`: one entity, put together from what each visible document says of it."""
+    _, id_, sense, passages = rows[0][:4]
+    names = Counter(row[4] for row in rows)
+    name = min(names, key=lambda n: (-names[n], n))
+    return Entity(
+        id=id_.hex(),
+        name=name,
+        type=next((row[5] for row in rows if row[5]), ""),
+        description=" ".join(_distinct(row[6] for row in rows)),
+        aliases=_distinct([a for row in rows for a in (row[4], *_strings(row[7])) if a != name]),
+        sense=sense,
+        passages=passages,
+    )
+
+
+def profile(row: Row) -> Entity:
+    """From `export_profiles`: an entity as one document describes it."""
+    _, id_, sense, _, name, type_, description, aliases, vector = row
+    return Entity(
+        id=id_.hex(),
+        name=name,
+        type=type_,
+        description=description,
+        aliases=_strings(aliases),
+        sense=sense,
+        vector=None if vector is None else unhalved([vector], len(vector) // 2)[0],
+    )
+
+
+def facts(rows: Sequence[Row]) -> list[Fact]:
+    """From the queries for facts, whose columns are the fields of Fact behind one that says what it is for."""
+    vectors = iter(unquantised([row[18] for row in rows if row[18] is not None]))
+    return [_fact(row, None if row[18] is None else next(vectors)) for row in rows]
+
+
+def _fact(row: Row, vector: Vector | None) -> Fact:
+    (_, id_, subject_id, subject, predicate, object_, object_id, passage, statement, weight, confidence) = row[
+        :11
+    ]
+    (source, status, since, to, recorded_at, count, last) = row[11:18]
+    return Fact(
+        id_.hex(),
+        subject_id.hex(),
+        subject,
+        predicate,
+        object_,
+        "" if object_id is None else object_id.hex(),
+        passage.hex(),
+        statement,
+        weight,
+        confidence,
+        source,
+        status,
+        None if since is None else moment(since),
+        None if to is None else moment(to),
+        moment(recorded_at),
+        count,
+        None if last is None else moment(last),
+        vector,
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _labels(text: str) -> frozenset[str]:
+    return frozenset(json.loads(text))
+
+
+@lru_cache(maxsize=4_096)
+def _strings(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(t for t in texts if t))

@@ -1,0 +1,152 @@
+"""Searching the SQLite store: by words, by the vectors of passages, by the vectors of names.
+
+Words are found by FTS5 and scored in `lexicon`; vectors are found by their bits and scored in `codes`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from weft.errors import DimensionMismatch
+from weft.store import codes, lexicon
+from weft.store.queries import queries
+from weft.store.sqlite_scope import Rows, Scope, any_of, by_rows, word
+from weft.text import terms
+from weft.types import Ranking, Scored, Vector
+
+SQL = queries("sqlite")
+CANDIDATES = 2_000  # nearest by bits that are ranked by their vectors
+
+
+def dense(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> Ranking:
+    """Passages by cosine, best first."""
+    if not _is_embedded(scope, vector):
+        return ()
+    allowed = None if scope.is_everything else np.sort(_matching(db, scope.match))
+    near = next(_nearest(db, scope, "passage", vector, allowed))
+    return _by_cosine(db, "passage", near, vector, top_k)
+
+
+def nearest_entities(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> Ranking:
+    """Entities by the cosine of their names, best first."""
+    if not _is_embedded(scope, vector):
+        return ()
+    seen: list[Rows] = []
+    for near in _nearest(db, scope, "entity", vector, None):
+        seen.append(near if scope.is_everything else _visible_entities(db, scope, near))
+        if sum(map(len, seen)) >= top_k:
+            break
+    return _by_cosine(db, "entity", np.concatenate(seen), vector, top_k)
+
+
+def lexical(db: apsw.Connection, scope: Scope, query: str, *, top_k: int) -> Ranking:
+    """Passages by BM25, best first."""
+    asked = tuple(dict.fromkeys(terms(query)))
+    if not asked:
+        return ()
+    bound = {"collection": scope.collection.row, "terms": apsw.carray(asked)}
+    known: list[Any] = db.execute(SQL["terms"], bound).fetchall()
+    if not known:
+        return ()
+    candidates = _matching(db, _candidates(db, scope, known), limit=lexicon.REACH)
+    found = by_rows(db, "passage_terms", candidates)
+    passages = scope.collection.statistics.passages
+    scores = lexicon.bm25(
+        [(length, blob) for _, length, blob in found],
+        [(row, count) for _, row, count in known],
+        passages=passages,
+        average_length=max(scope.collection.length / passages, 1.0),
+    )
+    return _ranking(db, "passage", [row for row, *_ in found], scores, top_k)
+
+
+def _candidates(db: apsw.Connection, scope: Scope, known: Sequence[Any]) -> str:
+    """The rarest terms; more of them the fewer passages the caller sees."""
+    reach = float(lexicon.REACH)
+    visible = scope.match
+    if visible:
+        seen = len(_matching(db, visible, limit=lexicon.REACH))
+        if seen < lexicon.REACH:
+            reach *= scope.collection.statistics.passages / max(seen, 1)
+    rare = lexicon.rarest_first([(term, count) for term, _, count in known], reach=reach)
+    words = any_of(word(scope.collection.row, term) for term in rare)
+    return f"{words} AND {visible}" if visible else words
+
+
+def _is_embedded(scope: Scope, vector: Vector) -> bool:
+    dimension = scope.collection.statistics.dimension
+    if dimension is not None and len(vector) != dimension:
+        raise DimensionMismatch(
+            f"the question's vector has {len(vector)} dimensions, the collection's have {dimension}: "
+            f"embed it with {scope.collection.statistics.model}"
+        )
+    return dimension is not None
+
+
+def _nearest(
+    db: apsw.Connection, scope: Scope, kind: str, vector: Vector, allowed: Rows | None
+) -> Iterator[Rows]:
+    """Rows in groups of at least CANDIDATES, nearest by bits first; a first group always comes."""
+    query = codes.bits(vector[None])[0]
+    bound = {"collection": scope.collection.row, "kind": kind}
+    blocks = db.execute(SQL["blocks"], bound)
+    scanned = [(row, codes.distances(bits, live, query)) for row, bits, live in blocks]
+    if not scanned:
+        yield np.empty(0, dtype=np.int64)
+        return
+    firsts = np.array([row for row, _ in scanned], dtype=np.int64)
+    far = np.concatenate([distance for _, distance in scanned])
+    if allowed is not None:
+        far = _masked(far, firsts, allowed)
+    within = np.cumsum(np.bincount(far, minlength=codes.DEAD + 1))[: codes.DEAD]
+    start = 0
+    while start < codes.DEAD:
+        seen = int(within[start - 1]) if start else 0
+        end = min(int(np.searchsorted(within, seen + CANDIDATES)) + 1, int(codes.DEAD))
+        places = np.flatnonzero((far >= start) & (far < end))
+        yield firsts[places // codes.BLOCK] * codes.BLOCK + places % codes.BLOCK
+        start = end
+
+
+def _masked(far: npt.NDArray[np.uint16], firsts: Rows, allowed: Rows) -> npt.NDArray[np.uint16]:
+    places = np.searchsorted(firsts, allowed // codes.BLOCK) * codes.BLOCK + allowed % codes.BLOCK
+    masked = np.full_like(far, codes.DEAD)
+    masked[places] = far[places]
+    return masked
+
+
+def _visible_entities(db: apsw.Connection, scope: Scope, rows: Rows) -> Rows:
+    found = by_rows(db, "visible_entities", rows, **scope.bindings)
+    return np.array([row for (row,) in found], dtype=np.int64)
+
+
+def _by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k: int) -> Ranking:
+    found = by_rows(db, f"{kind}_vectors", rows)
+    if not found:
+        return ()
+    vectors = codes.unhalved((blob for _, blob in found), len(vector))
+    cosines = vectors @ vector / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector))
+    return _ranking(db, kind, [row for row, _ in found], cosines, top_k)
+
+
+def _ranking(
+    db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArray[Any], top_k: int
+) -> Ranking:
+    """The best, ties broken by identity; scores are rounded so that a tie is one on every engine."""
+    if not len(rows):
+        return ()
+    rounded = np.round(scores.astype(np.float64), 6)
+    least = np.sort(rounded)[-min(top_k, len(rounded))]
+    kept = np.flatnonzero(rounded >= least)
+    score_of = {rows[i]: float(rounded[i]) for i in kept.tolist()}
+    ids = by_rows(db, f"{kind}_ids", list(score_of))
+    ranked = sorted(((-score_of[row], id_) for row, id_ in ids))
+    return tuple(Scored(id_.hex(), -score) for score, id_ in ranked[:top_k])
+
+
+def _matching(db: apsw.Connection, match: str, *, limit: int = -1) -> Rows:
+    found = db.execute(SQL["match"], {"match": match, "limit": limit})
+    return np.fromiter((row for (row,) in found), dtype=np.int64)

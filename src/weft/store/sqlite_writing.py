@@ -1,0 +1,97 @@
+"""The writing verbs of the SQLite store: functions of a connection in a transaction that the store began."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+import apsw
+
+from weft.errors import DimensionMismatch, ModelMismatch
+from weft.store import codes, sqlite_rows
+from weft.store.queries import queries
+from weft.store.sqlite_inserting import insert
+from weft.store.sqlite_removing import remove
+from weft.store.sqlite_scope import Change, Collection, by_ids, collection
+from weft.types import Contribution, Receipt
+
+SQL = queries("sqlite")
+
+
+def write(db: apsw.Connection, name: str, contributions: Sequence[Contribution], *, model: str | None) -> int:
+    """Write what is new or changed; return how many contributions that were."""
+    into = collection(db, name)
+    known = {
+        id_.hex(): (row, digest)
+        for id_, row, digest in by_ids(
+            db, "digests", [c.document.id for c in contributions], collection=into.row
+        )
+    }
+    fresh = {c.document.id: (c, bytes.fromhex(c.digest)) for c in contributions}
+    changed = [(c, digest) for id_, (c, digest) in fresh.items() if id_ not in known or known[id_][1] != digest]
+    if not changed:
+        return 0
+    change = Change()
+    into = _with_model(db, into, name, [c for c, _ in changed], model)
+    replaced = [known[c.document.id][0] for c, _ in changed if c.document.id in known]
+    remove(db, into, replaced, change)
+    insert(db, into, changed, change)
+    _count(db, into, change)
+    return len(changed)
+
+
+def forget(db: apsw.Connection, name: str, documents: Sequence[str]) -> Receipt:
+    """Remove documents and say what went."""
+    of = collection(db, name)
+    rows = [row for _, row, _ in by_ids(db, "digests", documents, collection=of.row)]
+    change = Change()
+    receipt = remove(db, of, rows, change)
+    if rows:
+        _count(db, of, change)
+    return receipt
+
+
+def touch(db: apsw.Connection, collection: int, kind: str, ids: Sequence[str], at: datetime) -> None:
+    """Count one use of each."""
+    rows = by_ids(db, f"{kind}_rows", ids, collection=collection)
+    db.executemany(SQL["touch"], [(kind, row, sqlite_rows.instant(at)) for _, row in rows])
+
+
+def _count(db: apsw.Connection, of: Collection, change: Change) -> None:
+    db.execute(SQL["count"], {"collection": of.row, **asdict(change)})
+
+
+# -- the embedding model -------------------------------------------------------------------------------
+
+
+def _with_model(
+    db: apsw.Connection,
+    into: Collection,
+    name: str,
+    changed: Sequence[Contribution],
+    model: str | None,
+) -> Collection:
+    """A collection has the model of its first write, and no other."""
+    known = into.statistics
+    if model == known.model:
+        return into
+    if known.documents:
+        raise ModelMismatch(
+            f"the collection was embedded with {known.model or 'no model'}, not with "
+            f"{model or 'none'}: open it with {known.model or 'no embedder'}, or reembed it"
+        )
+    set_model(db, into.row, model, None if model is None else _dimension(changed))
+    return collection(db, name)
+
+
+def set_model(db: apsw.Connection, collection: int, model: str | None, dimension: int | None) -> None:
+    """Remember the model, and empty the collection's blocks to the length of its vectors."""
+    db.execute(SQL["set_model"], {"collection": collection, "model": model, "dimension": dimension})
+    size = codes.BLOCK * 8 * codes.words(dimension or 0)
+    db.execute(SQL["resize_blocks"], {"collection": collection, "size": size, "rows": codes.BLOCK})
+
+
+def _dimension(changed: Sequence[Contribution]) -> int:
+    first = next((p.vector for c in changed for p in c.parts if p.vector is not None), None)
+    if first is None:
+        raise DimensionMismatch("the first write with a model must hold a vector to learn from")
+    return len(first)

@@ -1,0 +1,1 @@
+"""For authors of stores: the Store protocol as tests."""

@@ -1,0 +1,81 @@
+"""How Weft reads words: names made comparable, and the terms that BM25 counts.
+
+Every store and every stage uses these two functions, which is why the same text ranks the same on
+every engine. Nothing here knows a language model; `terms` stems Latin and Cyrillic words with
+Snowball and cuts scripts that write no spaces into pairs of characters, as Lucene's CJK analyser does.
+It does not detect languages, and it does not find entities.
+"""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+import Stemmer
+
+# Scripts written without spaces: Han, kana, Hangul, Thai, Lao, Myanmar, Khmer.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_WORD = re.compile(r"[^\W_]+")
+_NOT_A_NAME = re.compile(r"(?<![\w+#])[+#]+|[^\w\s+#]")
+_SPACES = re.compile(r"[\s_]+")
+_STEMMERS = {"latin": Stemmer.Stemmer("english"), "cyrillic": Stemmer.Stemmer("russian")}
+_STEMMING = threading.Lock()  # a Snowball stemmer keeps state while it works
+
+STOP_WORDS = frozenset(
+    """a an and are as at be been being but by can could did do does for from had has have he her his how i if
+    in into is it its me my no not of on or our she so such than that the their them then there these they this
+    to too very was we were what when where which who whom whose why will with would you your
+    """.split()
+)
+
+
+def normalise(name: str) -> str:
+    """Make a name comparable: NFKC, case-folded, punctuation to spaces; `C++` and `C#` keep their marks."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    cleaned = _SPACES.sub(" ", _NOT_A_NAME.sub(" ", folded)).strip()
+    return cleaned or _SPACES.sub(" ", folded).strip()
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of a text in order, stop words left out; used for indexing and for questions alike."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    found: list[str] = []
+    for word in _WORD.findall(folded):
+        if word.isascii():
+            if word not in STOP_WORDS:
+                found.append(_stem(word, "latin"))
+        else:
+            found.extend(_terms_of_word(word))
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def _terms_of_word(word: str) -> tuple[str, ...]:
+    found: list[str] = []
+    start = 0
+    for run in _UNSPACED.finditer(word):
+        found.extend(_spaced(word[start : run.start()]))
+        found.extend(_pairs(run.group()))
+        start = run.end()
+    found.extend(_spaced(word[start:]))
+    return tuple(found)
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _spaced(word: str) -> list[str]:
+    plain = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
+    if not plain or plain in STOP_WORDS:
+        return []
+    return [_stem(plain, "cyrillic" if "\u0400" <= plain[0] <= "\u052f" else "latin")]
+
+
+@lru_cache(maxsize=262_144)
+def _stem(word: str, script: str) -> str:
+    with _STEMMING:
+        return str(_STEMMERS[script].stemWord(word))

@@ -1,0 +1,152 @@
+"""A real HTTP server on 127.0.0.1 that speaks the embeddings protocol and fails on request.
+
+Faults are queued and used up one by one, by whichever request comes next; without a fault the
+answer is right. The vector of a text is three numbers made from its letters, so a test can tell
+whose it is.
+"""
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+
+from weft.models import Vectors
+
+Answer = dict[str, Any]
+Fault = Callable[["Handler", Answer], None]
+
+
+def vectors(texts: list[str]) -> Vectors:
+    """Return the unit vectors that the server answers with."""
+    rows = np.array([_letters(text) for text in texts], dtype=np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _letters(text: str) -> list[float]:
+    return [1.0 + len(text), float(sum(map(ord, text)) % 97), float(ord(text[-1]))]
+
+
+@dataclass
+class Script:
+    """What the server is to do, and what it saw."""
+
+    faults: deque[Fault] = field(default_factory=deque)
+    requests: list[Answer] = field(default_factory=list)
+    authorisations: list[str | None] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)
+    pause: float = 0.0
+    running: int = 0
+    most_running: int = 0
+    url: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one POST, by the next fault if there is one."""
+
+    protocol_version = "HTTP/1.1"
+    script: Script
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fault = self._record(asked)
+        try:
+            time.sleep(self.script.pause)
+            rows = [
+                {"object": "embedding", "index": index, "embedding": _letters(text)}
+                for index, text in enumerate(asked["input"])
+            ]
+            fault(self, {"object": "list", "data": rows, "model": asked["model"]})
+        finally:
+            with self.script.lock:
+                self.script.running -= 1
+
+    def _record(self, asked: Answer) -> Fault:
+        script = self.script
+        with script.lock:
+            script.requests.append({**asked, "path": self.path})
+            script.authorisations.append(self.headers["Authorization"])
+            script.at.append(time.monotonic())
+            script.running += 1
+            script.most_running = max(script.most_running, script.running)
+            return script.faults.popleft() if script.faults else right
+
+    def reply(self, status: int, body: Answer | bytes, **headers: str) -> None:
+        """Send a whole answer."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Keep quiet."""
+
+
+def right(handler: Handler, answer: Answer) -> None:
+    """Answer as OpenAI does."""
+    handler.reply(200, answer)
+
+
+def status(code: int, message: str = "try later", **headers: str) -> Fault:
+    """Answer with an error in OpenAI's form."""
+    return lambda handler, _: handler.reply(code, {"error": {"message": message}}, **headers)
+
+
+def slow(seconds: float) -> Fault:
+    """Answer rightly, but late; the client may have hung up by then."""
+
+    def answer_late(handler: Handler, answer: Answer) -> None:
+        time.sleep(seconds)
+        try:
+            right(handler, answer)
+        except OSError:
+            handler.close_connection = True
+
+    return answer_late
+
+
+def cut(handler: Handler, answer: Answer) -> None:
+    """Promise a long body, send half of one and hang up."""
+    content = json.dumps(answer).encode()
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content[: len(content) // 2])
+    handler.close_connection = True
+
+
+def changed(change: Callable[[list[Answer]], list[Answer]]) -> Fault:
+    """Answer with other rows than the right ones."""
+    return lambda handler, answer: handler.reply(200, {**answer, "data": change(answer["data"])})
+
+
+def raw(content: bytes) -> Fault:
+    """Answer 200 with this body."""
+    return lambda handler, _: handler.reply(200, content)
+
+
+@contextmanager
+def serving() -> Iterator[Script]:
+    """Run the server in a thread for the length of a `with` block."""
+    script = Script()
+    handler = type("ScriptedHandler", (Handler,), {"script": script})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    script.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield script
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

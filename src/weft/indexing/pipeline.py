@@ -119,14 +119,19 @@ def _entities(claims: Iterable[Claim]) -> list[Entity]:
 
 
 def _mentions(entity: Entity, passages: Iterable[Passage]) -> list[Mention]:
-    name = f" {normalise(entity.name)} "
+    name = _spaced(entity.name)
     found = []
     for passage in passages:
-        count = f" {normalise(passage.text)} ".count(name)
-        is_own = normalise(_ASIDE.sub("", passage.title)) == name.strip()
+        count = _spaced(passage.text).count(name)
+        is_own = _spaced(_ASIDE.sub("", passage.title)) == name
         if count or is_own:
             found.append(Mention(entity.id, passage.id, max(count, 1), is_own))
     return found
+
+
+def _spaced(text: str) -> str:
+    """The words of a text, each between spaces of its own, so that whole names can be counted."""
+    return f" {normalise(text).replace(' ', '  ')} "
 
 
 def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact:
@@ -151,7 +156,8 @@ def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact
 
 def _place(claim: Claim, passages: Sequence[Passage]) -> Passage:
     """The passage that says most of a claim; the first of those that say as much."""
-    said = [normalise(part) for part in (claim.statement, claim.subject, claim.object) if part]
+    parts = (claim.statement, claim.subject, _words(claim.predicate), claim.object)
+    said = [normalise(part) for part in parts if part]
     return max(passages, key=lambda p: sum(part in normalise(p.text) for part in said))
 
 

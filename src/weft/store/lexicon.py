@@ -47,7 +47,7 @@ def bm25(
 ) -> npt.NDArray[np.float64]:
     """Score candidates (length, packed terms) against a question's terms (row, number of passages)."""
     lengths = np.array([length for length, _ in candidates], dtype=np.float64)
-    sizes = np.array([len(blob) // 4 for _, blob in candidates])
+    sizes = np.array([len(blob) // 4 for _, blob in candidates], dtype=np.int64)
     cells = np.frombuffer(b"".join(blob for _, blob in candidates), dtype=np.uint32)
     wanted = np.array(sorted(row for row, _ in terms), dtype=np.uint32)
     frequency = dict(terms)

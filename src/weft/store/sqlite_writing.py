@@ -47,6 +47,8 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str]) -> Receipt:
     receipt = remove(db, of, rows, change)
     if rows:
         _count(db, of, change)
+    if rows and of.statistics.documents + change.documents == 0:
+        set_model(db, of.row, None, None)  # an empty collection is like a new one
     return receipt
 
 

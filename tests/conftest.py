@@ -1,0 +1,5 @@
+"""For all tests: the conformance suite explains its assertions as tests do."""
+
+import pytest
+
+pytest.register_assert_rewrite("weft.testing")

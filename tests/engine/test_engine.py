@@ -1,0 +1,250 @@
+"""The facade on a real file: what a caller sees when adding, asking, forgetting, moving and going wrong."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weft import Claim, Filter, Weft
+from weft.config import NEIGHBOURHOOD
+from weft.errors import (
+    ConfigError,
+    ModelMismatch,
+    ModelUnavailable,
+    NotFound,
+    QueryError,
+    StoreUnavailable,
+)
+from weft.models import Vectors
+from weft.providers.hashing import HashingEmbedder
+from weft.types import Vector
+
+EMBEDDER = HashingEmbedder(64, quiet=True)
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+TEXTS = {
+    "Ada Lovelace": "Ada Lovelace wrote the first program, for the Analytical Engine.",
+    "Babbage": "Charles Babbage designed the Analytical Engine and never finished it.",
+    "Byron": "Lord Byron, the poet, was the father of Ada Lovelace.",
+}
+
+
+class Failing(HashingEmbedder):
+    """An embedder whose service is down."""
+
+    def embed_query(self, text: str) -> Vector:
+        raise ModelUnavailable("the embedding service does not answer")
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        raise ModelUnavailable("the embedding service does not answer")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.weft"
+
+
+@pytest.fixture
+def memory(path: Path) -> Iterator[Weft]:
+    with Weft.open(path, embedder=EMBEDDER, clock=lambda: NOON) as memory:
+        for title, text in TEXTS.items():
+            memory.add(text, title=title, uri=title)
+        yield memory
+
+
+def test_a_question_is_answered_with_an_explanation(memory: Weft) -> None:
+    found = memory.search("Who was the father of Ada?", top_k=2)
+    best = found.hits[0]
+    assert best.document.title == "Byron"
+    assert [p.search for p in best.placements] == ["dense", "lexical"]
+    assert best.score == pytest.approx(sum(p.share for p in best.placements))
+    assert "lexical: rank 1" in str(best.explanation)
+    assert found.missing == ()
+    assert found.candidates == {"dense": 3, "lexical": 2}
+    assert len(found.hits) == 2
+
+
+def test_a_fact_is_found_explained_and_forgotten_like_any_document(memory: Weft) -> None:
+    [fact] = memory.add_facts([("Analytical Engine", "located_in", "London")])
+    [same] = memory.add_facts(
+        [Claim("analytical engine", "located in", "LONDON", weight=5, source="user_edit")]
+    )
+    assert fact == same
+    hit = memory.search("Where is the engine located?").hits[0]
+    assert hit.passage.text == "analytical engine located in LONDON"
+    assert [str(f) for f in memory.get(fact).facts] == ["analytical engine —located in→ LONDON"]
+    assert memory.forget(fact).documents == (fact,)
+    assert memory.stats().facts == 0
+
+
+def test_facts_belong_to_the_text_that_states_them(memory: Weft) -> None:
+    document = memory.add(
+        "Ada's mother was Annabella.\n\n" + "Filler. " * 200 + "\n\nHer tutor was De Morgan.",
+        facts=[("Ada", "mother", "Annabella"), ("Ada", "tutor", "De Morgan")],
+    )
+    told = memory.get(document)
+    where = {f.predicate: f.passage_id for f in told.facts}
+    texts = {p.id: p.text for p in told.passages}
+    assert "Annabella" in texts[where["mother"]]
+    assert "De Morgan" in texts[where["tutor"]]
+    assert len(told.passages) > 1
+
+
+def test_the_same_again_changes_nothing(memory: Weft) -> None:
+    before = memory.stats()
+    memory.add(TEXTS["Byron"], title="Byron", uri="Byron")
+    assert memory.stats() == before
+
+
+def test_labels_and_metadata_decide_who_sees_what(memory: Weft) -> None:
+    memory.add("The engine's secret drawings are in the attic.", labels=["family"], metadata={"kind": "note"})
+    everyone = memory.search("secret drawings attic", where=Filter(labels=frozenset()))
+    family = memory.search("secret drawings attic", where=Filter(labels=frozenset({"family"})))
+    notes = memory.search("engine", where=Filter(metadata={"kind": "note"}))
+    assert all("attic" not in hit.passage.text for hit in everyone.hits)
+    assert "attic" in family.hits[0].passage.text
+    assert [hit.document.metadata for hit in notes.hits] == [{"kind": "note"}]
+
+
+def test_get_tells_nothing_a_caller_may_not_see(memory: Weft) -> None:
+    secret = memory.add("A secret.", labels=["family"])
+    with pytest.raises(NotFound):
+        memory.get(secret, where=Filter(labels=frozenset()))
+    assert memory.get(secret).document.labels == {"family"}
+
+
+def test_without_an_embedder_words_are_searched_and_the_answer_says_so(path: Path, memory: Weft) -> None:
+    with Weft.open(path) as reader:
+        found = reader.search("poet")
+        assert [hit.document.title for hit in found.hits] == ["Byron"]
+        assert "no embedder" in found.missing[0]
+        with pytest.raises(ModelMismatch, match="hashing-64"):
+            reader.add("New text.")
+
+
+def test_an_embedder_that_is_down_leaves_the_words(path: Path, memory: Weft) -> None:
+    with Weft.open(path, embedder=Failing(64, quiet=True)) as reader:
+        found = reader.search("poet")
+        assert [hit.document.title for hit in found.hits] == ["Byron"]
+        assert found.missing == ("dense: the embedding service does not answer",)
+        with pytest.raises(ModelUnavailable):
+            reader.add("New text.")
+
+
+def test_another_model_is_refused_until_reembedded(path: Path, memory: Weft) -> None:
+    memory.add_facts([("Ada", "wrote", "notes")])
+    memory.close()
+    other = HashingEmbedder(96, quiet=True)
+    with pytest.raises(ModelMismatch, match=r"hashing-64.*reembed"):
+        Weft.open(path, embedder=other)
+    progress: list[int] = []
+    made = Weft.reembed(path, embedder=other, progress=progress.append)
+    assert progress[-1] == made
+    with Weft.open(path, embedder=other) as again:
+        assert again.search("father of Ada").hits[0].document.title == "Byron"
+        assert again.stats().model == "hashing-96"
+
+
+def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Weft) -> None:
+    for i in range(300):
+        memory.add(f"Note {i} about engine part {i}.")
+    memory.close()
+    other = HashingEmbedder(96, quiet=True)
+    done: list[int] = []
+
+    def interrupt(count: int) -> None:
+        done.append(count)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Weft.reembed(path, embedder=other, progress=interrupt)
+    with Weft.open(path, embedder=EMBEDDER) as old:
+        assert old.search("engine part 7").missing == ()
+    assert Weft.reembed(path, embedder=other) == 303 - done[0]
+
+
+def test_a_collection_without_vectors_can_be_given_them(path: Path) -> None:
+    with Weft.open(path) as bare:
+        bare.add("A text about boats.", facts=[("boat", "has", "sail")])
+    with pytest.raises(ModelMismatch, match="no model"):
+        Weft.open(path, embedder=EMBEDDER)
+    Weft.reembed(path, embedder=EMBEDDER)
+    with Weft.open(path, embedder=EMBEDDER) as memory:
+        assert memory.search("boats").hits[0].placements[0].search == "dense"
+
+
+def test_everything_moves_in_an_export(tmp_path: Path, memory: Weft) -> None:
+    memory.add_facts(
+        [("Ada", "wrote", "notes"), Claim("Ada", "born", "1815", is_value=True)], labels=["family"]
+    )
+    assert memory.export(tmp_path / "a.jsonl") == 5
+    with Weft.open(tmp_path / "copy.weft", embedder=EMBEDDER) as copy:
+        assert copy.import_(tmp_path / "a.jsonl") == 5
+        assert copy.import_(tmp_path / "a.jsonl") == 0
+        copy.export(tmp_path / "b.jsonl")
+        assert copy.search("father of Ada").hits == memory.search("father of Ada").hits
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+def test_collections_of_one_file_are_apart(path: Path, memory: Weft) -> None:
+    with Weft.open(path, collection="other", embedder=HashingEmbedder(32, quiet=True)) as other:
+        assert other.search("Ada").hits == ()
+        other.add("Ada is also a town.")
+        assert len(other.search("Ada").hits) == 1
+    assert len(memory.search("Ada", top_k=9).hits) == 3
+
+
+def test_use_is_counted_after_the_answer(path: Path) -> None:
+    with Weft.open(path, embedder=EMBEDDER, clock=lambda: NOON) as memory:
+        memory.add("Ada wrote notes.", facts=[("Ada", "wrote", "notes")])
+        version = memory.stats().version
+        memory.search("notes")
+    with Weft.open(path, embedder=EMBEDDER) as memory:
+        assert memory.stats().version == version
+
+
+def test_awaited_twins_do_the_same(path: Path) -> None:
+    async def talk() -> list[str]:
+        with Weft.open(path, embedder=EMBEDDER) as memory:
+            first = await memory.aadd("Ada wrote notes.")
+            await memory.aadd_facts([("Ada", "liked", "machines")])
+            found = await asyncio.gather(*(memory.asearch("Ada") for _ in range(8)))
+            await memory.aforget(first)
+            return [hit.passage.text for hit in (await memory.asearch("Ada")).hits] + [
+                str(len(f.hits)) for f in found
+            ]
+
+    assert asyncio.run(talk()) == ["Ada liked machines", *["2"] * 8]
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t "])
+def test_nothing_can_neither_be_added_nor_asked(memory: Weft, text: str) -> None:
+    with pytest.raises(QueryError, match="empty"):
+        memory.add(text)
+    with pytest.raises(QueryError, match="empty"):
+        memory.search(text)
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Weft) -> None:
+    with pytest.raises(QueryError, match="at least one"):
+        memory.search("Ada", top_k=0)
+    with pytest.raises(ConfigError, match="graph"):
+        memory.search("Ada", recipe=NEIGHBOURHOOD)
+    with pytest.raises(ConfigError, match="sqlite:///"):
+        Weft.open("mysql://somewhere")
+    with pytest.raises(StoreUnavailable, match="folder"):
+        Weft.open(tmp_path / "nowhere" / "x.weft")
+    (tmp_path / "text.weft").write_text("this is no database, but it is long enough to be looked at" * 20)
+    with pytest.raises(StoreUnavailable, match="Weft file"):
+        Weft.open(tmp_path / "text.weft")
+
+
+def test_an_embedder_that_lies_about_its_length_is_caught(path: Path) -> None:
+    class Liar(HashingEmbedder):
+        def embed_passages(self, texts: Sequence[str]) -> Vectors:
+            return np.ones((len(texts), 3), dtype=np.float32)
+
+    with Weft.open(path, embedder=Liar(64, quiet=True)) as memory, pytest.raises(Exception, match="shape"):
+        memory.add("Anything.")

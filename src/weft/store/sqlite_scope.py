@@ -49,7 +49,7 @@ class Scope:
         return {
             "collection": self.collection.row,
             "accesses": apsw.carray(self.accesses),
-            "tags": json.dumps(self.tags, ensure_ascii=False),
+            "tags": json.dumps(self.tags, ensure_ascii=False) if self.tags else "[]",
         }
 
     @property

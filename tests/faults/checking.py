@@ -1,0 +1,108 @@
+"""What must be true of a store file after a fault, whatever the fault was.
+
+`Held` is what was acknowledged: the edition of each document that must be there, and no other. A document is
+there whole or not at all; it is found by every way in; and the counters say what an export holds. Nothing
+here writes documents but `check_that_all_can_be_forgotten`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from faults.documents import EMBEDDER, NOW, Edition, contribution, identity, opened
+from weft.engine import Weft
+from weft.store import SqliteStore, Store
+from weft.types import Contribution
+
+Held = Mapping[int, Edition]
+KEPT_WHEN_EMPTY = {"migrations", "collections", "blocks"}
+
+
+def check_file(path: Path) -> None:
+    """SQLite's own view of the file, through a connection that knows nothing of Weft."""
+    db = apsw.Connection(str(path))
+    try:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+    finally:
+        db.close()
+
+
+def check_content(path: Path, held: Held) -> None:
+    """Exactly what is held is there, whole, and counted."""
+    store = SqliteStore(path)
+    try:
+        found = exported(store)
+        assert found.keys() == {identity(number) for number in held}
+        for wanted in held.values():
+            assert shape(found[identity(wanted.number)]) == shape(contribution(wanted)), wanted
+        check_counters(store, found.values())
+    finally:
+        store.close()
+
+
+def check_counters(store: Store, found: Iterable[Contribution]) -> None:
+    """What the collection counts is what an export holds."""
+    told = list(found)
+    counted = store.statistics()
+    assert (counted.documents, counted.passages, counted.mentions) == (
+        len(told),
+        sum(len(c.passages) for c in told),
+        sum(len(c.mentions) for c in told),
+    )
+    assert counted.entities == len({e.id for c in told for e in c.entities})
+    assert counted.facts == len({f.id for c in told for f in c.facts})
+
+
+def check_searches(path: Path, wanted: Iterable[Edition], gone: Iterable[Edition] = ()) -> None:
+    """Every passage is found by its words and by its vector; of what is gone nothing is found by words."""
+    store = SqliteStore(path)
+    weft = Weft(store, EMBEDDER, clock=lambda: NOW)
+    try:
+        for edition in wanted:
+            _check_found(weft, store, edition)
+        for edition in gone:
+            assert store.lexical(" ".join(edition.markers), top_k=10) == (), edition
+    finally:
+        weft.close()
+
+
+def check_that_all_can_be_forgotten(path: Path, held: Held) -> None:
+    """Forgetting the rest leaves no row behind: no support, counter or word is there once too often."""
+    with opened(path) as weft:
+        weft.forget(*map(identity, held))
+    db = apsw.Connection(str(path))
+    try:
+        tables = {name for (name,) in db.execute("SELECT name FROM pragma_table_list WHERE type = 'table'")}
+        plain = {t for t in tables if not t.startswith("sqlite_")} - KEPT_WHEN_EMPTY
+        rows = {table: db.execute(f'SELECT count(*) FROM "{table}"').get for table in plain}
+        assert rows == dict.fromkeys(plain, 0)
+    finally:
+        db.close()
+
+
+def exported(store: Store) -> dict[str, Contribution]:
+    """Everything that a store holds, by document."""
+    return {c.document.id: c for c in store.export()}
+
+
+def shape(told: Contribution) -> tuple[Any, ...]:
+    """A contribution without the order of its parts, to be compared."""
+    return told.document, *map(Counter, (told.passages, told.entities, told.mentions, told.facts))
+
+
+def _check_found(weft: Weft, store: Store, wanted: Edition) -> None:
+    expected = contribution(wanted)
+    got = weft.get(expected.document.id)
+    assert (got.passages, set(got.facts)) == (expected.passages, set(expected.facts))
+    vectors = EMBEDDER.embed_passages([p.embeddable for p in expected.passages])
+    assert len(expected.passages) == len(wanted.markers)
+    for passage, marker, vector in zip(expected.passages, wanted.markers, vectors, strict=True):
+        assert [s.id for s in store.lexical(marker, top_k=2)] == [passage.id]
+        assert [s.id for s in store.dense(vector, top_k=1)] == [passage.id]
+    last = expected.passages[-1]
+    found = weft.search(last.text, top_k=1, count_use=False)
+    assert ([h.passage for h in found.hits], found.missing) == ([last], ())

@@ -1,0 +1,111 @@
+"""A store's disk fills up, and is cleared again.
+
+Two disks fill up: a small tmpfs (where mounting is permitted), which is really full, and a limit on the size of
+files, which every system has. Either way the writer is told, what was acknowledged stays readable, nothing is
+half written, and the same open collection writes on once there is room.
+"""
+
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
+from faults.documents import Edition, identity, opened, take
+from weft.engine import Weft
+from weft.errors import StoreError, StoreUnavailable
+from weft.types import Filter
+
+MEBIBYTE = 1 << 20
+SIZE = 8 * MEBIBYTE
+BALLAST = 4 * MEBIBYTE
+LARGEST_FILE = 4 * MEBIBYTE
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A folder that fills up, and how to make room in it."""
+
+    folder: Path
+    refusal: type[StoreError]
+    clear: Callable[[], None]
+
+
+@pytest.fixture(params=["tmpfs", "limit"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    yield from (_tmpfs if request.param == "tmpfs" else _limit)(tmp_path)
+
+
+@pytest.mark.timeout(300)
+def test_a_full_disk_is_reported_and_costs_nothing(disk: Disk) -> None:
+    path = disk.folder / "weft.db"
+    with opened(path) as weft:
+        held, failed = _fill(weft, disk.refusal)
+        _check_open(weft, held)
+        with pytest.raises(disk.refusal, match="disk"):
+            take(weft, (failed.number, failed))
+        _check_open(weft, held)
+        disk.clear()
+        take(weft, (failed.number, failed))
+        held[failed.number] = failed
+        _check_open(weft, held)
+    check_file(path)
+    check_content(path, held)
+    check_searches(path, held.values())
+    check_that_all_can_be_forgotten(path, held)
+
+
+def _fill(weft: Weft, refusal: type[StoreError]) -> tuple[dict[int, Edition], Edition]:
+    """Write until the disk is full; return what was acknowledged, and what was refused."""
+    held: dict[int, Edition] = {}
+    with pytest.raises(refusal, match="disk") as refused:
+        for number in count():
+            take(weft, (number, Edition(number, 1)))
+            held[number] = Edition(number, 1)
+    assert refused.value.__cause__ is not None
+    return held, Edition(len(held), 1)
+
+
+def _check_open(weft: Weft, held: dict[int, Edition]) -> None:
+    """The open collection can be read, and says what is there."""
+    assert weft.stats().documents == len(held)
+    for wanted in held.values():
+        assert len(weft.get(identity(wanted.number)).passages) == len(wanted.markers)
+    found = weft.search(held[0].markers[0], where=Filter(), count_use=False)
+    assert (found.missing, len(found.hits)) == ((), 10)
+
+
+def _tmpfs(tmp_path: Path) -> Iterator[Disk]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    told = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    try:
+        subprocess.run(told, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a tmpfs may not be mounted here")
+    try:
+        ballast = folder / "ballast"
+        ballast.write_bytes(bytes(BALLAST))
+        yield Disk(folder, StoreUnavailable, ballast.unlink)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def _limit(tmp_path: Path) -> Iterator[Disk]:
+    """No file of this process may grow beyond a size; Python ignores the signal, so SQLite gets an error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def clear() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, hard))
+    try:
+        yield Disk(tmp_path, StoreError, clear)
+    finally:
+        with suppress(ValueError):
+            clear()

@@ -1,0 +1,298 @@
+"""Identities that never change, contributions that stand on their own, digests that notice what is said."""
+
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft import types
+from weft.types import (
+    Claim,
+    Contribution,
+    Document,
+    Entity,
+    Explanation,
+    Fact,
+    Hit,
+    Mention,
+    Passage,
+    Placement,
+    document_id,
+    entity_id,
+    fact_id,
+    identity,
+    passage_id,
+)
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+VECTOR = np.ones(3, dtype=np.float32)
+
+
+# -- identities ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (identity("kind", "part"), "97c6d2a890158200f4781be0b4dbe695"),
+        (document_id(uri="https://example.org/a"), "6923479abc54b8d4e02ad9721326c9ff"),
+        (document_id(text="A text.", labels=frozenset({"b", "a"})), "5054c2ddb7faddbe5685d18e6fb0a34d"),
+        (passage_id("d", "A text."), "f9d30917d98f4795071afbfd5e6966ff"),
+        (entity_id("Ermengarde of Tours"), "87b053570265bb8a394896904ff61de2"),
+        (entity_id("Mercury", "planet"), "350857280fdbd25725e7dfc7449e7753"),
+        (fact_id("e1", "mother_of", "e2", is_entity=True), "38f88d478192980a1985b0d34f864852"),
+        (fact_id("e1", "born", "825", is_entity=False), "fcbded7caa24e0c1ccd4ee54d60f5b45"),
+    ],
+)
+def test_identities_never_change(found: str, expected: str) -> None:
+    assert found == expected, "stores hold these identities: a change makes every one of them a stranger"
+
+
+@given(st.lists(st.text()), st.lists(st.text()))
+def test_different_parts_have_different_identities(one: list[str], other: list[str]) -> None:
+    assert (identity("kind", *one) == identity("kind", *other)) == (one == other)
+    assert len(bytes.fromhex(identity("kind", *one))) == 16
+
+
+def test_parts_do_not_run_together() -> None:
+    assert identity("kind", "ab", "c") != identity("kind", "a", "bc")
+    assert identity("kind", "") != identity("kind")
+    assert identity("entity", "a") != identity("fact", "a")
+
+
+def test_a_text_that_others_may_read_is_another_document() -> None:
+    alike = [frozenset[str](), frozenset({"a"}), frozenset({"a", "b"}), frozenset({"ab"})]
+    assert len({document_id(text="t", labels=labels) for labels in alike}) == 4
+
+
+def test_a_document_with_an_address_keeps_its_identity_when_its_text_changes() -> None:
+    assert document_id(uri="u", text="one", labels=frozenset("a")) == document_id(uri="u", text="two")
+    assert document_id(uri="u") != document_id(text="u")
+
+
+def test_an_entity_is_its_name_however_it_is_written() -> None:
+    assert entity_id("Lothair II.") == entity_id("LOTHAIR  ii")
+    assert entity_id("Mercury", "planet") != entity_id("Mercury")
+
+
+def test_an_entity_and_a_value_that_look_alike_make_two_facts() -> None:
+    assert fact_id("e", "p", "o", is_entity=True) != fact_id("e", "p", "o", is_entity=False)
+    assert fact_id("e", "born_in", "o", is_entity=True) == fact_id("e", "Born in", "o", is_entity=True)
+    assert fact_id("e", "p", "o", is_entity=True) != fact_id("o", "p", "e", is_entity=True)
+
+
+# -- what is embedded ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (Passage("p", "d", "A text."), "A text."),
+        (Passage("p", "d", "A text.", title="Title"), "Title\nA text."),
+        (Entity("e", "Lothair II."), "lothair ii"),
+        (Fact("f", "e", "A", "knows", "B"), "A knows B"),
+        (Fact("f", "e", "A", "knows", "B", statement="A has met B."), "A has met B."),
+    ],
+)
+def test_what_a_vector_stands_for(part: types.Embeddable, expected: str) -> None:
+    assert part.embeddable == expected
+
+
+# -- contributions -------------------------------------------------------------------------------------
+
+WHOLE = Contribution(
+    document=Document("d"),
+    passages=(Passage("p", "d", "A knows B."),),
+    entities=(Entity("a", "A"), Entity("b", "B")),
+    mentions=(Mention("a", "p"),),
+    facts=(Fact("f", "a", "A", "knows", "B", object_id="b", passage_id="p"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("without", "missing"),
+    [
+        ({"passages": ()}, "'p'"),
+        ({"passages": (), "mentions": ()}, "'p'"),
+        ({"passages": (), "facts": ()}, "'p'"),
+        ({"entities": WHOLE.entities[1:], "facts": ()}, "'a'"),
+        ({"entities": WHOLE.entities[1:], "mentions": ()}, "'a'"),
+        ({"entities": WHOLE.entities[:1]}, "'b'"),
+    ],
+)
+def test_a_contribution_holds_what_it_points_at(without: dict[str, Any], missing: str) -> None:
+    with pytest.raises(ValueError, match=missing):
+        replace(WHOLE, **without)
+
+
+def test_a_value_points_at_nothing() -> None:
+    value = replace(WHOLE.facts[0], object_id="")
+    assert replace(WHOLE, entities=WHOLE.entities[:1], facts=(value,)).facts == (value,)
+
+
+def test_parts_are_all_that_has_a_vector() -> None:
+    assert [part.id for part in WHOLE.parts] == ["p", "a", "b", "f"]
+
+
+# -- digests -------------------------------------------------------------------------------------------
+
+IGNORED = {"vector": VECTOR, "recorded_at": NOON, "access_count": 7, "last_accessed": NOON}
+CHANGED: dict[str, Any] = {
+    "metadata": {"year": 1843},
+    "labels": frozenset({"secret"}),
+    "source": "user_edit",
+    "status": "staged",
+    "valid_from": NOON,
+    "valid_to": NOON,
+    "aliases": ("Ay",),
+    "headings": ("Chapter",),
+    "is_own": True,
+}
+
+
+def varied(field: str, at: str, value: Any) -> Contribution:
+    """WHOLE with one field of one part changed."""
+    if at == "document":
+        return replace(WHOLE, document=replace(WHOLE.document, **{field: value}))
+    first, *others = getattr(WHOLE, at)
+    change: dict[str, Any] = {at: (replace(first, **{field: value}), *others)}
+    return replace(WHOLE, **change)
+
+
+SAMPLES = {"document": WHOLE.document} | {
+    at: getattr(WHOLE, at)[0] for at in ("passages", "entities", "mentions", "facts")
+}
+POINTERS = {("passages", "id"), ("entities", "id")} | {
+    (at, f"{end}_id") for at in ("mentions", "facts") for end in ("entity", "passage", "subject", "object")
+}
+PLACES = [(at, field.name) for at, part in SAMPLES.items() for field in fields(part)]
+
+
+@pytest.mark.parametrize(("at", "field"), [place for place in PLACES if place[1] in IGNORED])
+def test_a_digest_ignores_when_and_by_what_it_is_found(at: str, field: str) -> None:
+    assert varied(field, at, IGNORED[field]).digest == WHOLE.digest
+
+
+@pytest.mark.parametrize(
+    ("at", "field"), [place for place in PLACES if place[1] not in IGNORED and place not in POINTERS]
+)
+def test_a_digest_notices_what_is_said(at: str, field: str) -> None:
+    old = getattr(SAMPLES[at], field)
+    new = CHANGED.get(field) or (f"{old}!" if isinstance(old, str) else old + 1)
+    assert varied(field, at, new).digest != WHOLE.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mentions": (Mention("b", "p"),)},
+        {"mentions": ()},
+        {"facts": (replace(WHOLE.facts[0], subject_id="b"),)},
+        {"facts": (replace(WHOLE.facts[0], object_id=""),)},
+        {"facts": ()},
+        {"facts": (), "mentions": (), "entities": ()},
+        {"passages": (*WHOLE.passages, Passage("q", "d", "B knows A."))},
+    ],
+)
+def test_a_digest_notices_what_is_pointed_at(change: dict[str, Any]) -> None:
+    assert replace(WHOLE, **change).digest != WHOLE.digest
+
+
+class Clash(str):
+    """A label that collides with every other: a set of them keeps the order in which they came."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def test_a_digest_ignores_the_order_of_labels() -> None:
+    one, other = (frozenset(map(Clash, labels)) for labels in ("ab", "ba"))
+    assert list(one) != list(other)
+    assert varied("labels", "document", one).digest == varied("labels", "document", other).digest
+
+
+# BUG: the digest is made of reprs, and equal values may have different ones: a store that gives back a float
+# or sorts metadata then takes an unchanged document for a changed one.
+@pytest.mark.parametrize(
+    ("at", "field", "one", "other"),
+    [
+        ("document", "metadata", {"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ("facts", "weight", 5, 5.0),
+    ],
+)
+def test_equal_contributions_have_equal_digests(at: str, field: str, one: object, other: object) -> None:
+    assert varied(field, at, one) == varied(field, at, other)
+    assert varied(field, at, one).digest == varied(field, at, other).digest
+
+
+# -- claims --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"subject": " "}, "needs a subject"),
+        ({"predicate": ""}, "needs a subject"),
+        ({"object": "\n"}, "needs a subject"),
+        ({"weight": 0.9}, "weight is 1 to 10"),
+        ({"weight": 10.1}, "weight is 1 to 10"),
+        ({"weight": float("nan")}, "weight is 1 to 10"),
+        ({"confidence": -0.1}, "confidence 0 to 1"),
+        ({"confidence": 1.1}, "confidence 0 to 1"),
+        ({"source": "rumour"}, "user_edit"),
+        ({"status": "doubted"}, "retracted"),
+    ],
+)
+def test_a_claim_that_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(Claim("A", "knows", "B"), **wrong)
+
+
+@pytest.mark.parametrize(("weight", "confidence"), [(1, 0), (10, 1)])
+def test_a_claim_may_be_at_its_limits(weight: float, confidence: float) -> None:
+    assert Claim("A", "knows", "B", weight=weight, confidence=confidence).weight == weight
+
+
+# -- explanations --------------------------------------------------------------------------------------
+
+
+def test_an_explanation_is_an_indented_tree() -> None:
+    leaf = Explanation(0.25, "leaf")
+    tree = Explanation(1, "root", (Explanation(0.5, "branch", (leaf,)), leaf))
+    assert str(tree) == "1.0000  root\n  0.5000  branch\n    0.2500  leaf\n  0.2500  leaf"
+
+
+def test_a_hit_says_who_found_it_and_by_which_path() -> None:
+    hit = Hit(
+        passage=WHOLE.passages[0],
+        document=WHOLE.document,
+        score=0.75,
+        placements=(Placement("dense", 1, 0.9, 0.7), Placement("lexical", 3, 4.2, 0.05)),
+        path=WHOLE.facts,
+    )
+    assert str(hit.explanation).splitlines() == [
+        "0.7500  the sum of its shares",
+        "  0.7000  dense: rank 1, score 0.9000",
+        "  0.0500  lexical: rank 3, score 4.2000",
+        "  1.0000  facts on the path",
+        "    1.0000  A —knows→ B",
+    ]
+    assert len(replace(hit, path=()).explanation.details) == 2
+
+
+# -- all of them ---------------------------------------------------------------------------------------
+
+CLASSES = [kind for kind in vars(types).values() if isinstance(kind, type) and is_dataclass(kind)]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: str(kind.__name__))
+def test_every_type_is_frozen(kind: Any) -> None:
+    name = fields(kind)[0].name
+    with pytest.raises(FrozenInstanceError):
+        setattr(kind.__new__(kind), name, "other")

@@ -5,6 +5,7 @@ many threads at once.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from weft.config import HYBRID, Recipe
-from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError
+from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
 from weft.indexing import exchange, pipeline
 from weft.models import Embedder
 from weft.retrieval.search import search
@@ -37,6 +38,7 @@ from weft.types import (
     document_id,
 )
 
+log = logging.getLogger(__name__)
 BATCH = 256  # documents or vectors that one transaction writes
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -141,8 +143,7 @@ class Weft:
         wanted = recipe if top_k is None else replace(recipe, top_k=top_k)
         found = search(self._store, self._embedder, Query(query, where=where), wanted)
         if count_use and found.hits:
-            ids = [hit.passage.id for hit in found.hits]
-            self._after_answers.submit(self._store.touch, passages=ids, at=self._clock())
+            self._after_answers.submit(self._count_use, [hit.passage.id for hit in found.hits])
         return found
 
     def get(self, document: str, *, where: Filter = EVERYTHING) -> Contribution:
@@ -250,6 +251,13 @@ class Weft:
     async def aforget(self, *documents: str) -> Receipt:
         """`forget`, in a thread."""
         return await asyncio.to_thread(self.forget, *documents)
+
+    def _count_use(self, passages: Sequence[str]) -> None:
+        """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""
+        try:
+            self._store.touch(passages=passages, at=self._clock())
+        except StoreError as error:
+            log.warning("use was not counted: %s", error)
 
     def _document(
         self, id_: str, *, metadata: Metadata | None, labels: Iterable[str], source: Source

@@ -227,6 +227,20 @@ def test_nothing_can_neither_be_added_nor_asked(memory: Weft, text: str) -> None
         memory.search(text)
 
 
+def test_half_a_character_is_refused_whole(memory: Weft) -> None:
+    before = memory.stats()
+    with pytest.raises(QueryError, match="half of a character"):
+        memory.add("A broken emoji: \ud83d")
+    assert memory.stats() == before
+
+
+def test_more_can_be_asked_for_than_searches_look_at_by_default(path: Path) -> None:
+    with Weft.open(path, embedder=EMBEDDER) as memory:
+        facts = [(f"Part {i}", "belongs to", "the engine") for i in range(2_300)]
+        memory.add_facts(facts)
+        assert len(memory.search("engine", top_k=2_300).hits) == 2_300
+
+
 def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Weft) -> None:
     with pytest.raises(QueryError, match="at least one"):
         memory.search("Ada", top_k=0)

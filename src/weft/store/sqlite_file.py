@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from weft.errors import StoreError, StoreUnavailable
+from weft.errors import QueryError, StoreError, StoreUnavailable
 from weft.store.migrate import migrate
 from weft.store.queries import migrations, queries
 
@@ -80,6 +80,8 @@ def wrapped_errors(path: str) -> Iterator[None]:
         ) from error
     except apsw.FullError as error:
         raise StoreUnavailable(f"the disk of {path} is full: nothing was written") from error
+    except UnicodeEncodeError as error:
+        raise QueryError(f"a text holds half of a character ({error}): replace it before adding") from error
     except apsw.Error as error:
         raise StoreError(f"{path}: {error}") from error
 

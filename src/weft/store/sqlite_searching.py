@@ -18,7 +18,8 @@ from weft.text import terms
 from weft.types import Ranking, Scored, Vector
 
 SQL = queries("sqlite")
-CANDIDATES = 2_000  # nearest by bits that are ranked by their vectors
+CANDIDATES = 2_000  # nearest by bits that are ranked by their vectors, at the least
+TIES = 8  # times as many, at the most, where more are equally near
 
 
 def dense(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> Ranking:
@@ -26,7 +27,7 @@ def dense(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> R
     if not _is_embedded(scope, vector):
         return ()
     allowed = None if scope.is_everything else np.sort(_matching(db, scope.match))
-    near = next(_nearest(db, scope, "passage", vector, allowed))
+    near = next(_nearest(db, scope, "passage", vector, allowed, max(CANDIDATES, 2 * top_k)))
     return _by_cosine(db, "passage", near, vector, top_k)
 
 
@@ -35,7 +36,7 @@ def nearest_entities(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k
     if not _is_embedded(scope, vector):
         return ()
     seen: list[Rows] = []
-    for near in _nearest(db, scope, "entity", vector, None):
+    for near in _nearest(db, scope, "entity", vector, None, max(CANDIDATES, 2 * top_k)):
         seen.append(near if scope.is_everything else _visible_entities(db, scope, near))
         if sum(map(len, seen)) >= top_k:
             break
@@ -51,7 +52,8 @@ def lexical(db: apsw.Connection, scope: Scope, query: str, *, top_k: int) -> Ran
     known: list[Any] = db.execute(SQL["terms"], bound).fetchall()
     if not known:
         return ()
-    candidates = _matching(db, _candidates(db, scope, known), limit=lexicon.REACH)
+    reach = max(lexicon.REACH, 2 * top_k)
+    candidates = _matching(db, _candidates(db, scope, known, reach), limit=reach)
     found = by_rows(db, "passage_terms", candidates)
     passages = scope.collection.statistics.passages
     scores = lexicon.bm25(
@@ -63,17 +65,16 @@ def lexical(db: apsw.Connection, scope: Scope, query: str, *, top_k: int) -> Ran
     return _ranking(db, "passage", [row for row, *_ in found], scores, top_k)
 
 
-def _candidates(db: apsw.Connection, scope: Scope, known: Sequence[Any]) -> str:
+def _candidates(db: apsw.Connection, scope: Scope, known: Sequence[Any], reach: int) -> str:
     """The rarest terms; more of them the fewer passages the caller sees."""
-    reach = float(lexicon.REACH)
+    frequencies = [(term, count) for term, _, count in known]
     visible = scope.match
-    if visible:
-        seen = len(_matching(db, visible, limit=lexicon.REACH))
-        if seen < lexicon.REACH:
-            reach *= scope.collection.statistics.passages / max(seen, 1)
-    rare = lexicon.rarest_first([(term, count) for term, _, count in known], reach=reach)
-    words = any_of(word(scope.collection.row, term) for term in rare)
-    return f"{words} AND {visible}" if visible else words
+    if not visible:
+        return any_of(word(scope.collection.row, t) for t in lexicon.rarest_first(frequencies, reach=reach))
+    seen = len(_matching(db, visible, limit=reach))
+    share = max(seen, 1) / scope.collection.statistics.passages if seen < reach else 1.0
+    rare = lexicon.rarest_first(frequencies, reach=reach / share)
+    return f"{any_of(word(scope.collection.row, t) for t in rare)} AND {visible}"
 
 
 def _is_embedded(scope: Scope, vector: Vector) -> bool:
@@ -87,9 +88,9 @@ def _is_embedded(scope: Scope, vector: Vector) -> bool:
 
 
 def _nearest(
-    db: apsw.Connection, scope: Scope, kind: str, vector: Vector, allowed: Rows | None
+    db: apsw.Connection, scope: Scope, kind: str, vector: Vector, allowed: Rows | None, wanted: int
 ) -> Iterator[Rows]:
-    """Rows in groups of at least CANDIDATES, nearest by bits first; a first group always comes."""
+    """Rows in groups of at least as many as wanted, nearest by bits first; a first group always comes."""
     query = codes.bits(vector[None])[0]
     bound = {"collection": scope.collection.row, "kind": kind}
     blocks = db.execute(SQL["blocks"], bound)
@@ -105,8 +106,8 @@ def _nearest(
     start = 0
     while start < codes.DEAD:
         seen = int(within[start - 1]) if start else 0
-        end = min(int(np.searchsorted(within, seen + CANDIDATES)) + 1, int(codes.DEAD))
-        places = np.flatnonzero((far >= start) & (far < end))
+        end = min(int(np.searchsorted(within, seen + wanted)) + 1, int(codes.DEAD))
+        places = np.flatnonzero((far >= start) & (far < end))[: TIES * wanted]
         yield firsts[places // codes.BLOCK] * codes.BLOCK + places % codes.BLOCK
         start = end
 

@@ -8,7 +8,7 @@
 -- name: settings
 PRAGMA synchronous = FULL;
 PRAGMA mmap_size = 2147418112;
-PRAGMA cache_size = -65536;
+PRAGMA cache_size = -32768;
 PRAGMA temp_store = MEMORY;
 
 -- A new file only: the page size cannot change later, and WAL stays with the file.

@@ -30,7 +30,9 @@ def environment(folder: Path, package: str) -> Path:
 
 def installed(python: Path) -> set[str]:
     """The names of what was installed."""
-    listed = subprocess.run([python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True
+    )
     return {line.split("==")[0].split(" @")[0] for line in listed.stdout.split()} - {"setuptools"}
 
 
@@ -38,7 +40,9 @@ def megabytes(folder: Path) -> float:
     """What the environment's packages take on disk, without pip itself and compiled caches."""
     site = next(folder.glob("lib/python*/site-packages"))
     files = (f for f in site.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
-    ours = (f for f in files if not f.relative_to(site).parts[0].startswith(("pip", "setuptools", "_distutils")))
+    ours = (
+        f for f in files if not f.relative_to(site).parts[0].startswith(("pip", "setuptools", "_distutils"))
+    )
     return sum(f.stat().st_size for f in ours) / 1e6
 
 
@@ -58,7 +62,9 @@ def main() -> None:
         start = time.monotonic()
         python = environment(Path(name) / "core", ".")
         run = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=name, check=False)
-        print(f"from nothing to the first answer in {time.monotonic() - start:.0f} s:\n{run.stdout}{run.stderr}")
+        print(
+            f"from nothing to the first answer in {time.monotonic() - start:.0f} s:\n{run.stdout}{run.stderr}"
+        )
         if run.stdout != promised:
             sys.exit("the README's first program does not print what the README says")
         if extra := installed(python) - CORE:

@@ -6,7 +6,7 @@ everything be tunable: `dataclasses.replace` makes any variant.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
@@ -51,16 +51,19 @@ class Gate:
 class Trust:
     """S12: how much a fact weighs for where it came from, its age, its use and its status."""
 
-    sources: Mapping[Source, float] = field(
-        default_factory=lambda: MappingProxyType(
-            {"user_edit": 2.0, "file": 1.5, "system": 1.2, "conversation": 1.0}
-        )
-    )
+    user_edit: float = 2.0
+    file: float = 1.5
+    system: float = 1.2
+    conversation: float = 1.0
     decay_per_week: float = 0.05
     grace_weeks: float = 1.0
     usage: float = 0.5
     confirmed: float = 1.2
     statuses: tuple[Status, ...] = LIVE
+
+    def of_source(self, source: Source) -> float:
+        """The weight of a source."""
+        return float(getattr(self, source))
 
 
 @dataclass(frozen=True, slots=True)

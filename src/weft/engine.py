@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -24,7 +25,6 @@ from weft.retrieval.search import search
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
 from weft.types import (
-    STATUSES,
     Claim,
     Contribution,
     Document,
@@ -55,6 +55,7 @@ class Weft:
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._used: SimpleQueue[list[str]] = SimpleQueue()
         self._after_answers = ThreadPoolExecutor(1, thread_name_prefix="weft-usage")
         if embedder is not None:
             _check_model(store.statistics(), embedder)
@@ -94,8 +95,6 @@ class Weft:
         A text with the same `uri` replaces what was there. `labels` say who may read it: everyone, if
         there are none. Adding the same again changes nothing.
         """
-        if not text.strip():
-            raise QueryError("there is nothing to add: the text is empty")
         document = self._document(
             document_id(uri=uri, text=text, labels=frozenset(labels)),
             metadata=metadata,
@@ -143,28 +142,16 @@ class Weft:
         wanted = recipe if top_k is None else replace(recipe, top_k=top_k)
         found = search(self._store, self._embedder, Query(query, where=where), wanted)
         if count_use and found.hits:
-            self._after_answers.submit(self._count_use, [hit.passage.id for hit in found.hits])
+            self._used.put([hit.passage.id for hit in found.hits])
+            self._after_answers.submit(self._count_uses)
         return found
 
     def get(self, document: str, *, where: Filter = EVERYTHING) -> Contribution:
         """A document with all that it says."""
-        found = self._store.documents([document], where=where)
+        found = self._store.contributions([document], where=where)
         if document not in found:
             raise NotFound(f"no document {document} that you may see")
-        passages = self._store.passages_of_documents([document], where=where).get(document, ())
-        ids = [p.id for p in passages]
-        facts = self._store.facts_of_passages(ids, per_passage=BATCH, statuses=STATUSES, where=where)
-        mentions = self._store.entities_of_passages(ids, per_passage=BATCH, where=where)
-        named = {m.entity_id for ms in mentions.values() for m in ms}
-        told = [f for fs in facts.values() for f in fs]
-        named |= {e for f in told for e in (f.subject_id, f.object_id) if e}
-        return Contribution(
-            document=found[document],
-            passages=passages,
-            entities=tuple(self._store.entities(sorted(named), where=where).values()),
-            mentions=tuple(m for ms in mentions.values() for m in ms),
-            facts=tuple(told),
-        )
+        return found[document]
 
     def stats(self) -> Statistics:
         """How much there is, and the embedding model."""
@@ -252,12 +239,16 @@ class Weft:
         """`forget`, in a thread."""
         return await asyncio.to_thread(self.forget, *documents)
 
-    def _count_use(self, passages: Sequence[str]) -> None:
+    def _count_uses(self) -> None:
         """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""
+        used: list[str] = []
+        while not self._used.empty():
+            used += self._used.get()
         try:
-            self._store.touch(passages=passages, at=self._clock())
+            if used:
+                self._store.touch(passages=used, at=self._clock())
         except StoreError as error:
-            log.warning("use was not counted: %s", error)
+            log.warning("uses were not counted: %s", error)
 
     def _document(
         self, id_: str, *, metadata: Metadata | None, labels: Iterable[str], source: Source

@@ -1,5 +1,7 @@
 """Every error that Weft raises, one root, each naming what to do next.
 
+(A value that makes no sense, such as a claim without a subject, is Python's own ValueError.)
+
 WeftError
  ├── ConfigError                a setting or argument cannot be used
  ├── QueryError                 a question cannot be asked that way

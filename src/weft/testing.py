@@ -456,7 +456,7 @@ class StoreConformance:
     def test_things_are_fetched_by_identity(self, world: Store) -> None:
         assert world.documents([KING.document.id, "0" * 32]) == {KING.document.id: KING.document}
         assert world.passages([KING.passages[0].id, "0" * 32]) == {KING.passages[0].id: KING.passages[0]}
-        assert world.passages_of_documents([KING.document.id]) == {KING.document.id: KING.passages}
+        assert list(world.contributions([KING.document.id, "0" * 32]).values()) == canonical(iter([KING]))
         assert world.entities([LOTHARINGIA, "0" * 32])[LOTHARINGIA].type == "place"
         mother = next(f for f in KING.facts if f.predicate == "mother")
         assert world.facts([mother.id, "0" * 32]) == {mother.id: mother}
@@ -465,7 +465,7 @@ class StoreConformance:
         answers: list[Any] = [
             world.documents([]),
             world.passages([]),
-            world.passages_of_documents([]),
+            world.contributions([]),
             world.entities([]),
             world.facts([]),
             world.entities_by_names([]),
@@ -485,6 +485,22 @@ class StoreConformance:
         seen = Filter(labels=frozenset({"spies", "gardeners"}))
         assert SECRET.passages[0].id in {s.id for s in world.lexical("Falcon", top_k=3, where=seen)}
         assert SECRET.facts[0].id in world.facts([SECRET.facts[0].id], where=seen)
+
+    def test_a_caller_who_may_see_nothing_sees_nothing(self, store: Store) -> None:
+        store.write([SECRET], model=MODEL)
+        _assert_unseen(store, PUBLIC)
+        _assert_unseen(store, Filter(labels=frozenset({"gardeners"})))
+
+    def test_a_permission_that_is_gone_lets_nothing_through(self, world: Store, open_store: OpenStore) -> None:
+        """Whatever a handle remembers of permissions, another's write ends it at once."""
+        other, mine = open_store("default"), Filter(labels=frozenset({"spies"}))
+        assert other.documents([SECRET.document.id], where=mine)
+        world.forget([SECRET.document.id])
+        moved = page("The codename of Lothair II is Falcon.", labels=["generals"])
+        world.write([moved], model=MODEL)
+        assert other.documents([moved.document.id], where=mine) == {}
+        assert moved.passages[0].id not in {s.id for s in other.lexical("Falcon", top_k=9, where=mine)}
+        other.close()
 
     def test_a_hidden_voice_is_not_heard(self, world: Store) -> None:
         for facts in (
@@ -561,7 +577,7 @@ class StoreConformance:
         assert world.facts_of_passages([KING.passages[0].id], per_passage=9, where=where) == {}
         assert world.passages_of_entities([LOTHAIR], per_entity=9, where=where) == {}
         assert world.entities_of_passages([KING.passages[0].id], per_passage=9, where=where) == {}
-        assert world.passages_of_documents([KING.document.id], where=where) == {}
+        assert world.contributions([KING.document.id], where=where) == {}
 
     # -- the collection --------------------------------------------------------------------------------
 
@@ -593,9 +609,9 @@ class StoreConformance:
         version = world.version()
         ids = [RULES_ID]
         world.touch(facts=ids, passages=[KING.passages[0].id], at=day("2024-06-01"))
-        world.touch(facts=ids, at=day("2024-05-15"))
+        world.touch(facts=ids * 2, at=day("2024-05-15"))
         fact = world.facts(ids)[RULES_ID]
-        assert (fact.access_count, fact.last_accessed) == (2, day("2024-06-01"))
+        assert (fact.access_count, fact.last_accessed) == (3, day("2024-06-01"))
         assert world.version() == version
         assert list(world.export()) == canonical(iter(WORLD))
 
@@ -690,6 +706,6 @@ def _assert_unseen(store: Store, where: Filter) -> None:
     assert passage not in {m.passage_id for ms in mentions.values() for m in ms}
     assert store.entities_of_passages([passage], per_passage=99, where=where) == {}
     assert store.passages([passage], where=where) == {}
-    assert store.passages_of_documents([SECRET.document.id], where=where) == {}
+    assert store.contributions([SECRET.document.id], where=where) == {}
     assert store.documents([SECRET.document.id], where=where) == {}
     assert store.facts([codename], statuses=STATUSES, where=where) == {}

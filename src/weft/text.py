@@ -18,9 +18,13 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_WORD = re.compile(r"[^\W_]+")
-_NOT_A_NAME = re.compile(r"(?<![\w+#])[+#]+|[^\w\s+#]")
-_SPACES = re.compile(r"[\s_]+")
+# Marks belong to the letter before them, which `\\w` does not know: without them Hindi falls to pieces.
+_MARKS = "".join(chr(c) for c in range(0x0300, 0x1E900) if unicodedata.category(chr(c)).startswith("M"))
+_WORD = re.compile(rf"(?:[^\W_][{_MARKS}]*)+")
+_NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
+_SPACES = re.compile(r"\s+")
+# Marks that may be left out in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels.
+_OPTIONAL = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _STEMMERS = {"latin": Stemmer.Stemmer("english"), "cyrillic": Stemmer.Stemmer("russian")}
 _STEMMING = threading.Lock()  # a Snowball stemmer keeps state while it works
 
@@ -34,22 +38,38 @@ STOP_WORDS = frozenset(
 
 def normalise(name: str) -> str:
     """Make a name comparable: NFKC, case-folded, punctuation to spaces; `C++` and `C#` keep their marks."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    cleaned = _SPACES.sub(" ", _NOT_A_NAME.sub(" ", folded)).strip()
+    folded = _folded(name)
+    cleaned = _SPACES.sub(" ", _NOT_A_NAME.sub(" ", folded.replace("_", " "))).strip()
     return cleaned or _SPACES.sub(" ", folded).strip()
+
+
+def occurrences(name: str, text: str) -> int:
+    """How often a text has a name, both normalised: as whole words, where the script has words."""
+    if _UNSPACED.search(name):
+        return text.count(name)
+    return _apart(text).count(_apart(name))
 
 
 def terms(text: str) -> list[str]:
     """Return the terms of a text in order, stop words left out; used for indexing and for questions alike."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
     found: list[str] = []
-    for word in _WORD.findall(folded):
+    for word in _WORD.findall(_folded(text)):
         if word.isascii():
             if word not in STOP_WORDS:
                 found.append(_stem(word, "latin"))
         else:
             found.extend(_terms_of_word(word))
     return found
+
+
+def _folded(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return folded.replace("i\u0307", "i")  # what case folding makes of the Turkish capital
+
+
+def _apart(text: str) -> str:
+    """Words between spaces of their own, so that names next to each other are both counted."""
+    return f" {text.replace(' ', '  ')} "
 
 
 @lru_cache(maxsize=65_536)
@@ -69,10 +89,12 @@ def _pairs(run: str) -> list[str]:
 
 
 def _spaced(word: str) -> list[str]:
-    plain = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
-    if not plain or plain in STOP_WORDS:
+    if not word or word in STOP_WORDS:
         return []
-    return [_stem(plain, "cyrillic" if "\u0400" <= plain[0] <= "\u052f" else "latin")]
+    if "\u0400" <= word[0] <= "\u052f":
+        return [_stem(word.replace("ё", "е"), "cyrillic")]
+    plain = _OPTIONAL.sub("", unicodedata.normalize("NFD", word))
+    return [_stem(unicodedata.normalize("NFC", plain), "latin")] if plain else []
 
 
 @lru_cache(maxsize=262_144)

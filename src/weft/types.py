@@ -5,8 +5,9 @@ added: that is what makes adding twice the same as adding once, and what lets a 
 cell. Nothing here reads or writes anything. `docs/glossary.md` says what each word means.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Literal, TypeAlias
@@ -181,6 +182,8 @@ class Claim:
             raise ValueError("a claim needs a subject, a predicate and an object")
         if not (1.0 <= self.weight <= 10.0 and 0.0 <= self.confidence <= 1.0):
             raise ValueError("a claim's weight is 1 to 10 and its confidence 0 to 1")
+        if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
+            raise ValueError("a claim cannot cease to hold before it begins to")
         if self.source not in SOURCES or self.status not in STATUSES:
             raise ValueError(f"a claim's source is one of {SOURCES}, its status one of {STATUSES}")
 
@@ -209,6 +212,8 @@ class Contribution:
                 "a contribution must hold every entity and passage it points at: "
                 f"missing {sorted(pointed_at - entities) + sorted(told_in - passages)}"
             )
+        if any(p.document_id != self.document.id for p in self.passages):
+            raise ValueError("a contribution's passages must be of its own document")
 
     @property
     def parts(self) -> Iterator[Embeddable]:
@@ -219,13 +224,28 @@ class Contribution:
 
     @property
     def digest(self) -> str:
-        """Identifies what is said, not when it was recorded nor by which vectors it is found."""
-        document = replace(self.document, labels=frozenset())  # a set has no order
+        """Identifies what is said: not when it was recorded, nor its vectors, nor the order of its parts."""
+        document, labels = self.document, sorted(self.document.labels)
+        metadata = json.dumps(dict(document.metadata), sort_keys=True, default=list)
         return identity(
             "digest",
-            repr((document, sorted(self.document.labels), self.passages, self.entities)),
-            repr((self.mentions, self.facts)),
+            repr((document.id, document.title, document.uri, document.source, metadata, labels)),
+            repr(sorted(map(_said_in_passage, self.passages))),
+            repr(sorted((e.id, e.name, e.type, e.description, e.aliases, e.sense) for e in self.entities)),
+            repr(sorted((m.entity_id, m.passage_id, int(m.count), bool(m.is_own)) for m in self.mentions)),
+            repr(sorted(map(_said_as_fact, self.facts))),
         )
+
+
+def _said_in_passage(passage: Passage) -> tuple[object, ...]:
+    place = (passage.position, passage.start, passage.end)
+    return (passage.id, passage.document_id, passage.title, passage.text, *place, passage.headings)
+
+
+def _said_as_fact(fact: Fact) -> tuple[object, ...]:
+    ends = (fact.subject_id, fact.subject, fact.predicate, fact.object, fact.object_id)
+    weights = (float(fact.weight), float(fact.confidence), fact.source, fact.status)
+    return (fact.id, fact.passage_id, *ends, fact.statement, *weights, str(fact.valid_from), str(fact.valid_to))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Everything is compared by the bytes of its export.
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +21,8 @@ THEN = datetime(2024, 5, 1, tzinfo=UTC)
 
 names = st.sampled_from(["Ada", "ada", "Byron", "C++", "Łódź", "東京", "Lothair II", "the Engine"])
 moments = st.none() | st.datetimes(datetime(1, 1, 2), datetime(9998, 1, 1), timezones=st.just(UTC))
-claims = st.builds(
+spans = st.tuples(moments, moments).map(lambda ends: ends if None in ends else tuple(sorted(ends, key=str)))
+plain_claims = st.builds(
     Claim,
     subject=names,
     predicate=st.sampled_from(["knows", "depends_on", "Depends On", "旅"]),
@@ -31,9 +32,10 @@ claims = st.builds(
     confidence=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     source=st.sampled_from(SOURCES),
     status=st.sampled_from(STATUSES),
-    valid_from=moments,
-    valid_to=moments,
     is_value=st.booleans(),
+)
+claims = st.builds(
+    lambda claim, span: replace(claim, valid_from=span[0], valid_to=span[1]), plain_claims, spans
 )
 texts = st.lists(
     st.sampled_from(["Ada knows Byron.", "東京は晴れ。", "C++ and Łódź!", "x" * 700, "\n\n", "🦊"]), min_size=1

@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread, Timer
 
+import apsw
 import pytest
 
 from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
@@ -20,10 +21,13 @@ from faults.documents import EMBEDDER, NOW, Edition, opened, steps
 from faults.sharing import WRITERS, Report, numbers, read, write
 from weft.engine import Weft
 from weft.store import SqliteStore
+from weft.types import Filter
 
 SECONDS = 20.0
 SECONDS_OF_THREADS = 3.0
+SECONDS_OF_MAKING = 0.3
 READERS = 4
+FILES = 20  # that are made by all at once
 SHOWN = 5  # errors of many
 TESTS = Path(__file__).parents[1]
 
@@ -56,19 +60,62 @@ def test_threads_share_a_collection(tmp_path: Path) -> None:
     _check(path, reports, "threads")
 
 
+@pytest.mark.timeout(300)
 def test_many_may_make_the_same_file(tmp_path: Path) -> None:
-    path = tmp_path / "weft.db"
     errors: list[Exception] = []
-    threads = [Thread(target=_open_and_close, args=(path, errors)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    check_file(path)
+    for file in range(FILES):
+        path = tmp_path / f"{file}.db"
+        together = Barrier(WRITERS + READERS)
+        threads = [Thread(target=_make, args=(path, together, errors)) for _ in range(together.parties)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        check_file(path)
+    assert not errors, f"{len(errors)} errors reached those who made {FILES} files: {errors[:SHOWN]}"
 
 
-def _open_and_close(path: Path, errors: list[Exception]) -> None:
+def test_who_opens_a_new_file_waits_for_another_who_makes_it(tmp_path: Path) -> None:
+    """SQLite does not wait when it turns a file to WAL."""
+    path = tmp_path / "weft.db"
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    maker = Timer(SECONDS_OF_MAKING, other.execute, ("COMMIT",))
+    maker.start()
+    try:
+        opened(path).close()
+    finally:
+        maker.join()
+        other.close()
+
+
+def test_a_reader_finds_at_once_what_another_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "weft.db"
+    with opened(path) as reader, opened(path) as writer:
+        assert reader.search("loom").hits == ()
+        for number in range(3):
+            writer.add(f"loom {number}", labels=[f"team {number}"])
+            mine = Filter(labels=frozenset({f"team {number}"}))
+            assert len(reader.search("loom").hits) == number + 1
+            assert len(reader.search("loom", where=mine).hits) == 1
+
+
+def test_a_permission_that_is_gone_lets_nothing_through(tmp_path: Path) -> None:
+    """A store may use the row of a permission again; a reader must not still have it."""
+    store = SqliteStore(tmp_path / "weft.db")
+    mine = Filter(labels=frozenset({"mine"}))
+    with Weft(store) as reader, Weft.open(tmp_path / "weft.db") as writer:
+        own = writer.add("a loom", labels=["mine"])
+        for _ in range(2):  # the second time a store may answer from what it kept
+            assert store.documents([own], where=mine).keys() == {own}
+        writer.forget(own)
+        secret = writer.add("a secret loom", labels=["theirs"])
+        assert store.documents([secret], where=mine) == {}
+        assert reader.stats().documents == 1
+
+
+def _make(path: Path, together: Barrier, errors: list[Exception]) -> None:
+    together.wait()
     try:
         opened(path).close()
     except Exception as error:  # noqa: BLE001 - whatever reaches a caller is what we look for

@@ -35,7 +35,7 @@ SOONEST, LATEST = 0.005, 0.120  # seconds after a writer has opened the file
 KILLS_WHILE_OPENING = 12
 OPENING = 0.012  # seconds in which a writer makes its file
 DOCUMENTS = 60
-SAMPLE = 4  # documents that a round did not touch
+SAMPLE = 3  # documents that a round did not touch
 WITNESSED = 10  # rounds in a row with, and then without, another connection that keeps the WAL alive
 TESTS = Path(__file__).parents[1]
 

@@ -19,7 +19,6 @@ from faults.checking import check_content, check_file, check_searches, check_tha
 from faults.documents import Edition, identity, opened, take
 from weft.engine import Weft
 from weft.errors import StoreError, StoreUnavailable
-from weft.types import Filter
 
 MEBIBYTE = 1 << 20
 SIZE = 8 * MEBIBYTE
@@ -41,6 +40,11 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
     yield from (_tmpfs if request.param == "tmpfs" else _limit)(tmp_path)
 
 
+@pytest.fixture
+def tmpfs(tmp_path: Path) -> Iterator[Disk]:
+    yield from _tmpfs(tmp_path)
+
+
 @pytest.mark.timeout(300)
 def test_a_full_disk_is_reported_and_costs_nothing(disk: Disk) -> None:
     path = disk.folder / "weft.db"
@@ -60,15 +64,42 @@ def test_a_full_disk_is_reported_and_costs_nothing(disk: Disk) -> None:
     check_that_all_can_be_forgotten(path, held)
 
 
+@pytest.mark.timeout(300)
+def test_a_disk_without_any_room_refuses_to_open_a_file_until_it_has_some(tmpfs: Disk) -> None:
+    path = tmpfs.folder / "weft.db"
+    for documents in range(3):
+        rest = _use_up(tmpfs.folder)
+        with pytest.raises(StoreError, match="disk"):
+            opened(path)
+        rest.unlink()
+        with opened(path) as weft:
+            assert weft.stats().documents == documents
+            take(weft, (documents, Edition(documents, 1)))
+    check_file(path)
+    check_content(path, {number: Edition(number, 1) for number in range(3)})
+
+
+def _use_up(folder: Path) -> Path:
+    rest = folder / "rest"
+    with rest.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    return rest
+
+
 def _fill(weft: Weft, refusal: type[StoreError]) -> tuple[dict[int, Edition], Edition]:
     """Write until the disk is full; return what was acknowledged, and what was refused."""
     held: dict[int, Edition] = {}
     with pytest.raises(refusal, match="disk") as refused:
-        for number in count():
-            take(weft, (number, Edition(number, 1)))
-            held[number] = Edition(number, 1)
+        _write_on(weft, held)
     assert refused.value.__cause__ is not None
     return held, Edition(len(held), 1)
+
+
+def _write_on(weft: Weft, held: dict[int, Edition]) -> None:
+    for number in count():
+        take(weft, (number, Edition(number, 1)))
+        held[number] = Edition(number, 1)
 
 
 def _check_open(weft: Weft, held: dict[int, Edition]) -> None:
@@ -76,7 +107,7 @@ def _check_open(weft: Weft, held: dict[int, Edition]) -> None:
     assert weft.stats().documents == len(held)
     for wanted in held.values():
         assert len(weft.get(identity(wanted.number)).passages) == len(wanted.markers)
-    found = weft.search(held[0].markers[0], where=Filter(), count_use=False)
+    found = weft.search(held[0].text, count_use=False)
     assert (found.missing, len(found.hits)) == ((), 10)
 
 
@@ -107,5 +138,4 @@ def _limit(tmp_path: Path) -> Iterator[Disk]:
     try:
         yield Disk(tmp_path, StoreError, clear)
     finally:
-        with suppress(ValueError):
-            clear()
+        clear()

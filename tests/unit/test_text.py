@@ -48,24 +48,22 @@ def test_languages_that_differ_by_their_marks_stay_apart() -> None:
 
 
 @given(NAMES)
-@example("a_#")  # BUG: "_" holds the mark to the word in the first round, and is a space in the second
+@example("a_#")
 def test_normalising_twice_is_normalising_once(name: str) -> None:
     assert normalise(normalise(name)) == normalise(name)
 
 
 @given(NAMES)
-@example("_")  # BUG: a name of underscores alone becomes empty, so all of them are one entity
+@example("_")
 def test_no_name_becomes_empty(name: str) -> None:
     assert bool(normalise(name)) == bool(name.strip())
 
 
-# BUG: combining marks are not \w, so they cut words: the dot of a case-folded İ, vowel signs, tone marks.
 @pytest.mark.parametrize("word", ["İstanbul", "हिन्दी", "ข้าว", "مُحَمَّد"])
 def test_marks_do_not_cut_a_name(word: str) -> None:
     assert " " not in normalise(word)
 
 
-# BUG: for the same reason names that differ in a vowel only are one entity.
 @pytest.mark.parametrize(("one", "other"), [("दिन", "दान"), ("กิน", "กัน"), ("நீர்", "நார்")])
 def test_names_that_differ_in_a_vowel_sign_stay_apart(one: str, other: str) -> None:
     assert normalise(one) != normalise(other)
@@ -86,6 +84,7 @@ def test_terms_come_in_order_without_stop_words() -> None:
     [
         ("Apollo 11 in 1969", ["apollo", "11", "1969"]),
         ("snake_case", ["snake", "case"]),
+        ("À la carte", ["a", "la", "cart"]),
         ("iPhone手机", ["iphon", "手机"]),
         ("手机iPhone", ["手机", "iphon"]),
         ("猫", ["猫"]),
@@ -106,8 +105,8 @@ def test_what_the_terms_of_a_text_are(text: str, expected: list[str]) -> None:
         ("weaving", "weaves", "weave"),
         ("Москва", "МОСКВЕ", "москвы"),
         ("ёлка", "елки"),
-        ("новая", "нового", "новый"),  # BUG: stripping marks makes й an и before it is stemmed
-        ("Istanbul", "İstanbul"),  # BUG: see test_marks_do_not_cut_a_name
+        ("новая", "нового", "новый"),
+        ("Istanbul", "İstanbul"),
     ],
 )
 def test_forms_of_a_word_are_one_term(forms: tuple[str, ...]) -> None:
@@ -123,7 +122,7 @@ def test_forms_of_a_word_are_one_term(forms: tuple[str, ...]) -> None:
         ("新宿", "東京都庁は新宿にある"),
         ("サーバー", "このサーバーは速い"),
         ("서울", "대한민국의수도는서울이다"),
-        ("ข้าวผัด", "ฉันชอบกินข้าวผัด"),  # BUG: tone marks cut the text, so its pairs depend on where
+        ("ข้าวผัด", "ฉันชอบกินข้าวผัด"),
     ],
 )
 def test_a_phrase_shares_its_terms_with_a_text_that_writes_no_spaces(phrase: str, text: str) -> None:

@@ -7,13 +7,13 @@ the same bytes. Vectors are written as the store keeps them, so nothing is lost 
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import IO, Any
 
 from weft.errors import ConfigError
 from weft.store.codes import halved, quantised, unhalved, unquantised
-from weft.types import Contribution, Document, Entity, Fact, Mention, Passage, Statistics
+from weft.types import Contribution, Document, Embeddable, Entity, Fact, Mention, Passage, Statistics
 
 FORMAT = 1
 
@@ -39,7 +39,17 @@ def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:
         raise ConfigError("this is not a Weft export: its first line should say its format") from error
     if version != FORMAT:
         raise ConfigError(f"this export has format {version}, this Weft reads {FORMAT}: upgrade Weft")
-    return model, (_contribution(json.loads(line)) for line in rest if line.strip())
+    return model, _contributions(rest)
+
+
+def _contributions(lines: Iterator[str]) -> Iterator[Contribution]:
+    for number, line in enumerate(lines, start=2):
+        if not line.strip():
+            continue
+        try:
+            yield _contribution(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(f"line {number} of the export is damaged ({error}): export it again") from error
 
 
 def _line(value: Any) -> str:
@@ -52,25 +62,25 @@ def _plain(contribution: Contribution) -> dict[str, Any]:
     document["recorded_at"] = contribution.document.recorded_at.isoformat()
     return {
         "document": document,
-        "passages": [_without_blanks(p) for p in contribution.passages],
-        "entities": [_without_blanks(e) for e in contribution.entities],
+        "passages": [_without_defaults(p) for p in contribution.passages],
+        "entities": [_without_defaults(e) for e in contribution.entities],
         "mentions": [[m.entity_id, m.passage_id, m.count, m.is_own] for m in contribution.mentions],
-        "facts": [_without_blanks(f) for f in contribution.facts],
+        "facts": [_without_defaults(f) for f in contribution.facts],
     }
 
 
-def _without_blanks(part: Passage | Entity | Fact) -> dict[str, Any]:
-    """A part's fields, but for blanks, which the reader puts back."""
+def _without_defaults(part: Embeddable) -> dict[str, Any]:
+    """A part's fields, but for those that the reader puts back."""
     plain: dict[str, Any] = {}
-    for name in part.__dataclass_fields__:
-        value = getattr(part, name)
-        if name == "vector" and value is not None:
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if value is not None and field.name == "vector":
             value = (quantised if isinstance(part, Fact) else halved)(value)
-            plain[name] = base64.b64encode(value).decode()
+            plain[field.name] = base64.b64encode(value).decode()
         elif isinstance(value, datetime):
-            plain[name] = value.isoformat()
-        elif value not in (None, "", ()):
-            plain[name] = value
+            plain[field.name] = value.isoformat()
+        elif value != field.default:
+            plain[field.name] = value
     return plain
 
 

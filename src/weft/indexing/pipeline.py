@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.errors import DimensionMismatch
+from weft.errors import DimensionMismatch, QueryError
 from weft.indexing.chunking import pieces
 from weft.models import Embedder, Vectors
 from weft.store.base import Store
-from weft.text import normalise
+from weft.text import normalise, occurrences
 from weft.types import (
     Claim,
     Contribution,
@@ -25,9 +25,9 @@ from weft.types import (
     Fact,
     Mention,
     Passage,
-    document_id,
     entity_id,
     fact_id,
+    identity,
     passage_id,
 )
 
@@ -37,8 +37,11 @@ _ASIDE = re.compile(r"\(.*?\)")
 def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) -> Contribution:
     """A document with its text cut into passages, and the claims that they support."""
     passages = _passages(document, text)
+    if not passages:
+        raise QueryError("there is nothing to add: the text is empty")
     entities = _entities(claims)
-    mentions = [m for e in entities for m in _mentions(e, passages)]
+    read = [(p, normalise(p.text), _names_of_title(p.title)) for p in passages]
+    mentions = [m for e in entities for m in _mentions(e, read)]
     facts = [_fact(claim, passages, document) for claim in claims]
     told = {(m.entity_id, m.passage_id) for m in mentions}
     ends = {(e, f.passage_id) for f in facts for e in (f.subject_id, f.object_id) if e}
@@ -50,7 +53,7 @@ def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) ->
 def stated(claim: Claim, document: Document) -> Contribution:
     """A claim that comes without a text, as a document of its own."""
     statement = claim.statement or f"{claim.subject} {_words(claim.predicate)} {claim.object}"
-    own = document_id(uri=f"fact:{_id(claim)}:{','.join(sorted(document.labels))}")
+    own = identity("document", "fact", _id(claim), *sorted(document.labels))
     return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
 
 
@@ -92,18 +95,12 @@ def vectors_of(parts: Iterable[Embeddable], embedder: Embedder) -> dict[str, Vec
 
 
 def _passages(document: Document, text: str) -> list[Passage]:
-    passages = {
-        (id_ := passage_id(document.id, text[start:end])): Passage(
-            id=id_,
-            document_id=document.id,
-            text=text[start:end],
-            title=document.title,
-            position=position,
-            start=start,
-            end=end,
-        )
-        for position, (start, end) in enumerate(pieces(text))
-    }
+    """Pieces of the text; one that comes again is the same passage, where it came first."""
+    passages: dict[str, Passage] = {}
+    for position, (start, end) in enumerate(pieces(text)):
+        said = text[start:end]
+        id_ = passage_id(document.id, said)
+        passages.setdefault(id_, Passage(id_, document.id, said, document.title, position, start, end))
     return list(passages.values())
 
 
@@ -118,20 +115,19 @@ def _entities(claims: Iterable[Claim]) -> list[Entity]:
     return list(entities.values())
 
 
-def _mentions(entity: Entity, passages: Iterable[Passage]) -> list[Mention]:
-    name = _spaced(entity.name)
+def _mentions(entity: Entity, read: Iterable[tuple[Passage, str, set[str]]]) -> list[Mention]:
+    name = normalise(entity.name)
     found = []
-    for passage in passages:
-        count = _spaced(passage.text).count(name)
-        is_own = _spaced(_ASIDE.sub("", passage.title)) == name
+    for passage, text, titles in read:
+        count, is_own = occurrences(name, text), name in titles
         if count or is_own:
             found.append(Mention(entity.id, passage.id, max(count, 1), is_own))
     return found
 
 
-def _spaced(text: str) -> str:
-    """The words of a text, each between spaces of its own, so that whole names can be counted."""
-    return f" {normalise(text).replace(' ', '  ')} "
+def _names_of_title(title: str) -> set[str]:
+    """What a title names: `Mercury (planet)` names itself and Mercury."""
+    return {normalise(title), normalise(_ASIDE.sub("", title))} - {""}
 
 
 def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact:
@@ -155,10 +151,15 @@ def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact
 
 
 def _place(claim: Claim, passages: Sequence[Passage]) -> Passage:
-    """The passage that says most of a claim; the first of those that say as much."""
-    parts = (claim.statement, claim.subject, _words(claim.predicate), claim.object)
-    said = [normalise(part) for part in parts if part]
-    return max(passages, key=lambda p: sum(part in normalise(p.text) for part in said))
+    """The passage that states a claim word for word, or names most of it; the first of several."""
+    statement = normalise(claim.statement)
+    parts = [normalise(part) for part in (claim.subject, _words(claim.predicate), claim.object)]
+
+    def said(passage: Passage) -> tuple[bool, int]:
+        text = normalise(passage.text)
+        return bool(statement) and statement in text, sum(occurrences(part, text) > 0 for part in parts)
+
+    return max(passages, key=said)
 
 
 def _id(claim: Claim) -> str:

@@ -26,7 +26,7 @@ def fuse(rankings: Mapping[str, Ranking], config: Hybrid) -> tuple[Fused, ...]:
     weights = {"dense": config.vector_weight, "lexical": config.text_weight}
     placed: dict[str, list[Placement]] = defaultdict(list)
     for search, ranking in rankings.items():
-        shares = _by_weight(ranking) if config.fusion == "weighted" else _by_rank(ranking, config.rrf_k)
+        shares = _by_score(search, ranking) if config.fusion == "weighted" else _by_rank(ranking, config.rrf_k)
         for rank, (scored, share) in enumerate(zip(ranking, shares, strict=True), start=1):
             weighted = weights.get(search, 1.0) * share
             placed[scored.id].append(Placement(search, rank, scored.score, weighted))
@@ -34,12 +34,10 @@ def fuse(rankings: Mapping[str, Ranking], config: Hybrid) -> tuple[Fused, ...]:
     return tuple(sorted(fused, key=lambda f: (-f.score, f.id)))
 
 
-def _by_weight(ranking: Ranking) -> list[float]:
-    """Scores scaled to 0..1; all 1 where they are all the same."""
+def _by_score(search: str, ranking: Ranking) -> list[float]:
+    """Scores scaled to 0..1: BM25 from its own zero, so that a rare word's last hit keeps its share."""
     scores = [scored.score for scored in ranking]
-    if not scores:
-        return []
-    low, high = min(scores), max(scores)
+    low, high = 0.0 if search == "lexical" else min(scores, default=0.0), max(scores, default=0.0)
     return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 

@@ -54,7 +54,7 @@ class Store(Protocol):
         ...
 
     def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count one use of each; does not change the collection's version."""
+        """Count a use of each, as often as it is named; does not change the collection's version."""
         ...
 
     # -- searching -------------------------------------------------------------------------------------
@@ -128,10 +128,8 @@ class Store(Protocol):
         """Passages by identity, with their vectors if asked for."""
         ...
 
-    def passages_of_documents(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Passage, ...]]:
-        """All passages of documents, in order."""
+    def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
+        """Documents by identity, each with all that it says, as of one moment."""
         ...
 
     def entities(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Entity]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 K1 = 1.2
 B = 0.75
 REACH = 2_000  # postings that one search may read
-_COUNT_BITS = 6  # how often a term occurs in a passage, up to 63
+_COUNT_BITS = 6  # how often a term occurs in a passage, up to 63; 26 bits are left for the term's row
 
 
 def packed(counts: Counter[int]) -> bytes:

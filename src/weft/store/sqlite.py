@@ -46,10 +46,10 @@ class SqliteStore:
         self._name = collection
         self._busy_seconds = busy_seconds
         self._threads = threading.local()
-        self._connections: list[apsw.Connection] = []
+        self._connections: dict[threading.Thread, apsw.Connection] = {}
         self._opening = threading.Lock()
         with file.wrapped_errors(self._path):
-            file.prepare(self._connection())
+            file.prepare(self._connection(), busy_seconds=busy_seconds)
             self._row = file.ensure_collection(self._connection(), collection)
 
     # -- writing ---------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class SqliteStore:
             return writing.forget(db, self._name, documents)
 
     def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count one use of each; does not change the collection's version."""
+        """Count a use of each, as often as it is named; does not change the collection's version."""
         with self._writing() as db:
             writing.touch(db, self._row, "passage", passages, at)
             writing.touch(db, self._row, "fact", facts, at)
@@ -158,12 +158,10 @@ class SqliteStore:
         with self._reading(where) as (db, scope):
             return reading.passages(db, scope, ids, vectors=vectors)
 
-    def passages_of_documents(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Passage, ...]]:
-        """All passages of documents, in order."""
+    def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
+        """Documents by identity, each with all that it says, as of one moment."""
         with self._reading(where) as (db, scope):
-            return reading.passages_of_documents(db, scope, ids)
+            return reading.contributions(db, scope, ids)
 
     def entities(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Entity]:
         """Entities by identity, described by what the caller may see."""
@@ -199,14 +197,14 @@ class SqliteStore:
             db = self._open()  # a snapshot of its own, however long the reader takes
             try:
                 with db:
-                    yield from reading.contributions(db, self._row)
+                    yield from reading.export(db, self._row)
             finally:
                 db.close()
 
     def close(self) -> None:
         """Let go of every connection."""
         with self._opening:
-            for db in self._connections:
+            for db in self._connections.values():
                 db.close()
             self._connections.clear()
             self._threads = threading.local()
@@ -236,7 +234,9 @@ class SqliteStore:
             db = self._threads.db = self._open()
             self._threads.scopes = scoping.Scopes(db, self._name)
             with self._opening:
-                self._connections.append(db)
+                for ended in [thread for thread in self._connections if not thread.is_alive()]:
+                    self._connections.pop(ended).close()
+                self._connections[threading.current_thread()] = db
         return db
 
     def _open(self) -> apsw.Connection:

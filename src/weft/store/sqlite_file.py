@@ -21,11 +21,11 @@ def connect(path: str, *, busy_seconds: float) -> apsw.Connection:
     return db
 
 
-def prepare(db: apsw.Connection) -> None:
+def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
     """Bring the file to the schema this Weft speaks; costs one look if it is there already."""
     if _applied(db) == {number for number, _, _ in migrations("sqlite")}:
         return
-    db.execute(SQL["file_settings"])
+    _set_up(db, busy_seconds)
     with writing(db):
         db.execute(SQL["create_migrations"])
         migrate(
@@ -78,12 +78,27 @@ def wrapped_errors(path: str) -> Iterator[None]:
             f"{path} cannot be opened ({error}): check that its folder exists, that you may write "
             "there, and that it is a Weft file"
         ) from error
+    except apsw.IOError as error:
+        raise StoreUnavailable(f"the disk of {path} fails ({error}): is it full?") from error
     except apsw.FullError as error:
         raise StoreUnavailable(f"the disk of {path} is full: nothing was written") from error
     except UnicodeEncodeError as error:
         raise QueryError(f"a text holds half of a character ({error}): replace it before adding") from error
     except apsw.Error as error:
         raise StoreError(f"{path}: {error}") from error
+
+
+def _set_up(db: apsw.Connection, busy_seconds: float) -> None:
+    """Set what stays with a file. Turning WAL on does not wait its turn by itself, so we do."""
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            db.execute(SQL["file_settings"])
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _applied(db: apsw.Connection) -> set[int]:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import apsw
@@ -131,17 +132,6 @@ def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: 
     return {p.id: p for p in map(sqlite_rows.passage, rows)}
 
 
-def passages_of_documents(
-    db: apsw.Connection, scope: Scope, ids: Sequence[str]
-) -> Mapping[str, tuple[Passage, ...]]:
-    """All passages of documents, in order."""
-    found: dict[str, list[Passage]] = defaultdict(list)
-    for row in by_ids(db, "passages_of_documents", ids, **scope.bindings):
-        passage = sqlite_rows.passage(row)
-        found[passage.document_id].append(passage)
-    return {document: tuple(passages) for document, passages in found.items()}
-
-
 def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
     """Entities by identity."""
     rows = by_ids(db, "entity_rows", ids, collection=scope.collection.row)
@@ -154,14 +144,23 @@ def facts(db: apsw.Connection, scope: Scope, held: Held, ids: Sequence[str]) -> 
     return {f.id: f for f in sqlite_rows.facts(rows)}
 
 
-def contributions(db: apsw.Connection, collection: int) -> Iterator[Contribution]:
+def contributions(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Contribution]:
+    """Documents by identity, each with all that it says."""
+    rows = by_ids(db, "documents", ids, **scope.bindings)
+    return {c.document.id: c for c in map(partial(_contribution, db), rows)}
+
+
+def export(db: apsw.Connection, collection: int) -> Iterator[Contribution]:
     """Every document with all that it says."""
-    for row, *columns in db.execute(SQL["export_documents"], {"collection": collection}):
-        own = {"document": row}
-        yield Contribution(
-            document=sqlite_rows.document(columns),
-            passages=tuple(map(sqlite_rows.passage, db.execute(SQL["export_passages"], own))),
-            entities=tuple(map(sqlite_rows.profile, db.execute(SQL["export_profiles"], own))),
-            mentions=tuple(map(_mention, db.execute(SQL["export_mentions"], own))),
-            facts=tuple(sqlite_rows.facts(db.execute(SQL["export_facts"], own).fetchall())),
-        )
+    return map(partial(_contribution, db), db.execute(SQL["export_documents"], {"collection": collection}))
+
+
+def _contribution(db: apsw.Connection, row: Sequence[Any]) -> Contribution:
+    own = {"document": row[0]}
+    return Contribution(
+        document=sqlite_rows.document(row),
+        passages=tuple(map(sqlite_rows.passage, db.execute(SQL["export_passages"], own))),
+        entities=tuple(map(sqlite_rows.profile, db.execute(SQL["export_profiles"], own))),
+        mentions=tuple(map(_mention, db.execute(SQL["export_mentions"], own))),
+        facts=tuple(sqlite_rows.facts(db.execute(SQL["export_facts"], own).fetchall())),
+    )

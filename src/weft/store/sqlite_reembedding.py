@@ -55,7 +55,7 @@ def adopt(db: apsw.Connection, collection: int, model: str) -> bool:
     bound = {"collection": collection, "model": model}
     dimension = db.execute(SQL["staged_dimension"], bound).get
     for kind in KINDS:
-        db.execute(SQL[f"adopt_{'entities' if kind == 'entity' else kind + 's'}"], bound)
+        db.execute(SQL[f"adopt_{kind}"], bound)
     set_model(db, collection, model, dimension)
     for kind in ("passage", "entity"):
         _rebuild(db, kind, collection, dimension)
@@ -64,13 +64,12 @@ def adopt(db: apsw.Connection, collection: int, model: str) -> bool:
 
 
 def _unembedded(db: apsw.Connection, kind: str, bound: dict[str, Any]) -> tuple[Embeddable, ...]:
-    bound.pop("kind")
+    rows = db.execute(SQL[f"unembedded_{kind}"], bound).fetchall()
     if kind == "passage":
-        return tuple(map(sqlite_rows.passage, db.execute(SQL["unembedded_passages"], bound)))
+        return tuple(map(sqlite_rows.passage, rows))
     if kind == "entity":
-        rows = db.execute(SQL["unembedded_entities"], bound)
         return tuple(sqlite_rows.entity([row]) for row in rows)
-    return tuple(sqlite_rows.facts(db.execute(SQL["unembedded_facts"], bound).fetchall()))
+    return tuple(sqlite_rows.facts(rows))
 
 
 def _rows(db: apsw.Connection, collection: int, items: Sequence[Embeddable]) -> list[tuple[str, int, int]]:

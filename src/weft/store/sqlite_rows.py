@@ -60,7 +60,7 @@ def labels(where: Filter) -> str | None:
 
 def document(row: Row) -> Document:
     """From `documents`."""
-    id_, title, uri, source, metadata, labels_, recorded_at = row
+    _, id_, title, uri, source, metadata, labels_, recorded_at = row
     return Document(
         id=id_.hex(),
         title=title,

@@ -91,12 +91,12 @@ class Scopes:
     def __init__(self, db: apsw.Connection, name: str) -> None:
         self._db = db
         self._name = name
-        self._seen = (-1, -1)
+        self._seen: tuple[Any, int] = (None, -1)
         self._kept: dict[str, Scope] = {}
 
     def of(self, where: Filter) -> Scope:
         """What a filter lets through, as rows."""
-        now = (self._db.data_version(), self._db.total_changes())
+        now = (self._db.execute(SQL["data_version"]).get, self._db.total_changes())
         if now != self._seen:
             self._seen = now
             self._kept.clear()
@@ -111,7 +111,7 @@ class Scopes:
         accesses = [row for (row,) in self._db.execute(SQL["visible_accesses"], bound)]
         return Scope(
             collection=found,
-            accesses=np.array(accesses or [-1], dtype=np.int64),  # carray wants one at least
+            accesses=np.array(accesses or [0], dtype=np.int64),  # carray wants one at least; no row is 0
             tags=sqlite_rows.tags(where.metadata),
             is_everything=where.labels is None and not where.metadata,
         )

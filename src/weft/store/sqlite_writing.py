@@ -1,5 +1,6 @@
 """The writing verbs of the SQLite store: functions of a connection in a transaction that the store began."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -53,9 +54,10 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str]) -> Receipt:
 
 
 def touch(db: apsw.Connection, collection: int, kind: str, ids: Sequence[str], at: datetime) -> None:
-    """Count one use of each."""
+    """Count a use of each, as often as it is named."""
+    uses, now = Counter(ids), sqlite_rows.instant(at)
     rows = by_ids(db, f"{kind}_rows", ids, collection=collection)
-    db.executemany(SQL["touch"], [(kind, row, sqlite_rows.instant(at)) for _, row in rows])
+    db.executemany(SQL["touch"], [(kind, row, uses[id_.hex()], now) for id_, row in rows])
 
 
 def _count(db: apsw.Connection, of: Collection, change: Change) -> None:

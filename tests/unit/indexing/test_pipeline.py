@@ -49,7 +49,6 @@ def test_a_passage_that_is_repeated_is_one() -> None:
     assert len(added.passages) == 1
 
 
-# BUG: the last copy overwrites the position and offsets of the first, but keeps its turn.
 def test_a_passage_that_is_repeated_stays_where_it_came_first() -> None:
     added = contribution(DOCUMENT, f"{FILLER}\n\n{FILLER.upper()}\n\n{FILLER}")
     assert [(p.position, p.start) for p in added.passages] == [(0, 0), (1, len(FILLER) + 2)]
@@ -80,7 +79,6 @@ def test_every_passage_that_names_an_entity_mentions_it() -> None:
     assert [text for text, _, _ in mentions(added, "Ada")] == [first]
 
 
-# BUG: scripts without spaces are compared as if they had them, so a name is never found in a text.
 def test_a_name_is_counted_in_a_script_without_spaces() -> None:
     added = contribution(DOCUMENT, "北京是首都，北京很大。", [Claim("北京", "is", "首都")])
     assert [count for _, count, _ in mentions(added, "北京")] == [2]
@@ -94,7 +92,7 @@ def test_a_name_is_counted_in_a_script_without_spaces() -> None:
         ("Mercury (planet) (old)", "Mercury", True),
         ("Mercury Records", "Mercury", False),
         ("", "Mercury", False),
-        ("Mercury (planet)", "Mercury (planet)", True),  # BUG: the aside is taken from the title alone
+        ("Mercury (planet)", "Mercury (planet)", True),
     ],
 )
 def test_a_passage_is_an_entity_s_own_if_its_title_names_it(title: str, name: str, is_own: bool) -> None:
@@ -140,7 +138,6 @@ def test_a_fact_is_placed_in_the_passage_that_says_most_of_it(claim: Claim, expe
     assert places(added) == [texts[expected]]
 
 
-# BUG: a part of a word counts as the word, so "annual metal article" says as much as the passage that states it.
 def test_a_fact_is_not_placed_by_parts_of_words() -> None:
     text = f"The annual metal article. {FILLER}\n\nAnn met Art. {FILLER}"
     added = contribution(DOCUMENT, text, [Claim("Ann", "met", "Art")])
@@ -161,7 +158,6 @@ def test_a_fact_that_two_passages_state_has_two_supports() -> None:
     assert places(contribution(DOCUMENT, f"{first}\n\n{second}", claims)) == [first, second]
 
 
-# BUG: the whole statement counts no more than one word of it, such as the predicate.
 def test_a_fact_is_placed_where_its_statement_stands() -> None:
     first, second = f"Ada and Bob; who knows? {FILLER}", f"Ada has met Bob. {FILLER}"
     claim = Claim("Ada", "knows", "Bob", statement="Ada has met Bob.")
@@ -203,7 +199,7 @@ def test_the_same_claim_is_the_same_document() -> None:
         ((), ("a",)),
         (("a",), ("b",)),
         (("a",), ("a", "b")),
-        (("a,b",), ("a", "b")),  # BUG: labels are joined by commas, so one caller overwrites what others read
+        (("a,b",), ("a", "b")),
     ],
 )
 def test_who_may_read_a_claim_makes_another_document(one: tuple[str, ...], other: tuple[str, ...]) -> None:

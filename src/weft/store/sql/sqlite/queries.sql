@@ -11,10 +11,14 @@ PRAGMA mmap_size = 2147418112;
 PRAGMA cache_size = -32768;
 PRAGMA temp_store = MEMORY;
 
--- A new file only: the page size cannot change later, and WAL stays with the file.
 -- name: file_settings
+-- A new file only: the page size cannot change later, and WAL stays with the file.
 PRAGMA page_size = 8192;
 PRAGMA journal_mode = WAL;
+
+-- name: data_version
+-- Changes when another connection has written; reading it is what begins the snapshot of a verb.
+PRAGMA data_version
 
 -- name: has_migrations
 SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'
@@ -49,8 +53,8 @@ FROM collections WHERE name = :name
 -- name: collection_row
 SELECT row FROM collections WHERE name = :name
 
--- Counters change by what a write added and took away.
 -- name: count
+-- Counters change by what a write added and took away.
 UPDATE collections SET version = version + 1, documents = documents + :documents, passages = passages + :passages,
   entities = entities + :entities, facts = facts + :facts, mentions = mentions + :mentions, length = length + :length
 WHERE row = :collection
@@ -101,7 +105,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
 INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
 
 -- name: documents
-SELECT d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM documents d
 WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
@@ -140,14 +144,6 @@ WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
--- name: passages_of_documents
-SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
-FROM documents d CROSS JOIN passages p ON p.document = d.row LEFT JOIN passage_vectors v ON v.row = p.row
-WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
-ORDER BY d.id, p.position, p.id
-
 -- name: export_passages
 SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
 FROM documents d CROSS JOIN passages p ON p.document = d.row LEFT JOIN passage_vectors v ON v.row = p.row
@@ -180,8 +176,8 @@ INSERT INTO words (rowid, terms) VALUES (?, ?)
 -- name: delete_words
 DELETE FROM words WHERE rowid = ?
 
--- The newest first, so that a cap cuts off the oldest.
 -- name: match
+-- The newest first, so that a cap cuts off the oldest.
 SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limit
 
 -- name: insert_passage_terms
@@ -229,8 +225,8 @@ SELECT v.row, v.vector FROM entities e JOIN entity_vectors v ON v.row = e.row WH
 -- name: insert_profile
 INSERT INTO profiles (entity, access, tie, document, name, type, description, aliases) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
--- At most :cap voices of each permission describe an entity, so that a name in a million documents stays cheap.
 -- name: profiles
+-- At most :cap voices of each permission describe an entity, so that a name in a million documents stays cheap.
 SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
 FROM carray(:rows) r CROSS JOIN entities e ON e.row = r.value CROSS JOIN carray(:accesses) a
 CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value AND (p.tie, p.document) IN (
@@ -327,8 +323,8 @@ INSERT INTO supports (fact, voice, tie, passage, document, passage_id, access, r
   statement, weight, confidence, source, status, valid_from, valid_to, vector)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- A fact stands in the lists of both of its ends, once for each permission.
 -- name: insert_edges
+-- A fact stands in the lists of both of its ends, once for each permission.
 INSERT OR IGNORE INTO edges (entity, access, strength, tie, fact, predicate)
 SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
 FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
@@ -348,8 +344,8 @@ WHERE f.object IS NOT NULL GROUP BY f.row, s.access
 -- name: delete_edge
 DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND tie = ? AND fact = ?
 
--- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of :statuses.
 -- name: facts_of_entities
+-- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of :statuses.
 SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
   s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
@@ -403,8 +399,8 @@ CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
 LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
 WHERE s.status IN (SELECT value FROM json_each(:statuses))
 
--- Facts as these passages have them, unless a more trusted visible voice has retracted them.
 -- name: facts_of_passages
+-- Facts as these passages have them, unless a more trusted visible voice has retracted them.
 SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
   s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
@@ -440,8 +436,8 @@ RETURNING row, id
 -- -------------------------------------------------------------------------------------------------- usage
 
 -- name: touch
-INSERT INTO usage (kind, row, access_count, last_accessed) VALUES (?, ?, 1, ?)
-ON CONFLICT DO UPDATE SET access_count = access_count + 1, last_accessed = max(last_accessed, excluded.last_accessed)
+INSERT INTO usage (kind, row, access_count, last_accessed) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET access_count = access_count + excluded.access_count, last_accessed = max(last_accessed, excluded.last_accessed)
 
 -- name: delete_usage
 DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
@@ -451,21 +447,21 @@ DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
 -- name: last_staged
 SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND model = :model AND kind = :kind
 
--- name: unembedded_passages
+-- name: unembedded_passage
 SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL
 FROM passages p CROSS JOIN documents d ON d.row = p.document
 WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
   SELECT 1 FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'passage' AND s.row = p.row)
 ORDER BY p.row LIMIT :limit
 
--- name: unembedded_entities
+-- name: unembedded_entity
 SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
 FROM entities e JOIN profiles p ON p.entity = e.row
 WHERE e.row >= :after AND e.collection = :collection AND NOT EXISTS (
   SELECT 1 FROM staged s WHERE s.collection = e.collection AND s.model = :model AND s.kind = 'entity' AND s.row = e.row)
 GROUP BY e.row ORDER BY e.row LIMIT :limit
 
--- name: unembedded_facts
+-- name: unembedded_fact
 SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
   s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, NULL
 FROM facts f CROSS JOIN supports s ON s.fact = f.row
@@ -487,15 +483,15 @@ WHERE collection = :collection AND model = :model LIMIT 1
 -- name: unstage_supports
 DELETE FROM staged WHERE collection = :collection AND kind = 'fact' AND passage IN carray(:rows)
 
--- name: adopt_passages
+-- name: adopt_passage
 INSERT OR REPLACE INTO passage_vectors (row, vector)
 SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'passage'
 
--- name: adopt_entities
+-- name: adopt_entity
 INSERT OR REPLACE INTO entity_vectors (row, vector)
 SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'entity'
 
--- name: adopt_facts
+-- name: adopt_fact
 UPDATE supports SET vector = s.vector FROM staged s
 WHERE s.collection = :collection AND s.model = :model AND s.kind = 'fact' AND supports.fact = s.row AND supports.passage = s.passage
 

@@ -17,7 +17,7 @@ CREATE TABLE collections (
 
 -- Each set of permission labels that some document has, so that permission is one integer in every index.
 CREATE TABLE accesses (
-  row INTEGER PRIMARY KEY,
+  row INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: an old permission must not become a new one
   collection INTEGER NOT NULL,
   labels TEXT NOT NULL,
   documents INTEGER NOT NULL DEFAULT 0,

@@ -292,11 +292,11 @@ CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row AND m.
 
 -- name: mentions_of_passages
 SELECT e.id, p.id, m.count, m.is_own
-FROM passages p CROSS JOIN documents d ON d.row = p.document
+FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row CROSS JOIN entities e ON e.row = m.entity
-WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
+WHERE m.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- name: export_mentions
 SELECT e.id, p.id, m.count, m.is_own

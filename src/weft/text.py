@@ -23,6 +23,7 @@ _MARKS = "".join(chr(c) for c in range(0x0300, 0x1E900) if unicodedata.category(
 _WORD = re.compile(rf"(?:[^\W_][{_MARKS}]*)+")
 _NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
 _SPACES = re.compile(r"\s+")
+_ASIDE = re.compile(r"\(.*?\)")
 # Marks that may be left out in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels.
 _OPTIONAL = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _STEMMERS = {"latin": Stemmer.Stemmer("english"), "cyrillic": Stemmer.Stemmer("russian")}
@@ -41,6 +42,11 @@ def normalise(name: str) -> str:
     folded = _folded(name)
     cleaned = _SPACES.sub(" ", _NOT_A_NAME.sub(" ", folded.replace("_", " "))).strip()
     return cleaned or _SPACES.sub(" ", folded).strip()
+
+
+def without_aside(title: str) -> str:
+    """What a title names, less what it says in brackets: `Mercury (planet)` names Mercury."""
+    return _ASIDE.sub("", title).strip()
 
 
 def occurrences(name: str, text: str) -> int:

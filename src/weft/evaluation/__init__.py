@@ -1,1 +1,1 @@
-"""Questions with known answers, and how well they are answered. A room that waits."""
+"""Questions with known answers, and how well they are answered."""

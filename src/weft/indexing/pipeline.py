@@ -5,7 +5,6 @@ that states it. A claim that comes without a text is its own document, so that i
 and forgotten like any other. Nothing here extracts facts from text.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from weft.errors import DimensionMismatch, QueryError
 from weft.indexing.chunking import pieces
 from weft.models import Embedder, Vectors
 from weft.store.base import Store
-from weft.text import normalise, occurrences
+from weft.text import normalise, occurrences, without_aside
 from weft.types import (
     Claim,
     Contribution,
@@ -30,8 +29,6 @@ from weft.types import (
     identity,
     passage_id,
 )
-
-_ASIDE = re.compile(r"\(.*?\)")
 
 
 def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) -> Contribution:
@@ -127,7 +124,7 @@ def _mentions(entity: Entity, read: Iterable[tuple[Passage, str, set[str]]]) -> 
 
 def _names_of_title(title: str) -> set[str]:
     """What a title names: `Mercury (planet)` names itself and Mercury."""
-    return {normalise(title), normalise(_ASIDE.sub("", title))} - {""}
+    return {normalise(title), normalise(without_aside(title))} - {""}
 
 
 def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact:

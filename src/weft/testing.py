@@ -461,6 +461,14 @@ class StoreConformance:
         mother = next(f for f in KING.facts if f.predicate == "mother")
         assert world.facts([mother.id, "0" * 32]) == {mother.id: mother}
 
+    def test_what_is_no_identity_is_not_there(self, world: Store) -> None:
+        assert world.documents(["no identity", KING.document.id]).keys() == {KING.document.id}
+        assert world.forget(["no identity", ""]).documents == ()
+
+    def test_a_question_that_points_nowhere_is_near_nothing(self, world: Store) -> None:
+        nowhere = np.zeros(EMBEDDER.dimension, dtype=np.float32)
+        assert {s.score for s in world.dense(nowhere, top_k=9)} == {0.0}
+
     def test_nothing_asked_is_nothing_found(self, world: Store) -> None:
         answers: list[Any] = [
             world.documents([]),
@@ -562,6 +570,7 @@ class StoreConformance:
         assert found(year="855") == []
         assert found(tags="king") == [king]
         assert found(nothing="here") == []
+        assert found(lang=[]) == []
 
     def test_metadata_filters_hold_for_every_verb(self, world: Store) -> None:
         where = Filter(metadata={"lang": "fr"})

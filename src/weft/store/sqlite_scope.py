@@ -5,6 +5,7 @@ as words in the inverted index, so that searches filter inside it.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,8 @@ from weft.types import Filter, Statistics, Status
 
 SQL = queries("sqlite")
 Rows = npt.NDArray[np.int64]
+_IDENTITY = re.compile("[0-9a-f]{32}")
+NOTHING = '"§"'  # a word that no passage has
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +151,20 @@ def tag_word(collection: int, tag: str) -> str:
 
 
 def any_of(words: Iterable[str]) -> str:
-    """An expression that one of these words satisfies."""
-    return "(" + " OR ".join(f'"{w}"' for w in words) + ")"
+    """An expression that one of these words satisfies; none does if there are none."""
+    return "(" + (" OR ".join(f'"{w}"' for w in words) or NOTHING) + ")"
 
 
 # -- running a query over many ------------------------------------------------------------------------
 
 
 def by_ids(db: apsw.Connection, query: str, ids: Sequence[str], **bound: Any) -> list[Any]:
-    """Run a query over identities; none asked for is none found."""
-    if not ids:
-        return []
-    blobs = apsw.carray(tuple(bytes.fromhex(i) for i in dict.fromkeys(ids)))
-    return db.execute(SQL[query], {**bound, "ids": blobs}).fetchall()
+    """Run a query over identities; none asked for is none found, and so is what is no identity."""
+    try:
+        blobs = tuple(bytes.fromhex(i) for i in dict.fromkeys(ids))
+    except ValueError:
+        return by_ids(db, query, [i for i in ids if _IDENTITY.fullmatch(i)], **bound)
+    return db.execute(SQL[query], {**bound, "ids": apsw.carray(blobs)}).fetchall() if blobs else []
 
 
 def by_rows(db: apsw.Connection, query: str, rows: Sequence[int] | Rows, **bound: Any) -> list[Any]:

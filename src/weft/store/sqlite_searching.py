@@ -129,7 +129,8 @@ def _by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k
     if not found:
         return ()
     vectors = codes.unhalved((blob for _, blob in found), len(vector))
-    cosines = vectors @ vector / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector))
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
+    cosines = vectors @ vector / np.maximum(lengths, 1e-9)
     return _ranking(db, kind, [row for row, _ in found], cosines, top_k)
 
 

@@ -48,13 +48,13 @@ BARE = {
         CROSS JOIN passages p ON p.collection = 1 AND p.id = i.value
         CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row CROSS JOIN facts f ON f.row = s.fact
         LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row""",
-    "passages_of_entities": """SELECT e.id, p.id, m.count, m.is_own FROM carray(?) i
+    "passages_of_entities": """SELECT m.entity_id, m.passage_id, m.count, m.is_own FROM carray(?) i
         CROSS JOIN entities e ON e.collection = 1 AND e.id = i.value
-        CROSS JOIN passages p ON p.row IN (SELECT passage FROM mentions WHERE entity = e.row AND access = 1
-          ORDER BY is_own DESC, count DESC, tie LIMIT 20)
-        CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row AND m.entity = e.row""",
-    "entities_of_passages": """SELECT e.id, p.id, m.count, m.is_own FROM passages p
-        CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row CROSS JOIN entities e ON e.row = m.entity
+        CROSS JOIN mentions m ON m.entity = e.row AND m.access = 1 AND (m.is_own, m.count, m.tie, m.passage) IN (
+          SELECT is_own, count, tie, passage FROM mentions WHERE entity = e.row AND access = 1
+          ORDER BY is_own DESC, count DESC, tie LIMIT 20)""",
+    "entities_of_passages": """SELECT m.entity_id, m.passage_id, m.count, m.is_own FROM passages p
+        CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
         WHERE p.collection = 1 AND p.id IN carray(?)""",
     "documents": "SELECT * FROM documents WHERE collection = 1 AND id IN carray(?)",
     "passages": "SELECT * FROM passages WHERE collection = 1 AND id IN carray(?)",

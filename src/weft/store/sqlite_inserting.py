@@ -91,6 +91,8 @@ def _insert_passages(
                 into.row,
                 bytes.fromhex(q.id),
                 p.row,
+                bytes.fromhex(q.document_id),
+                p.access,
                 q.position,
                 q.title,
                 q.text,
@@ -216,6 +218,8 @@ def _insert_mentions(
                 m.count,
                 sqlite_rows.tie(bytes.fromhex(m.passage_id)),
                 passages[m.passage_id],
+                bytes.fromhex(m.entity_id),
+                bytes.fromhex(m.passage_id),
             )
             for p, m in told
         ],

@@ -127,8 +127,8 @@ DELETE FROM document_tags WHERE document IN carray(:rows)
 -- ----------------------------------------------------------------------------------------------- passages
 
 -- name: insert_passage
-INSERT INTO passages (row, collection, id, document, position, title, text, start, "end", headings)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passages (row, collection, id, document, document_id, access, position, title, text, start, "end", headings)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: passage_rows
 SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:ids)
@@ -137,17 +137,15 @@ SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:id
 SELECT row, id FROM passages WHERE row IN carray(:rows)
 
 -- name: passages
-SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings,
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings,
   CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END
-FROM passages p CROSS JOIN documents d ON d.row = p.document
-WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
+FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- name: export_passages
-SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
-FROM documents d CROSS JOIN passages p ON p.document = d.row LEFT JOIN passage_vectors v ON v.row = p.row
-WHERE d.row = :document ORDER BY p.position, p.id
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: passage_rows_of_documents
 SELECT p.row, p.title, p.text, t.length FROM passages p JOIN passage_terms t ON t.row = p.row
@@ -274,34 +272,33 @@ WHERE n.collection = :collection AND n.access IN carray(:accesses)
 -- ----------------------------------------------------------------------------------------------- mentions
 
 -- name: insert_mention
-INSERT INTO mentions (entity, access, is_own, count, tie, passage) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO mentions (entity, access, is_own, count, tie, passage, entity_id, passage_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_entity_passages
 UPDATE entities SET passages = passages + ? WHERE row = ?
 
 -- name: mentions_of_entities
-SELECT e.id, p.id, m.count, m.is_own
+SELECT m.entity_id, m.passage_id, m.count, m.is_own
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
-CROSS JOIN passages p ON p.row IN (
-    SELECT n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
+CROSS JOIN mentions m ON m.entity = e.row AND m.access = a.value AND (m.is_own, m.count, m.tie, m.passage) IN (
+    SELECT n.is_own, n.count, n.tie, n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
       AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM passages o JOIN document_tags t ON t.document = o.document
+        SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
         WHERE o.row = n.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
     ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap)
-CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row AND m.entity = e.row
 
 -- name: mentions_of_passages
-SELECT e.id, p.id, m.count, m.is_own
+SELECT m.entity_id, m.passage_id, m.count, m.is_own
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
-CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row CROSS JOIN entities e ON e.row = m.entity
+CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
 WHERE m.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- name: export_mentions
-SELECT e.id, p.id, m.count, m.is_own
-FROM passages p CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row CROSS JOIN entities e ON e.row = m.entity
-WHERE p.document = :document ORDER BY p.position, p.id, e.id
+SELECT m.entity_id, m.passage_id, m.count, m.is_own
+FROM passages p CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
+WHERE p.document = :document ORDER BY p.position, p.id, m.entity_id
 
 -- name: mention_counts
 SELECT m.entity, count(*) FROM mentions m INDEXED BY mentions_of_passage WHERE m.passage IN carray(:rows) GROUP BY m.entity
@@ -448,9 +445,8 @@ DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
 SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND model = :model AND kind = :kind
 
 -- name: unembedded_passage
-SELECT p.row, p.id, d.id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL
-FROM passages p CROSS JOIN documents d ON d.row = p.document
-WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL
+FROM passages p WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
   SELECT 1 FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'passage' AND s.row = p.row)
 ORDER BY p.row LIMIT :limit
 

@@ -52,6 +52,8 @@ CREATE TABLE passages (
   collection INTEGER NOT NULL,
   id BLOB NOT NULL,
   document INTEGER NOT NULL,
+  document_id BLOB NOT NULL,
+  access INTEGER NOT NULL,
   position INTEGER NOT NULL,
   title TEXT NOT NULL,
   text TEXT NOT NULL,
@@ -125,7 +127,8 @@ CREATE TABLE names (
   PRIMARY KEY (collection, name, entity, access)
 ) STRICT, WITHOUT ROWID;
 
--- An entity's passages, best first: its own, then those that mention it most.
+-- An entity's passages, best first: its own, then those that mention it most. Identities stand beside rows, so that
+-- neither passages nor entities need to be read; the index holds all of it.
 CREATE TABLE mentions (
   entity INTEGER NOT NULL,
   access INTEGER NOT NULL,
@@ -133,9 +136,11 @@ CREATE TABLE mentions (
   count INTEGER NOT NULL,
   tie INTEGER NOT NULL,
   passage INTEGER NOT NULL,
+  entity_id BLOB NOT NULL,
+  passage_id BLOB NOT NULL,
   PRIMARY KEY (entity, access, is_own DESC, count DESC, tie, passage)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX mentions_of_passage ON mentions (passage, entity);
+CREATE INDEX mentions_of_passage ON mentions (passage, entity, entity_id, passage_id);
 
 CREATE TABLE facts (
   row INTEGER PRIMARY KEY,

@@ -6,16 +6,16 @@ many threads at once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import wraps
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from weft.config import HYBRID, Recipe
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
@@ -41,11 +41,22 @@ from weft.types import (
 log = logging.getLogger(__name__)
 BATCH = 256  # documents or vectors that one transaction writes
 Clock = Callable[[], datetime]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _awaited(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
+    """The method run in a thread, for callers with an event loop."""
+
+    @wraps(method)
+    async def twin(*arguments: P.args, **options: P.kwargs) -> T:
+        return await asyncio.to_thread(method, *arguments, **options)
+
+    return twin
 
 
 class Weft:
@@ -221,23 +232,14 @@ class Weft:
 
     # -- the same, awaited -----------------------------------------------------------------------------
 
-    async def aadd(self, text: str, **options: Any) -> str:
-        """`add`, in a thread."""
-        return await asyncio.to_thread(partial(self.add, text, **options))
-
-    async def aadd_facts(
-        self, facts: Iterable[Claim | tuple[str, str, str]], **options: Any
-    ) -> tuple[str, ...]:
-        """`add_facts`, in a thread."""
-        return await asyncio.to_thread(partial(self.add_facts, facts, **options))
-
-    async def asearch(self, query: str, **options: Any) -> Found:
-        """`search`, in a thread."""
-        return await asyncio.to_thread(partial(self.search, query, **options))
-
-    async def aforget(self, *documents: str) -> Receipt:
-        """`forget`, in a thread."""
-        return await asyncio.to_thread(self.forget, *documents)
+    aadd = _awaited(add)
+    aadd_facts = _awaited(add_facts)
+    asearch = _awaited(search)
+    aget = _awaited(get)
+    astats = _awaited(stats)
+    aforget = _awaited(forget)
+    aexport = _awaited(export)
+    aimport_ = _awaited(import_)
 
     def _count_uses(self) -> None:
         """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""

@@ -211,6 +211,7 @@ def test_awaited_twins_do_the_same(path: Path) -> None:
             first = await memory.aadd("Ada wrote notes.")
             await memory.aadd_facts([("Ada", "liked", "machines")])
             found = await asyncio.gather(*(memory.asearch("Ada") for _ in range(8)))
+            assert (await memory.aget(first)).document.id == first
             await memory.aforget(first)
             return [hit.passage.text for hit in (await memory.asearch("Ada")).hits] + [
                 str(len(f.hits)) for f in found

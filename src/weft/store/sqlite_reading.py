@@ -129,7 +129,7 @@ def documents(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[
 def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: bool) -> Mapping[str, Passage]:
     """Passages by identity."""
     rows = by_ids(db, "passages", ids, **scope.bindings, vectors=vectors)
-    return {p.id: p for p in map(sqlite_rows.passage, rows)}
+    return {p.id: p for p in sqlite_rows.passages(rows)}
 
 
 def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
@@ -159,8 +159,8 @@ def _contribution(db: apsw.Connection, row: Sequence[Any]) -> Contribution:
     own = {"document": row[0]}
     return Contribution(
         document=sqlite_rows.document(row),
-        passages=tuple(map(sqlite_rows.passage, db.execute(SQL["export_passages"], own))),
-        entities=tuple(map(sqlite_rows.profile, db.execute(SQL["export_profiles"], own))),
+        passages=tuple(sqlite_rows.passages(db.execute(SQL["export_passages"], own).fetchall())),
+        entities=tuple(sqlite_rows.profiles(db.execute(SQL["export_profiles"], own).fetchall())),
         mentions=tuple(map(_mention, db.execute(SQL["export_mentions"], own))),
         facts=tuple(sqlite_rows.facts(db.execute(SQL["export_facts"], own).fetchall())),
     )

@@ -66,7 +66,7 @@ def adopt(db: apsw.Connection, collection: int, model: str) -> bool:
 def _unembedded(db: apsw.Connection, kind: str, bound: dict[str, Any]) -> tuple[Embeddable, ...]:
     rows = db.execute(SQL[f"unembedded_{kind}"], bound).fetchall()
     if kind == "passage":
-        return tuple(map(sqlite_rows.passage, rows))
+        return tuple(sqlite_rows.passages(rows))
     if kind == "entity":
         return tuple(sqlite_rows.entity([row]) for row in rows)
     return tuple(sqlite_rows.facts(rows))

@@ -72,20 +72,14 @@ def document(row: Row) -> Document:
     )
 
 
-def passage(row: Row) -> Passage:
-    """From `passages`."""
-    _, id_, document_id, text, title, position, start, end, headings, vector = row
-    return Passage(
-        id=id_.hex(),
-        document_id=document_id.hex(),
-        text=text,
-        title=title,
-        position=position,
-        start=start,
-        end=end,
-        headings=_strings(headings),
-        vector=None if vector is None else unhalved([vector], len(vector) // 2)[0],
-    )
+def passages(rows: Sequence[Row]) -> list[Passage]:
+    """From `passages`; the vectors of an answer are decoded together."""
+    return [_passage(row, vector) for row, vector in zip(rows, _vectors(rows, 9), strict=True)]
+
+
+def _passage(row: Row, vector: Vector | None) -> Passage:
+    _, id_, document_id, text, title, position, start, end, headings, _ = row
+    return Passage(id_.hex(), document_id.hex(), text, title, position, start, end, _strings(headings), vector)
 
 
 def entity(rows: Sequence[Row]) -> Entity:
@@ -104,18 +98,21 @@ def entity(rows: Sequence[Row]) -> Entity:
     )
 
 
-def profile(row: Row) -> Entity:
-    """From `export_profiles`: an entity as one document describes it."""
-    _, id_, sense, _, name, type_, description, aliases, vector = row
-    return Entity(
-        id=id_.hex(),
-        name=name,
-        type=type_,
-        description=description,
-        aliases=_strings(aliases),
-        sense=sense,
-        vector=None if vector is None else unhalved([vector], len(vector) // 2)[0],
-    )
+def profiles(rows: Sequence[Row]) -> list[Entity]:
+    """From `export_profiles`: entities as one document describes them."""
+    return [_profile(row, vector) for row, vector in zip(rows, _vectors(rows, 8), strict=True)]
+
+
+def _profile(row: Row, vector: Vector | None) -> Entity:
+    _, id_, sense, _, name, type_, description, aliases, _ = row
+    return Entity(id_.hex(), name, type_, description, _strings(aliases), sense, vector=vector)
+
+
+def _vectors(rows: Sequence[Row], column: int) -> list[Vector | None]:
+    """The half-precision vectors of a column, where there are any."""
+    blobs = [row[column] for row in rows if row[column] is not None]
+    decoded = iter(unhalved(blobs, len(blobs[0]) // 2) if blobs else ())
+    return [None if row[column] is None else next(decoded) for row in rows]
 
 
 def facts(rows: Sequence[Row]) -> list[Fact]:

@@ -106,16 +106,13 @@ class Weft:
         A text with the same `uri` replaces what was there. `labels` say who may read it: everyone, if
         there are none. Adding the same again changes nothing.
         """
-        document = self._document(
-            document_id(uri=uri, text=text, labels=frozenset(labels)),
-            metadata=metadata,
-            labels=labels,
-            source=source,
-        )
-        named = replace(document, title=title, uri=uri)
+        readers = frozenset(labels)
+        id_ = document_id(uri=uri, text=text, labels=readers)
+        frame = self._document(id_, metadata=metadata, labels=readers, source=source)
+        document = replace(frame, title=title, uri=uri)
         claims = [_claim(fact, source) for fact in facts]
-        pipeline.write(self._store, self._embedder, [pipeline.contribution(named, text, claims)])
-        return named.id
+        pipeline.write(self._store, self._embedder, [pipeline.contribution(document, text, claims)])
+        return id_
 
     def add_facts(
         self,
@@ -201,7 +198,7 @@ class Weft:
         store = open_store(str(url), collection)
         done = 0
         try:
-            while not store.adopt(embedder.name):
+            while store.statistics().model != embedder.name and not store.adopt(embedder.name):
                 items = store.unembedded(embedder.name, limit=BATCH)
                 vectors = pipeline.vectors_of(items, embedder)
                 made = [replace(item, vector=vectors[item.embeddable]) for item in items]
@@ -253,13 +250,13 @@ class Weft:
             log.warning("uses were not counted: %s", error)
 
     def _document(
-        self, id_: str, *, metadata: Metadata | None, labels: Iterable[str], source: Source
+        self, id_: str, *, metadata: Metadata | None, labels: frozenset[str], source: Source
     ) -> Document:
         return Document(
             id=id_,
             source=source,
             metadata=metadata or {},
-            labels=frozenset(labels),
+            labels=labels,
             recorded_at=self._clock(),
         )
 

@@ -641,6 +641,11 @@ class StoreConformance:
 
     # -- another embedding model -----------------------------------------------------------------------
 
+    def test_an_empty_collection_adopts_any_model_and_keeps_none(self, store: Store) -> None:
+        assert store.adopt(ANOTHER.name)
+        assert store.statistics().model is None
+        assert store.write([KING], model=MODEL) == 1
+
     def test_another_model_is_staged_then_adopted(self, world: Store) -> None:
         before = world.dense(question("king"), top_k=3)
         assert not world.adopt(ANOTHER.name)

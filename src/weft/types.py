@@ -71,6 +71,12 @@ class Document:
     labels: frozenset[str] = frozenset()
     recorded_at: datetime = field(default=EPOCH, repr=False)
 
+    def __post_init__(self) -> None:
+        for key, value in self.metadata.items():
+            values = value if isinstance(value, list | tuple) else [value]
+            if not all(isinstance(v, str | int | float | bool) for v in values):
+                raise ValueError(f"metadata {key!r} must be a string, a number, a boolean or a list of those")
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

@@ -165,6 +165,15 @@ def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Weft) -> None:
     assert Weft.reembed(path, embedder=other) == 303 - done[0]
 
 
+def test_reembedding_with_the_same_model_is_nothing(path: Path, memory: Weft) -> None:
+    assert Weft.reembed(path, embedder=EMBEDDER) == 0
+
+
+def test_labels_may_come_from_anywhere(memory: Weft) -> None:
+    document = memory.add("A generated permission.", labels=(label for label in ["family"]))
+    assert memory.get(document).document.labels == {"family"}
+
+
 def test_a_collection_without_vectors_can_be_given_them(path: Path) -> None:
     with Weft.open(path) as bare:
         bare.add("A text about boats.", facts=[("boat", "has", "sail")])

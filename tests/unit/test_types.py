@@ -129,6 +129,12 @@ def test_a_contribution_holds_what_it_points_at(without: dict[str, Any], missing
         replace(WHOLE, **without)
 
 
+@pytest.mark.parametrize("value", [None, {"nested": 1}, [None], b"bytes", [["list"]]])
+def test_metadata_is_of_scalars_and_lists_of_them(value: Any) -> None:
+    with pytest.raises(ValueError, match="'key' must be"):
+        Document("d", metadata={"key": value})
+
+
 def test_a_value_points_at_nothing() -> None:
     value = replace(WHOLE.facts[0], object_id="")
     assert replace(WHOLE, entities=WHOLE.entities[:1], facts=(value,)).facts == (value,)

@@ -54,6 +54,8 @@ def adopt(db: apsw.Connection, collection: int, model: str) -> bool:
         return False
     bound = {"collection": collection, "model": model}
     dimension = db.execute(SQL["staged_dimension"], bound).get
+    if dimension is None:  # an empty collection takes the model of its first write
+        return True
     for kind in KINDS:
         db.execute(SQL[f"adopt_{kind}"], bound)
     set_model(db, collection, model, dimension)

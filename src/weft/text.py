@@ -18,7 +18,8 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# Marks belong to the letter before them, which `\\w` does not know: without them Hindi falls to pieces.
+_UNIT = re.compile(rf"{_UNSPACED.pattern[:-1]} ?|(?:(?!{_UNSPACED.pattern[:-1]})\S)+ ?")
+# Marks belong to the letter before them, which `\w` does not know: without them Hindi falls to pieces.
 _MARKS = "".join(chr(c) for c in range(0x0300, 0x1E900) if unicodedata.category(chr(c)).startswith("M"))
 _WORD = re.compile(rf"(?:[^\W_][{_MARKS}]*)+")
 _NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
@@ -44,6 +45,16 @@ def normalise(name: str) -> str:
     return cleaned or _SPACES.sub(" ", folded).strip()
 
 
+def units(name: str) -> list[str]:
+    """What a normalised text is joined from: words, and characters of scripts without spaces."""
+    return _UNIT.findall(name)
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text has characters of a script that writes no spaces."""
+    return _UNSPACED.search(text) is not None
+
+
 def without_aside(title: str) -> str:
     """What a title names, less what it says in brackets: `Mercury (planet)` names Mercury."""
     return _ASIDE.sub("", title).strip()
@@ -51,7 +62,7 @@ def without_aside(title: str) -> str:
 
 def occurrences(name: str, text: str) -> int:
     """How often a text has a name, both normalised: as whole words, where the script has words."""
-    if _UNSPACED.search(name):
+    if is_unspaced(name):
         return text.count(name)
     return _apart(text).count(_apart(name))
 

@@ -1,0 +1,66 @@
+"""Which entities does the question name? A lookup of its n-grams, and no model.
+
+Every run of up to `longest_name` words is looked up in one call; the longest match wins and no word is used
+twice. Words that name a kind of thing ("film", "city") do not link alone. Only where no name is found are the
+nearest names asked for. This stage says what is named, not whether that is worth following: the gate does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.config import Linking
+from weft.store.base import Store
+from weft.text import STOP_WORDS, is_unspaced, normalise, units
+from weft.types import Entity, Query
+
+KINDS_OF_THINGS = frozenset(
+    """born both city country date died film first last more movie name people person place same song year""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entity that the question names with so many of its words; with none where its name is only near."""
+
+    entity: Entity
+    words: int
+
+
+def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
+    """The entities that a question names (S2), else the nearest by name (S3)."""
+    spans = dict(_spans(units(normalise(query.text)), config.longest_name))
+    found = store.entities_by_names(list(dict.fromkeys(spans.values())), where=query.where)
+    links: list[Link] = []
+    used: set[int] = set()
+    for (start, length), name in spans.items():
+        taken = range(start, start + length)
+        if name in found and used.isdisjoint(taken):
+            used.update(taken)
+            links += [Link(entity, length) for entity in found[name]]
+    return tuple(links) or _nearest(store, query, config)
+
+
+def _spans(words: list[str], longest: int) -> Iterator[tuple[tuple[int, int], str]]:
+    """Runs of words that may be names, the longest first: where each begins, how long it is, what it says."""
+    for length in range(min(longest, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            name = "".join(words[start : start + length]).strip()
+            if _may_be_a_name(name):
+                yield (start, length), name
+
+
+def _may_be_a_name(name: str) -> bool:
+    words = name.split()
+    if all(word in STOP_WORDS or word in KINDS_OF_THINGS for word in words):
+        return False
+    shortest = 2 if is_unspaced(name) else 3
+    return len(words) > 1 or len(name) >= shortest or not name.isalpha()
+
+
+def _nearest(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
+    if query.vector is None:
+        return ()
+    ranking = store.nearest_entities(query.vector, top_k=config.nearest_limit, where=query.where)
+    near = [scored.id for scored in ranking if scored.score >= config.nearest_threshold]
+    entities = store.entities(near, where=query.where)
+    return tuple(Link(entities[id_], 0) for id_ in near if id_ in entities)

@@ -1,0 +1,90 @@
+"""A question links to what it names, on a real store: the longest names, each word once, and nothing hidden."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weft.config import Linking
+from weft.retrieval.linking import link
+from weft.store.sqlite import SqliteStore
+from weft.testing import EMBEDDER, MODEL, page, question
+from weft.types import Claim, Filter, Query
+
+
+def knows(*names: str) -> list[Claim]:
+    return [Claim(name, "is known to", "us", is_value=True) for name in names]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    path: Path = tmp_path_factory.mktemp("linking") / "test.weft"
+    store = SqliteStore(path)
+    names = [
+        "New York",
+        "York",
+        "New York Times",
+        "Lothair II",
+        "film",
+        "Film Noir",
+        "C++",
+        "Go",
+        "北京大学",
+        "北京",
+    ]
+    names += ["The Who", "Łódź", "Ermengarde of Tours", "1984"]
+    store.write([page("A list of names.", *knows(*names))], model=MODEL)
+    store.write([page("A secret name.", *knows("Project Falcon"), labels=["spies"])], model=MODEL)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ("Who owns the New York Times?", ["New York Times"]),
+        ("Is York older than New York?", ["New York", "York"]),
+        ("Was York near York?", ["York", "York"]),
+        ("LOTHAIR  ii's mother, Ermengarde of Tours", ["Ermengarde of Tours", "Lothair II"]),
+        ("Which film is it?", []),
+        ("What is Film Noir?", ["Film Noir"]),
+        ("Is c++ faster than go?", ["C++"]),
+        ("我想去北京大学学习", ["北京大学"]),
+        ("北京在哪里?", ["北京"]),
+        ("Who wrote 1984 in lodz or Łódź?", ["1984", "Łódź"]),
+        ("who is the who", []),
+        ("What of Project Falcon?", []),
+        ("", []),
+    ],
+)
+def test_a_question_links_to_what_it_names(store: SqliteStore, asked: str, named: list[str]) -> None:
+    links = link(store, Query(asked, where=Filter(labels=frozenset())), Linking())
+    assert sorted(found.entity.name for found in links) == sorted(named)
+
+
+def test_longer_names_come_first_and_say_how_long_they_are(store: SqliteStore) -> None:
+    links = link(store, Query("Lothair II and the New York Times and York"), Linking())
+    assert [(found.entity.name, found.words) for found in links] == [
+        ("New York Times", 3),
+        ("Lothair II", 2),
+        ("York", 1),
+    ]
+
+
+def test_names_may_be_no_longer_than_configured(store: SqliteStore) -> None:
+    links = link(store, Query("the New York Times"), Linking(longest_name=2))
+    assert [found.entity.name for found in links] == ["New York"]
+
+
+def test_the_nearest_names_are_asked_for_only_if_none_is_found(store: SqliteStore) -> None:
+    vector = EMBEDDER.embed_passages(["ermengarde tours"])[0]
+    near = link(store, Query("whom do we mean?", vector), Linking())
+    assert [(found.entity.name, found.words) for found in near] == [("Ermengarde of Tours", 0)]
+    named = link(store, Query("York?", vector), Linking())
+    assert [found.entity.name for found in named] == ["York"]
+
+
+def test_what_is_not_near_enough_is_not_linked(store: SqliteStore) -> None:
+    assert link(store, Query("zebra crossing", question("zebra crossing")), Linking()) == ()
+    hidden = Query("falcon project", EMBEDDER.embed_passages(["falcon project"])[0], Filter(labels=frozenset()))
+    assert "Project Falcon" not in {found.entity.name for found in link(store, hidden, Linking())}

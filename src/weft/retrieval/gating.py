@@ -1,0 +1,45 @@
+"""Is the evidence good enough to walk the graph? A confidence as specified (S6), and a reason where it is not.
+
+Pure arithmetic over what other stages found: it knows neither store nor models.
+"""
+
+from dataclasses import dataclass
+
+from weft.config import Gate
+
+SPECIFIC = 100  # characters of a question that is as specific as can be
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """How sure we are that the graph will help, and why it was left out, if it was."""
+
+    confidence: float
+    reason: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether to walk."""
+        return not self.reason
+
+
+def gate(question: str, *, entities: int, best_cosine: float, facts: int, config: Gate) -> Gated:
+    """Decide by how specific the question is, whether it names anything, and how well vectors match (S6)."""
+    specificity = min(len(question) / SPECIFIC, 1.0)
+    recognition = 1.0 if entities else 0.5
+    confidence = (
+        config.specificity * specificity
+        + config.recognition * recognition
+        + config.quality * max(best_cosine, 0.0)
+    )
+    return Gated(confidence, _reason(confidence, entities, facts, config))
+
+
+def _reason(confidence: float, entities: int, facts: int, config: Gate) -> str:
+    if not facts:
+        return "the graph is empty"
+    if not entities:
+        return "the question names nothing that is known"
+    if confidence < config.min_confidence:
+        return f"confidence {confidence:.2f} is under {config.min_confidence:.2f}"
+    return ""

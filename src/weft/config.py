@@ -73,10 +73,16 @@ class Walk:
     max_hops: int = 1  # S4, up to 3; S12 says 2
     predicates: tuple[str, ...] = ()  # S4, all if empty
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
-    facts_per_entity: int = 200
-    passages_per_entity: int = 50
-    max_entities: int = 2_000
+    facts_per_entity: int = 50
+    passages_per_entity: int = 20
+    entities_per_passage: int = 30
+    frontier: int = 60  # entities that one round goes on from, the most promising first
+    max_entities: int = 400  # whose passages are read
     max_facts: int = 10_000
+    start_at_passages: float = 0.003  # of the mass, at each of the best hybrid passages
+    question: float = 4.0  # how much an edge is worth for bearing on the question
+    own_passage: float = 4.0  # how much more a passage is worth to the entity it is about
+    rounds: int = 12  # of spreading; with restart 0.5 the rest is under 0.03 %
     anchors: int = 3  # S12
 
 

@@ -14,7 +14,8 @@ from weft.text import STOP_WORDS, is_unspaced, normalise, units
 from weft.types import Entity, Query
 
 KINDS_OF_THINGS = frozenset(
-    "born both city country date died film first last more movie name people person place same song year".split()
+    """born both city country date died film first last more movie name people person place
+    same song year""".split()
 )
 
 

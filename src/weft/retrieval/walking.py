@@ -1,0 +1,195 @@
+"""The walk: activation spreads from what the question names, over facts and mentions, to passages.
+
+It is personalised PageRank over a small neighbourhood that is read from the store in a few bounded calls:
+facts of the seeds, facts of the most promising of those they lead to, passages of all of these. Edges weigh
+what their fact is worth (S12) and how much it bears on the question. The graph is never loaded, so cost does
+not depend on its size. What the walk reached is ranked elsewhere.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import log10
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.config import Trust, Walk
+from weft.store.base import Store
+from weft.types import Fact, Mention, Passage, Query, Scored, Vector
+
+NEUTRAL = 0.6  # the cosine at which an edge is worth no more and no less for the question
+WEEK = 7 * 24 * 3600.0
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """What a walk read: facts with their cosine to the question, mentions, and passages with theirs."""
+
+    seeds: Mapping[str, float]
+    facts: Mapping[str, Fact]
+    fact_cosines: Mapping[str, float]
+    mentions: tuple[Mention, ...]
+    passages: Mapping[str, Passage]
+    passage_cosines: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Passages by activation, best first, and the activation of entities."""
+
+    passages: tuple[Scored, ...]
+    entities: Mapping[str, float]
+
+
+def walk(
+    neighbourhood: Neighbourhood,
+    hybrid: Sequence[Scored],
+    *,
+    config: Walk,
+    trust: Trust,
+    now: datetime,
+) -> Walked:
+    """Spread activation from the seeds and, very lightly, from the best hybrid passages."""
+    near = neighbourhood
+    entities = sorted({m.entity_id for m in near.mentions} | set(near.seeds) | set(_ends(near.facts.values())))
+    nodes = {id_: place for place, id_ in enumerate([*entities, *near.passages])}
+    edges = [(nodes[a], nodes[b], weight) for a, b, weight in _edges(near, config, trust, now)]
+    activation = spread(
+        edges, _start(near, hybrid, nodes, config), restart=config.restart, rounds=config.rounds
+    )
+    reached = sorted(near.passages, key=lambda id_: (-activation[nodes[id_]], id_))
+    return Walked(
+        tuple(Scored(id_, float(activation[nodes[id_]])) for id_ in reached),
+        {id_: float(activation[nodes[id_]]) for id_ in entities},
+    )
+
+
+def _edges(near: Neighbourhood, config: Walk, trust: Trust, now: datetime) -> Iterator[tuple[str, str, float]]:
+    """Facts between two entities, and mentions of entities in passages that were read."""
+    for fact in near.facts.values():
+        if fact.object_id and fact.object_id != fact.subject_id:
+            bearing = _bearing(near.fact_cosines[fact.id], config)
+            yield fact.subject_id, fact.object_id, worth(fact, trust, now) * bearing
+    for mention in near.mentions:
+        if mention.passage_id in near.passages:
+            bearing = _bearing(near.passage_cosines[mention.passage_id], config)
+            own = config.own_passage if mention.is_own else 1.0
+            yield mention.entity_id, mention.passage_id, own * bearing
+
+
+def _start(near: Neighbourhood, hybrid: Sequence[Scored], nodes: Mapping[str, int], config: Walk) -> Numbers:
+    start = np.zeros(len(nodes))
+    total = max(sum(near.seeds.values()), 1e-9)
+    for id_, weight in near.seeds.items():
+        start[nodes[id_]] = weight / total
+    for scored in hybrid:
+        if scored.id in nodes:
+            start[nodes[scored.id]] += config.start_at_passages * scored.score
+    return start
+
+
+def spread(edges: Sequence[tuple[int, int, float]], start: Numbers, *, restart: float, rounds: int) -> Numbers:
+    """Personalised PageRank over edges that lead both ways; the shares of what starts at `start`."""
+    total = start.sum()
+    if not edges or not total:
+        return start
+    start = start / total
+    table = np.array(edges)
+    one, other, weight = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+    source, target = np.concatenate([one, other]), np.concatenate([other, one])
+    weight = np.concatenate([weight, weight])
+    flow = weight / np.bincount(source, weight, len(start))[source]
+    activation = start
+    for _ in range(rounds):
+        arrived = np.bincount(target, activation[source] * flow, len(start))
+        activation = (1 - restart) * arrived + restart * start
+    return activation
+
+
+def gather(
+    store: Store,
+    query: Query,
+    seeds: Mapping[str, float],
+    facts: Mapping[str, Fact],
+    hybrid: Sequence[Scored],
+    *,
+    config: Walk,
+    hops: int = 2,
+    as_of: datetime | None = None,
+) -> Neighbourhood:
+    """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once."""
+    known = dict(facts)
+    frontier, walked = sorted(seeds), set(seeds)
+    for _ in range(hops):
+        found = store.facts_of_entities(
+            frontier,
+            per_entity=config.facts_per_entity,
+            predicates=config.predicates,
+            as_of=as_of,
+            where=query.where,
+        )
+        known |= {f.id: f for fs in found.values() for f in fs}
+        frontier = _promising(known.values(), walked, query.vector)[: config.frontier]
+        walked.update(frontier)
+    return _with_passages(store, query, seeds, known, hybrid, config)
+
+
+def worth(fact: Fact, trust: Trust, now: datetime) -> float:
+    """What a fact weighs for itself (S12): weight, confidence, source, age, use and status."""
+    last = fact.last_accessed or fact.recorded_at
+    weeks = max((now - last).total_seconds() / WEEK - trust.grace_weeks, 0.0)
+    decay = (1.0 - trust.decay_per_week) ** weeks
+    usage = 1.0 + trust.usage * log10(fact.access_count + 1)
+    status = trust.confirmed if fact.status == "confirmed" else 1.0
+    return float(fact.weight / 10 * fact.confidence * trust.of_source(fact.source) * decay * usage * status)
+
+
+def _with_passages(
+    store: Store,
+    query: Query,
+    seeds: Mapping[str, float],
+    facts: Mapping[str, Fact],
+    hybrid: Sequence[Scored],
+    config: Walk,
+) -> Neighbourhood:
+    near = [scored.id for scored in hybrid]
+    entities = [*sorted(seeds), *_promising(facts.values(), set(seeds), query.vector)][: config.max_entities]
+    listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
+    own = store.entities_of_passages(near, per_passage=config.entities_per_passage, where=query.where)
+    mentions = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *own.values()) for m in ms}
+    ids = list(dict.fromkeys([*near, *(passage for _, passage in mentions)]))
+    passages = store.passages(ids, where=query.where, vectors=True)
+    return Neighbourhood(
+        seeds,
+        facts,
+        {f.id: cosine(query.vector, f.vector) for f in facts.values()},
+        tuple(mentions.values()),
+        passages,
+        {p.id: cosine(query.vector, p.vector) for p in passages.values()},
+    )
+
+
+def _promising(facts: Iterable[Fact], walked: set[str], question: Vector | None) -> list[str]:
+    """Entities not walked yet, by the fact that leads to each and bears most on the question."""
+    best: dict[str, float] = {}
+    for fact in facts:
+        bearing = cosine(question, fact.vector)
+        for end in (fact.subject_id, fact.object_id):
+            if end and end not in walked:
+                best[end] = max(best.get(end, -1.0), bearing)
+    return sorted(best, key=lambda id_: (-best[id_], id_))
+
+
+def cosine(question: Vector | None, vector: Vector | None) -> float:
+    """The cosine of two unit vectors; neutral where one is missing."""
+    return NEUTRAL if question is None or vector is None else float(question @ vector)
+
+
+def _ends(facts: Iterable[Fact]) -> list[str]:
+    return [end for f in facts for end in (f.subject_id, f.object_id) if end]
+
+
+def _bearing(cosine: float, config: Walk) -> float:
+    return float(np.exp(config.question * (cosine - NEUTRAL)))

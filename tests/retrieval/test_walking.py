@@ -1,0 +1,83 @@
+"""A walk on a real store: it reaches what is connected, sees nothing hidden, and reads no more than it may."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.config import Trust, Walk
+from weft.retrieval.walking import Neighbourhood, gather, walk
+from weft.store.sqlite import SqliteStore
+from weft.testing import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
+from weft.types import Claim, Filter, Query, Scored, entity_id
+
+NOW = day("2024-05-02")
+
+
+class Counting(SqliteStore):
+    """A store that counts what it gives."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.given: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+
+    def facts_of_entities(self, entities: Sequence[str], **options: Any) -> Any:
+        found = super().facts_of_entities(entities, **options)
+        self.calls["facts"] += 1
+        self.given["facts"] += sum(map(len, found.values()))
+        return found
+
+    def passages_of_entities(self, entities: Sequence[str], **options: Any) -> Any:
+        found = super().passages_of_entities(entities, **options)
+        self.calls["mentions"] += 1
+        self.given["mentions"] += sum(map(len, found.values()))
+        return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Counting]:
+    store = Counting(tmp_path / "test.weft")
+    store.write(WORLD, model=MODEL)
+    yield store
+    store.close()
+
+
+def reached(store: SqliteStore, where: Filter, **options: Any) -> Neighbourhood:
+    query = Query("Where is the mother of Lothair II buried?", question("mother buried"), where)
+    hybrid = [Scored(KING.passages[0].id, 1.0)]
+    return gather(store, query, {LOTHAIR: 1.0}, {}, hybrid, config=Walk(**options))
+
+
+def test_two_hops_lead_to_the_passage_of_the_mother(store: Counting) -> None:
+    walked = walk(reached(store, PUBLIC), (), config=Walk(), trust=Trust(), now=NOW)
+    assert [s.id for s in walked.passages] == [KING.passages[0].id, QUEEN.passages[0].id]
+    assert walked.entities[LOTHAIR] == max(walked.entities.values())
+    assert sum(walked.entities.values()) + sum(s.score for s in walked.passages) == pytest.approx(1.0)
+
+
+def test_a_walk_sees_nothing_that_its_caller_may_not(store: Counting) -> None:
+    seen = reached(store, PUBLIC)
+    assert SECRET.passages[0].id not in seen.passages
+    assert not {f.predicate for f in seen.facts.values()} & {"codename"}
+    assert entity_id("Falcon") not in {m.entity_id for m in seen.mentions}
+    assert SECRET.passages[0].id in reached(store, Filter(labels=frozenset({"spies"}))).passages
+
+
+def test_a_walk_may_be_kept_to_some_predicates(store: Counting) -> None:
+    seen = reached(store, Filter(), predicates=("mother",))
+    assert {f.predicate for f in seen.facts.values()} == {"mother"}
+
+
+def test_a_walk_reads_no_more_than_it_may(store: Counting) -> None:
+    """One call for facts a hop and one for mentions, each within its caps, whatever the hub."""
+    claims = [Claim("Lothair II", "met", f"Person {i}") for i in range(400)]
+    claims += [Claim(f"Person {i}", "met", f"Person {i + 1}") for i in range(399)]
+    store.write([page("Lothair II met everyone.", *claims)], model=MODEL)
+    config = Walk(facts_per_entity=7, passages_per_entity=3, frontier=5, max_entities=11)
+    reached(store, Filter(), facts_per_entity=7, passages_per_entity=3, frontier=5, max_entities=11)
+    assert store.calls == {"facts": 2, "mentions": 1}
+    assert store.given["facts"] <= config.facts_per_entity * (1 + config.frontier)
+    assert store.given["mentions"] <= config.passages_per_entity * config.max_entities

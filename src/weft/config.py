@@ -32,8 +32,9 @@ class Linking:
     nearest_threshold: float = 0.75  # S3
     nearest_limit: int = 3  # S3
     hybrid_passages: int = 20  # whose facts may link
+    facts_per_passage: int = 50
     facts_per_entity: int = 50
-    facts: int = 5  # more than 5 hurts (RETRIEVAL.md)
+    facts: int = 5  # that lend their ends to the walk; more than 5 hurts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from weft.config import Linking
-from weft.retrieval.linking import link
+from weft.retrieval.linking import link, local_facts, seeds
 from weft.store.sqlite import SqliteStore
-from weft.testing import EMBEDDER, MODEL, page, question
-from weft.types import Claim, Filter, Query
+from weft.testing import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
+from weft.types import Claim, Filter, Query, Scored
 
 
 def knows(*names: str) -> list[Claim]:
@@ -82,6 +82,20 @@ def test_the_nearest_names_are_asked_for_only_if_none_is_found(store: SqliteStor
     assert [(found.entity.name, found.words) for found in near] == [("Ermengarde of Tours", 0)]
     named = link(store, Query("York?", vector), Linking())
     assert [found.entity.name for found in named] == ["York"]
+
+
+def test_facts_near_the_question_lend_their_ends_to_the_walk(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "world.weft")
+    store.write(WORLD, model=MODEL)
+    query = Query("Who was the mother of Lothair II?", question("lothair ii mother"), PUBLIC)
+    links = link(store, query, Linking())
+    facts = local_facts(store, query, links, [Scored(QUEEN.passages[0].id, 1.0)], Linking())
+    assert {f.predicate for f in facts.values()} == {"rules", "mother", "born", "spouse"}
+    begun = seeds(store, query, links, facts, Linking(facts=1))
+    names = {e.name: begun[e.id] for e in store.entities(list(begun)).values()}
+    assert names.keys() == {"Lothair II", "Ermengarde of Tours"}
+    assert names["Lothair II"] > names["Ermengarde of Tours"]  # named in two words, not only lent
+    store.close()
 
 
 def test_what_is_not_near_enough_is_not_linked(store: SqliteStore) -> None:

@@ -2,16 +2,20 @@
 
 Every run of up to `longest_name` words is looked up in one call; the longest match wins and no word is used
 twice. Words that name a kind of thing ("film", "city") do not link alone. Only where no name is found are the
-nearest names asked for. This stage says what is named, not whether that is worth following: the gate does.
+nearest names asked for. Facts near the question link too: the few that bear on it most lend their ends to the
+walk. This stage says what is named, not whether that is worth following: the gate does.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from weft.config import Linking
+from weft.retrieval.similarity import cosine
 from weft.store.base import Store
 from weft.text import STOP_WORDS, is_unspaced, normalise, units
-from weft.types import Entity, Query
+from weft.types import Entity, Fact, Query, Scored
 
 KINDS_OF_THINGS = frozenset(
     """born both city country date died film first last more movie name people person place
@@ -39,6 +43,41 @@ def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
             used.update(taken)
             links += [Link(entity, length) for entity in found[name]]
     return tuple(links) or _nearest(store, query, config)
+
+
+def local_facts(
+    store: Store,
+    query: Query,
+    links: Sequence[Link],
+    hybrid: Sequence[Scored],
+    config: Linking,
+    *,
+    as_of: datetime | None = None,
+) -> dict[str, Fact]:
+    """Facts that stand in the best hybrid passages or belong to a linked entity: two bounded calls."""
+    best = [scored.id for scored in hybrid[: config.hybrid_passages]]
+    stated = store.facts_of_passages(best, per_passage=config.facts_per_passage, as_of=as_of, where=query.where)
+    linked = store.facts_of_entities(
+        [found.entity.id for found in links], per_entity=config.facts_per_entity, as_of=as_of, where=query.where
+    )
+    return {f.id: f for facts in (*stated.values(), *linked.values()) for f in facts}
+
+
+def seeds(
+    store: Store, query: Query, links: Sequence[Link], facts: Mapping[str, Fact], config: Linking
+) -> dict[str, float]:
+    """Where the walk begins: linked entities and the ends of the best facts, the rarer the heavier."""
+    bearing = {f.id: cosine(query.vector, f.vector) for f in facts.values()}
+    best = sorted(facts.values(), key=lambda f: (-bearing[f.id], f.id))[: config.facts]
+    lent: dict[str, list[float]] = defaultdict(list)
+    for fact in best:
+        for end in filter(None, (fact.subject_id, fact.object_id)):
+            lent[end].append(bearing[fact.id])
+    weights = {end: sum(given) / len(given) for end, given in lent.items()}
+    for found in links:
+        weights[found.entity.id] = weights.get(found.entity.id, 0.0) + max(found.words, 1)
+    known = store.entities(sorted(weights), where=query.where)
+    return {id_: weights[id_] / max(entity.passages, 1) for id_, entity in known.items()}
 
 
 def _spans(words: list[str], longest: int) -> Iterator[tuple[tuple[int, int], str]]:

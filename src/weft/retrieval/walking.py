@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.config import Trust, Walk
+from weft.retrieval.similarity import NEUTRAL, cosine
 from weft.store.base import Store
 from weft.types import Fact, Mention, Passage, Query, Scored, Vector
 
-NEUTRAL = 0.6  # the cosine at which an edge is worth no more and no less for the question
 WEEK = 7 * 24 * 3600.0
 Numbers = npt.NDArray[np.float64]
 
@@ -180,11 +180,6 @@ def _promising(facts: Iterable[Fact], walked: set[str], question: Vector | None)
             if end and end not in walked:
                 best[end] = max(best.get(end, -1.0), bearing)
     return sorted(best, key=lambda id_: (-best[id_], id_))
-
-
-def cosine(question: Vector | None, vector: Vector | None) -> float:
-    """The cosine of two unit vectors; neutral where one is missing."""
-    return NEUTRAL if question is None or vector is None else float(question @ vector)
 
 
 def _ends(facts: Iterable[Fact]) -> list[str]:

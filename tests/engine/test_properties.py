@@ -85,7 +85,7 @@ def surviving(added: Sequence[Added]) -> list[Added]:
     return list(kept.values())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(additions, max_size=5))
 def test_adding_twice_is_adding_once(added: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name, opened(Path(name), "a.weft") as memory:
@@ -98,7 +98,7 @@ def test_adding_twice_is_adding_once(added: list[Added]) -> None:
         assert memory.stats().version == version
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(additions, max_size=4), st.lists(additions, max_size=4))
 def test_forgetting_is_never_having_added(kept: list[Added], gone: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -114,7 +114,7 @@ def test_forgetting_is_never_having_added(kept: list[Added], gone: list[Added]) 
             assert exported(forgot, folder) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(additions, max_size=5))
 def test_an_import_equals_the_export(added: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -198,13 +198,15 @@ class Weft:
         store = open_store(str(url), collection)
         done = 0
         try:
-            while store.statistics().model != embedder.name and not store.adopt(embedder.name):
-                items = store.unembedded(embedder.name, limit=BATCH)
-                vectors = pipeline.vectors_of(items, embedder)
-                made = [replace(item, vector=vectors[item.embeddable]) for item in items]
-                store.stage(made, model=embedder.name)
-                done += len(made)
-                progress(done)
+            is_done = store.statistics().model == embedder.name
+            while not is_done:
+                while items := store.unembedded(embedder.name, limit=BATCH):
+                    vectors = pipeline.vectors_of(items, embedder)
+                    made = [replace(item, vector=vectors[item.embeddable]) for item in items]
+                    store.stage(made, model=embedder.name)
+                    done += len(made)
+                    progress(done)
+                is_done = store.adopt(embedder.name)
         finally:
             store.close()
         return done

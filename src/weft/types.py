@@ -157,6 +157,11 @@ class Fact:
         return f"{self.subject} —{self.predicate}→ {self.object}"
 
     @property
+    def ends(self) -> tuple[str, ...]:
+        """The entities that it joins: one, where its object is a plain value."""
+        return (self.subject_id, self.object_id) if self.object_id else (self.subject_id,)
+
+    @property
     def embeddable(self) -> str:
         """The text whose vector says what this fact is about."""
         return self.statement or f"{self.subject} {self.predicate} {self.object}"
@@ -210,8 +215,7 @@ class Contribution:
     def __post_init__(self) -> None:
         passages = {p.id for p in self.passages}
         entities = {e.id for e in self.entities}
-        pointed_at = {m.entity_id for m in self.mentions} | {f.subject_id for f in self.facts}
-        pointed_at |= {f.object_id for f in self.facts if f.object_id}
+        pointed_at = {m.entity_id for m in self.mentions} | {end for f in self.facts for end in f.ends}
         told_in = {m.passage_id for m in self.mentions} | {f.passage_id for f in self.facts}
         if not pointed_at <= entities or not told_in <= passages:
             raise ValueError(

@@ -7,6 +7,7 @@ and forgotten like any other. Nothing here extracts facts from text.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from weft.types import (
     passage_id,
 )
 
+Read: TypeAlias = tuple[Passage, str, set[str]]  # a passage, its text normalised, and what its title names
+
 
 def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) -> Contribution:
     """A document with its text cut into passages, and the claims that they support."""
@@ -39,9 +42,9 @@ def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) ->
     entities = _entities(claims)
     read = [(p, normalise(p.text), _names_of_title(p.title)) for p in passages]
     mentions = [m for e in entities for m in _mentions(e, read)]
-    facts = [_fact(claim, passages, document) for claim in claims]
+    facts = [_fact(claim, read, document) for claim in claims]
     told = {(m.entity_id, m.passage_id) for m in mentions}
-    ends = {(e, f.passage_id) for f in facts for e in (f.subject_id, f.object_id) if e}
+    ends = {(end, f.passage_id) for f in facts for end in f.ends}
     mentions += [Mention(e, p) for e, p in sorted(ends - told)]
     distinct = {(f.id, f.passage_id): f for f in facts}
     return Contribution(document, tuple(passages), tuple(entities), tuple(mentions), tuple(distinct.values()))
@@ -112,7 +115,7 @@ def _entities(claims: Iterable[Claim]) -> list[Entity]:
     return list(entities.values())
 
 
-def _mentions(entity: Entity, read: Iterable[tuple[Passage, str, set[str]]]) -> list[Mention]:
+def _mentions(entity: Entity, read: Iterable[Read]) -> list[Mention]:
     name = normalise(entity.name)
     found = []
     for passage, text, titles in read:
@@ -127,7 +130,7 @@ def _names_of_title(title: str) -> set[str]:
     return {normalise(title), normalise(without_aside(title))} - {""}
 
 
-def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact:
+def _fact(claim: Claim, read: Sequence[Read], document: Document) -> Fact:
     return Fact(
         id=_id(claim),
         subject_id=entity_id(claim.subject),
@@ -135,7 +138,7 @@ def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact
         predicate=claim.predicate,
         object=claim.object,
         object_id="" if claim.is_value else entity_id(claim.object),
-        passage_id=_place(claim, passages).id,
+        passage_id=_place(claim, read).id,
         statement=claim.statement,
         weight=claim.weight,
         confidence=claim.confidence,
@@ -147,16 +150,16 @@ def _fact(claim: Claim, passages: Sequence[Passage], document: Document) -> Fact
     )
 
 
-def _place(claim: Claim, passages: Sequence[Passage]) -> Passage:
+def _place(claim: Claim, read: Sequence[Read]) -> Passage:
     """The passage that states a claim word for word, or names most of it; the first of several."""
     statement = normalise(claim.statement)
     parts = [normalise(part) for part in (claim.subject, _words(claim.predicate), claim.object)]
 
-    def said(passage: Passage) -> tuple[bool, int]:
-        text = normalise(passage.text)
+    def said(passage: Read) -> tuple[bool, int]:
+        _, text, _ = passage
         return bool(statement) and statement in text, sum(occurrences(part, text) > 0 for part in parts)
 
-    return max(passages, key=said)
+    return max(read, key=said)[0]
 
 
 def _id(claim: Claim) -> str:

@@ -71,7 +71,7 @@ def seeds(
     best = sorted(facts.values(), key=lambda f: (-bearing[f.id], f.id))[: config.facts]
     lent: dict[str, list[float]] = defaultdict(list)
     for fact in best:
-        for end in filter(None, (fact.subject_id, fact.object_id)):
+        for end in fact.ends:
             lent[end].append(bearing[fact.id])
     weights = {end: sum(given) / len(given) for end, given in lent.items()}
     for found in links:

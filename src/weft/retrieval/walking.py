@@ -17,7 +17,7 @@ import numpy.typing as npt
 from weft.config import Trust, Walk
 from weft.retrieval.similarity import NEUTRAL, cosine
 from weft.store.base import Store
-from weft.types import Fact, Mention, Passage, Query, Scored, Vector
+from weft.types import Fact, Mention, Passage, Query, Scored
 
 WEEK = 7 * 24 * 3600.0
 Numbers = npt.NDArray[np.float64]
@@ -53,7 +53,8 @@ def walk(
 ) -> Walked:
     """Spread activation from the seeds and, very lightly, from the best hybrid passages."""
     near = neighbourhood
-    entities = sorted({m.entity_id for m in near.mentions} | set(near.seeds) | set(_ends(near.facts.values())))
+    ends = {end for fact in near.facts.values() for end in fact.ends}
+    entities = sorted({m.entity_id for m in near.mentions} | set(near.seeds) | ends)
     nodes = {id_: place for place, id_ in enumerate([*entities, *near.passages])}
     edges = [(nodes[a], nodes[b], weight) for a, b, weight in _edges(near, config, trust, now)]
     activation = spread(
@@ -116,13 +117,13 @@ def gather(
     hybrid: Sequence[Scored],
     *,
     config: Walk,
-    hops: int = 2,
     as_of: datetime | None = None,
 ) -> Neighbourhood:
     """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once."""
     known = dict(facts)
+    cosines = {f.id: cosine(query.vector, f.vector) for f in facts.values()}
     frontier, walked = sorted(seeds), set(seeds)
-    for _ in range(hops):
+    for _ in range(config.max_hops):
         found = store.facts_of_entities(
             frontier,
             per_entity=config.facts_per_entity,
@@ -130,10 +131,17 @@ def gather(
             as_of=as_of,
             where=query.where,
         )
-        known |= {f.id: f for fs in found.values() for f in fs}
-        frontier = _promising(known.values(), walked, query.vector)[: config.frontier]
+        fresh = {f.id: f for fs in found.values() for f in fs if f.id not in known}
+        known |= fresh
+        cosines |= {f.id: cosine(query.vector, f.vector) for f in fresh.values()}
+        frontier = _promising(known.values(), walked, cosines)[: config.frontier]
         walked.update(frontier)
-    return _with_passages(store, query, seeds, known, hybrid, config)
+    entities = [*sorted(seeds), *_promising(known.values(), set(seeds), cosines)][: config.max_entities]
+    mentions = _mentions(store, query, entities, hybrid, config)
+    ids = list(dict.fromkeys([*(s.id for s in hybrid), *(m.passage_id for m in mentions)]))
+    passages = store.passages(ids, where=query.where, vectors=True)
+    near = {p.id: cosine(query.vector, p.vector) for p in passages.values()}
+    return Neighbourhood(seeds, known, cosines, mentions, passages, near)
 
 
 def worth(fact: Fact, trust: Trust, now: datetime) -> float:
@@ -146,44 +154,25 @@ def worth(fact: Fact, trust: Trust, now: datetime) -> float:
     return float(fact.weight / 10 * fact.confidence * trust.of_source(fact.source) * decay * usage * status)
 
 
-def _with_passages(
-    store: Store,
-    query: Query,
-    seeds: Mapping[str, float],
-    facts: Mapping[str, Fact],
-    hybrid: Sequence[Scored],
-    config: Walk,
-) -> Neighbourhood:
+def _mentions(
+    store: Store, query: Query, entities: Sequence[str], hybrid: Sequence[Scored], config: Walk
+) -> tuple[Mention, ...]:
+    """Where the entities are mentioned, and what the hybrid passages mention."""
     near = [scored.id for scored in hybrid]
-    entities = [*sorted(seeds), *_promising(facts.values(), set(seeds), query.vector)][: config.max_entities]
     listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
     own = store.entities_of_passages(near, per_passage=config.entities_per_passage, where=query.where)
-    mentions = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *own.values()) for m in ms}
-    ids = list(dict.fromkeys([*near, *(passage for _, passage in mentions)]))
-    passages = store.passages(ids, where=query.where, vectors=True)
-    return Neighbourhood(
-        seeds,
-        facts,
-        {f.id: cosine(query.vector, f.vector) for f in facts.values()},
-        tuple(mentions.values()),
-        passages,
-        {p.id: cosine(query.vector, p.vector) for p in passages.values()},
-    )
+    found = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *own.values()) for m in ms}
+    return tuple(found.values())
 
 
-def _promising(facts: Iterable[Fact], walked: set[str], question: Vector | None) -> list[str]:
+def _promising(facts: Iterable[Fact], walked: set[str], cosines: Mapping[str, float]) -> list[str]:
     """Entities not walked yet, by the fact that leads to each and bears most on the question."""
     best: dict[str, float] = {}
     for fact in facts:
-        bearing = cosine(question, fact.vector)
-        for end in (fact.subject_id, fact.object_id):
-            if end and end not in walked:
-                best[end] = max(best.get(end, -1.0), bearing)
+        for end in fact.ends:
+            if end not in walked:
+                best[end] = max(best.get(end, -1.0), cosines[fact.id])
     return sorted(best, key=lambda id_: (-best[id_], id_))
-
-
-def _ends(facts: Iterable[Fact]) -> list[str]:
-    return [end for f in facts for end in (f.subject_id, f.object_id) if end]
 
 
 def _bearing(cosine: float, config: Walk) -> float:

@@ -5,8 +5,11 @@ a stage and never kept by it; the environment is read in `weft.surfaces.settings
 everything be tunable: `dataclasses.replace` makes any variant.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Literal
 
@@ -28,6 +31,7 @@ class Hybrid:
 class Linking:
     """S2, S3: which entities the question names, without a model."""
 
+    ways: tuple[Literal["names", "nearest"], ...] = ("names", "nearest")  # the first that finds any
     longest_name: int = 10  # S2 says 3 words; names have more
     nearest_threshold: float = 0.75  # S3
     nearest_limit: int = 3  # S3
@@ -60,7 +64,6 @@ class Trust:
     grace_weeks: float = 1.0
     usage: float = 0.5
     confirmed: float = 1.2
-    statuses: tuple[Status, ...] = LIVE
 
     def of_source(self, source: Source) -> float:
         """The weight of a source."""
@@ -73,6 +76,7 @@ class Walk:
 
     max_hops: int = 1  # S4, up to 3; S12 says 2
     predicates: tuple[str, ...] = ()  # S4, all if empty
+    statuses: tuple[Status, ...] = LIVE  # S12
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
     facts_per_entity: int = 50
     passages_per_entity: int = 20
@@ -84,7 +88,25 @@ class Walk:
     question: float = 4.0  # how much an edge is worth for bearing on the question
     own_passage: float = 4.0  # how much more a passage is worth to the entity it is about
     rounds: int = 12  # of spreading; with restart 0.5 the rest is under 0.03 %
-    anchors: int = 3  # S12
+
+
+@cache
+def _chain_weights() -> tuple[tuple[str, float], ...]:
+    """The weights that the package ships; `python -m weft.evaluation.fitting` makes them."""
+    table: dict[str, float] = json.loads(files("weft").joinpath("chain_weights.json").read_text("utf-8"))
+    return tuple(table.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """How what the walk reached is ranked: which candidates, and the weight of each of their features."""
+
+    walked: int = 40  # candidates from the walk, the best
+    hybrid: int = 20  # and from hybrid search
+    facts_per_passage: int = 50
+    entities_per_passage: int = 30
+    common: int = 8  # candidates that mention an entity, above which it leads only to its own passage
+    weights: tuple[tuple[str, float], ...] = field(default_factory=_chain_weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +115,8 @@ class Merge:
 
     hybrid_weight: float = 0.7  # S5
     graph_weight: float = 0.3  # S5
-    max_graph_passages: int = 4  # S5
+    max_graph_passages: int | None = 4  # S5; as many as top_k if None
+    max_facts: int = 30  # S12, that an answer tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,30 +145,64 @@ class Cache:
     size: int = 1_024
 
 
+Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain"]
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to answer, as data; a stage reads the part that concerns it."""
+    """One way to answer, as data; a stage reads the part that concerns it. `graph` names the graph search."""
 
     name: str
+    graph: Graph = ""
     top_k: int = 10  # S10
-    use_graph: bool = True  # S10
     hybrid: Hybrid = Hybrid()
     linking: Linking = Linking()
     gate: Gate = Gate()
     trust: Trust = Trust()
     walk: Walk = Walk()
+    chain: Chain = Chain()
     merge: Merge = Merge()
     expansion: Expansion = Expansion()
-    context: Context = Context()
-    cache: Cache = Cache()
 
 
-HYBRID = Recipe("hybrid", use_graph=False)
-NEIGHBOURHOOD = Recipe("neighbourhood")  # S4, S5
-GUIDED = Recipe("guided", hybrid=Hybrid(fusion="rrf"))  # S11
-ACTIVATION = Recipe("activation", walk=Walk(max_hops=2, facts_per_entity=10, max_facts=30))  # S12
-CITATIONS = Recipe("citations", walk=Walk(max_hops=2, predicates=("cites",)))  # S18: 1.0, then 0.5
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """S16: a question that matches the pattern is answered by this recipe, for this reason."""
+
+    pattern: str
+    recipe: str
+    reason: str
+
+
+VECTOR = Recipe("vector", hybrid=Hybrid(text_weight=0.0))  # S16
+KEYWORD = Recipe("keyword", hybrid=Hybrid(vector_weight=0.0))  # S16
+HYBRID = Recipe("hybrid")  # S1
+NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood")  # S4, S5
+GUIDED = Recipe("guided", "guided", hybrid=Hybrid(fusion="rrf"))  # S11
+ACTIVATION = Recipe(  # S12
+    "activation",
+    "activation",
+    linking=Linking(ways=("nearest", "names"), nearest_threshold=-1.0),
+    walk=Walk(max_hops=2, facts_per_entity=10, max_facts=30),
+)
+CITATIONS = Recipe("citations", "citations", walk=Walk(max_hops=2, predicates=("cites",)))  # S18
+CHAIN = Recipe(  # ours; only names link, for names that are merely near did harm
+    "chain",
+    "chain",
+    linking=Linking(ways=("names",)),
+    walk=Walk(max_hops=2),
+    merge=Merge(max_graph_passages=None),
+)
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {r.name: r for r in (HYBRID, NEIGHBOURHOOD, GUIDED, ACTIVATION, CITATIONS)}
+    {r.name: r for r in (CHAIN, HYBRID, VECTOR, KEYWORD, NEIGHBOURHOOD, GUIDED, ACTIVATION, CITATIONS)}
 )
+
+RULES = (
+    Rule(r"\bcit(e[sd]?|ing|ations?)\b|\breferences?\b|\bbibliograph", "citations", "it asks for citations"),
+    Rule(r"\barxiv\b|\bpaper:|\b\d{4}\.\d{4,5}\b|\bdoi\b", "keyword", "it names a paper by its number"),
+    Rule(r"\b[a-z]+[-_]\d+\b|\b\w+_\w+\b|\w\(\)|\w::\w|`[^`]+`", "keyword", "it names an identifier"),
+    Rule(r"\bvs\b|\bversus\b|\bcompar(e[sd]?|ing|ison)\b", "hybrid", "it compares"),
+    Rule(r"\boverview\b|\bsurvey\b|\bsummar(y|i[sz]e)\b", "hybrid", "it asks for an overview"),
+)  # S16, in the order in which they are tried
+OTHERWISE = Rule("", "chain", "no rule speaks against the default")

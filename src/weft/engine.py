@@ -6,6 +6,7 @@ many threads at once.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,13 +15,19 @@ from functools import wraps
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
-from weft.config import HYBRID, Recipe
+from cachetools import TTLCache
+
+from weft import text
+from weft.config import CHAIN, RECIPES, Cache, Context, Recipe
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
 from weft.indexing import exchange, pipeline
-from weft.models import Embedder
+from weft.models import Embedder, Reranker
+from weft.retrieval.context import Count, Rendered, Style, context
+from weft.retrieval.routing import route
 from weft.retrieval.search import search
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
@@ -62,11 +69,21 @@ def _awaited(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
 class Weft:
     """One collection of knowledge, and an embedder to search it by meaning."""
 
-    def __init__(self, store: Store, embedder: Embedder | None = None, *, clock: Clock = _now) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None = None,
+        *,
+        clock: Clock = _now,
+        cache: Cache = Cache(),  # noqa: B008
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
-        self._used: SimpleQueue[list[str]] = SimpleQueue()
+        self._answers: TTLCache[object, Found] = TTLCache(cache.size, cache.seconds)
+        self._asked_for: Counter[str] = Counter()
+        self._keeping = Lock()
+        self._used: SimpleQueue[Found] = SimpleQueue()
         self._after_answers = ThreadPoolExecutor(1, thread_name_prefix="weft-usage")
         if embedder is not None:
             _check_model(store.statistics(), embedder)
@@ -79,11 +96,12 @@ class Weft:
         collection: str = "default",
         embedder: Embedder | None = None,
         clock: Clock = _now,
+        cache: Cache = Cache(),  # noqa: B008
     ) -> Self:
         """Open a collection, making it if need be. Without an embedder only words are searched."""
         store = open_store(str(url), collection)
         try:
-            return cls(store, embedder, clock=clock)
+            return cls(store, embedder, clock=clock, cache=cache)
         except BaseException:
             store.close()
             raise
@@ -137,22 +155,47 @@ class Weft:
         *,
         top_k: int | None = None,
         where: Filter = EVERYTHING,
-        recipe: Recipe = HYBRID,
+        method: str = CHAIN.name,
+        recipe: Recipe | None = None,
+        as_of: datetime | None = None,
+        reranker: Reranker | None = None,
         count_use: bool = True,
     ) -> Found:
-        """Passages that bear on a question, best first, each with its explanation."""
+        """Passages that bear on a question, best first, each with its explanation.
+
+        `method` names a recipe, or is "auto" to have one chosen by the question; `recipe` is one of your own.
+        Facts count if they are valid now, or `as_of` another time. The graph may add to the `top_k` hits of
+        hybrid search, it takes none away.
+        """
         if not query.strip():
             raise QueryError("there is nothing to search for: the question is empty")
-        if recipe.use_graph:
-            raise ConfigError(f"recipe {recipe.name} walks the graph, which this version cannot: use HYBRID")
         if top_k is not None and top_k < 1:
             raise QueryError(f"top_k is {top_k}; ask for at least one hit")
-        wanted = recipe if top_k is None else replace(recipe, top_k=top_k)
-        found = search(self._store, self._embedder, Query(query, where=where), wanted)
+        wanted, chosen = (recipe, "") if recipe else _recipe(method, query)
+        wanted = wanted if top_k is None else replace(wanted, top_k=top_k)
+        found = self._found(Query(query, where=where, as_of=as_of), wanted, chosen, reranker)
         if count_use and found.hits:
-            self._used.put([hit.passage.id for hit in found.hits])
+            self._used.put(found)
             self._after_answers.submit(self._count_uses)
         return found
+
+    def context(
+        self,
+        found: Found,
+        *,
+        style: Style = "graph",
+        config: Context = Context(),  # noqa: B008
+        count: Count = text.pieces,
+    ) -> Rendered:
+        """The text to hand to a model, within a budget of tokens; `weft.providers.tokens` counts exactly."""
+        return context(found, style=style, config=config, count=count)
+
+    def prewarm(self, *names: str, most: int = 20) -> int:
+        """Answer ahead for entities: those named, or those asked for most; return how many answers are kept."""
+        asked = list(names) or [name for name, _ in self._asked_for.most_common(most)]
+        for name in asked:
+            self.search(name, count_use=False)
+        return len(asked)
 
     def get(self, document: str, *, where: Filter = EVERYTHING) -> Contribution:
         """A document with all that it says."""
@@ -234,20 +277,39 @@ class Weft:
     aadd = _awaited(add)
     aadd_facts = _awaited(add_facts)
     asearch = _awaited(search)
+    acontext = _awaited(context)
+    aprewarm = _awaited(prewarm)
     aget = _awaited(get)
     astats = _awaited(stats)
     aforget = _awaited(forget)
     aexport = _awaited(export)
     aimport_ = _awaited(import_)
 
+    def _found(self, query: Query, recipe: Recipe, chosen: str, reranker: Reranker | None) -> Found:
+        """An answer, kept for a while (S14). A write by anyone changes the version, and so the key."""
+        key = (query.text, repr(query.where), query.as_of, recipe, self._store.version(), id(reranker))
+        with self._keeping:
+            kept = self._answers.get(key)
+        if kept is None:
+            now = self._clock()
+            valid = query if query.as_of else replace(query, as_of=now)
+            kept = search(self._store, self._embedder, valid, recipe, now=now, reranker=reranker)
+        with self._keeping:
+            if not kept.missing:
+                self._answers[key] = kept
+            self._asked_for.update(entity.name for entity in kept.entities)
+        return replace(kept, chosen=chosen)
+
     def _count_uses(self) -> None:
         """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""
-        used: list[str] = []
+        used: list[Found] = []
         while not self._used.empty():
-            used += self._used.get()
+            used.append(self._used.get())
+        hits = [hit for found in used for hit in found.hits]
+        facts = [fact.id for hit in hits if hit.path for fact in hit.path.facts]
         try:
-            if used:
-                self._store.touch(passages=used, at=self._clock())
+            if hits:
+                self._store.touch(passages=[hit.passage.id for hit in hits], facts=facts, at=self._clock())
         except StoreError as error:
             log.warning("uses were not counted: %s", error)
 
@@ -261,6 +323,16 @@ class Weft:
             labels=labels,
             recorded_at=self._clock(),
         )
+
+
+def _recipe(method: str, question: str) -> tuple[Recipe, str]:
+    """The recipe of a method, and why it was chosen where the choice was ours."""
+    if method == "auto":
+        rule = route(question)
+        return RECIPES[rule.recipe], f"{rule.recipe}: {rule.reason}"
+    if method not in RECIPES:
+        raise ConfigError(f"there is no method {method!r}: use auto, {', '.join(RECIPES)}")
+    return RECIPES[method], ""
 
 
 def _check_model(known: Statistics, embedder: Embedder) -> None:

@@ -469,10 +469,18 @@ class StoreConformance:
         nowhere = np.zeros(EMBEDDER.dimension, dtype=np.float32)
         assert {s.score for s in world.dense(nowhere, top_k=9)} == {0.0}
 
+    def test_passages_are_as_near_as_a_search_finds_them(self, world: Store) -> None:
+        asked = question("king of lotharingia")
+        found = {s.id: s.score for s in world.dense(asked, top_k=99)}
+        assert world.cosines(asked, [*found, "0" * 32]) == found
+        with pytest.raises(DimensionMismatch):
+            world.cosines(np.ones(3, dtype=np.float32), list(found))
+
     def test_nothing_asked_is_nothing_found(self, world: Store) -> None:
         answers: list[Any] = [
             world.documents([]),
             world.passages([]),
+            world.cosines(question("king"), []),
             world.contributions([]),
             world.entities([]),
             world.facts([]),
@@ -578,6 +586,8 @@ class StoreConformance:
         assert world.passages([p.id for c in WORLD for p in c.passages], where=where).keys() == {
             QUEEN.passages[0].id
         }
+        every = [p.id for c in WORLD for p in c.passages]
+        assert world.cosines(question("king"), every, where=where).keys() == {QUEEN.passages[0].id}
         assert world.documents([c.document.id for c in WORLD], where=where).keys() == {QUEEN.document.id}
         assert world.entities([LOTHARINGIA], where=where) == {}
         assert world.entities_by_names(["Lotharingia"], where=where) == {}
@@ -720,6 +730,7 @@ def _assert_unseen(store: Store, where: Filter) -> None:
     assert passage not in {m.passage_id for ms in mentions.values() for m in ms}
     assert store.entities_of_passages([passage], per_passage=99, where=where) == {}
     assert store.passages([passage], where=where) == {}
+    assert store.cosines(asked, [passage], where=where) == {}
     assert store.contributions([SECRET.document.id], where=where) == {}
     assert store.documents([SECRET.document.id], where=where) == {}
     assert store.facts([codename], statuses=STATUSES, where=where) == {}

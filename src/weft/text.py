@@ -1,11 +1,12 @@
-"""How Weft reads words: names made comparable, and the terms that BM25 counts.
+"""How Weft reads words: names made comparable, the terms that BM25 counts, and how many tokens a text takes.
 
-Every store and every stage uses these two functions, which is why the same text ranks the same on
+Every store and every stage uses `normalise` and `terms`, which is why the same text ranks the same on
 every engine. Nothing here knows a language model; `terms` stems Latin and Cyrillic words with
 Snowball and cuts scripts that write no spaces into pairs of characters, as Lucene's CJK analyser does.
 It does not detect languages, and it does not find entities.
 """
 
+import math
 import re
 import threading
 import unicodedata
@@ -29,6 +30,21 @@ _ASIDE = re.compile(r"\(.*?\)")
 _OPTIONAL = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _STEMMERS = {"latin": Stemmer.Stemmer("english"), "cyrillic": Stemmer.Stemmer("russian")}
 _STEMMING = threading.Lock()  # a Snowball stemmer keeps state while it works
+# What takes one piece of a tokenizer's, and how many pieces it takes: the most of cl100k and o200k, about.
+_PIECES = tuple(
+    (re.compile(pattern), cost)
+    for pattern, cost in (
+        (r"(?<!\w)[a-z]{1,5}|[A-Z]?[a-z]{1,2}|[A-Z]{1,2}|[0-9]{1,2}", 1.0),  # a long word is a rare one
+        (r"[^\S ]{1,8}| {2,32}|[^\sA-Za-z0-9\u0080-\U0010ffff]", 1.0),
+        ("[\u0400-\u04ff]{1,2}", 1.0),  # Cyrillic
+        # Western Europe, Greek, Hebrew, Arabic, Devanagari, Thai, signs; a space is apart before most of them.
+        ("[\u0080-\u00ff\u02b0-\u03ff\u0500-\u097f\u0e00-\u0e7f\u1e00-\u206f\u20a0-\u21ff\u2300-\u2e7f]", 1.0),
+        (" (?=[\u0590-\uffff])", 1.0),
+        ("[\u2e80-\uffff]", 1.5),  # Han, kana, Hangul
+        ("[\u0100-\u02af\u0980-\u0dff\u0e80-\u1dff\u2070-\u209f\u2200-\u22ff]", 2.0),  # what is rarer
+        ("[\U00010000-\U0010ffff]", 3.0),  # emoji
+    )
+)
 
 STOP_WORDS = frozenset(
     """a an and are as at be been being but by can could did do does for from had has have he her his how i if
@@ -77,6 +93,11 @@ def terms(text: str) -> list[str]:
         else:
             found.extend(_terms_of_word(word))
     return found
+
+
+def pieces(text: str) -> int:
+    """How many tokens a text takes, about and rather too many than too few; for want of a tokenizer."""
+    return math.ceil(sum(cost * len(pattern.findall(text)) for pattern, cost in _PIECES))
 
 
 def _folded(text: str) -> str:

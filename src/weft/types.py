@@ -272,11 +272,15 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, its vector where there is an embedder, and what the caller may see."""
+    """A question, its vector where there is an embedder, what the caller may see, and as of when.
+
+    `as_of=None` lets facts through whenever they were valid.
+    """
 
     text: str
     vector: Vector | None = field(default=None, compare=False, repr=False)
     where: Filter = field(default_factory=Filter)
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,12 +296,46 @@ Ranking: TypeAlias = tuple[Scored, ...]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one search placed a hit, and how much of the final score that made."""
+    """Where one search placed a hit, how much of the final score that made, and for which query, if another."""
 
     search: str
     rank: int
     score: float
     share: float
+    query: str = ""
+
+    def __str__(self) -> str:
+        asked = f" for “{self.query}”" if self.query else ""
+        return f"{self.search}: rank {self.rank}, score {self.score:.4f}{asked}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One fact of a path, and whether it was followed from its subject to its object."""
+
+    fact: Fact
+    is_forward: bool = True
+
+    def __str__(self) -> str:
+        if self.is_forward:
+            return f"—{self.fact.predicate}→ {self.fact.object}"
+        return f"←{self.fact.predicate}— {self.fact.subject}"
+
+
+@dataclass(frozen=True, slots=True)
+class FactPath:
+    """How the graph led to a passage: from an entity that the question points at, over facts."""
+
+    start: str
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([self.start, *map(str, self.steps), "→ this passage"])
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts in the order in which they were followed."""
+        return tuple(step.fact for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,34 +358,43 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage with its score, where each search placed it, and the path of facts that led to it."""
+    """A passage with its score, where each search placed it, and the path that the graph led to it by."""
 
     passage: Passage
     document: Document
     score: float
     placements: tuple[Placement, ...]
-    path: tuple[Fact, ...] = ()
+    path: FactPath | None = None
 
     @property
     def explanation(self) -> Explanation:
         """Why this passage, as a tree."""
-        searches = tuple(
-            Explanation(p.share, f"{p.search}: rank {p.rank}, score {p.score:.4f}") for p in self.placements
-        )
-        steps = tuple(Explanation(f.confidence, str(f)) for f in self.path)
-        path = (Explanation(len(steps), "facts on the path", steps),) if steps else ()
+        searches = tuple(Explanation(p.share, str(p)) for p in self.placements)
+        steps = tuple(Explanation(f.confidence, f.embeddable) for f in self.path.facts) if self.path else ()
+        path = (Explanation(len(steps), f"path: {self.path}", steps),) if self.path else ()
         return Explanation(self.score, "the sum of its shares", searches + path)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The answer to a question: hits, best first, and what could not be searched and why."""
+    """The answer to a question: hits, best first, what the graph knows of it, and what could not be searched.
+
+    `skipped` says why the graph was left out, and is empty where it was walked; `chosen` says why a method
+    was chosen. `entities` are what the question names, `facts` what joins them to the hits, in the order of
+    the paths. `candidates` and `seconds` are by stage.
+    """
 
     query: str
     hits: tuple[Hit, ...]
+    recipe: str = ""
+    chosen: str = ""
+    confidence: float | None = None
+    skipped: str = ""
+    entities: tuple[Entity, ...] = ()
+    facts: tuple[Fact, ...] = ()
     missing: tuple[str, ...] = ()
     candidates: Mapping[str, int] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

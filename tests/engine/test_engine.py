@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from weft import Claim, Filter, Weft
-from weft.config import NEIGHBOURHOOD
 from weft.errors import (
     ConfigError,
     ModelMismatch,
@@ -189,7 +188,7 @@ def test_everything_moves_in_an_export(tmp_path: Path, memory: Weft) -> None:
         [("Ada", "wrote", "notes"), Claim("Ada", "born", "1815", is_value=True)], labels=["family"]
     )
     assert memory.export(tmp_path / "a.jsonl") == 5
-    with Weft.open(tmp_path / "copy.weft", embedder=EMBEDDER) as copy:
+    with Weft.open(tmp_path / "copy.weft", embedder=EMBEDDER, clock=lambda: NOON) as copy:
         assert copy.import_(tmp_path / "a.jsonl") == 5
         assert copy.import_(tmp_path / "a.jsonl") == 0
         copy.export(tmp_path / "b.jsonl")
@@ -254,8 +253,8 @@ def test_more_can_be_asked_for_than_searches_look_at_by_default(path: Path) -> N
 def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Weft) -> None:
     with pytest.raises(QueryError, match="at least one"):
         memory.search("Ada", top_k=0)
-    with pytest.raises(ConfigError, match="graph"):
-        memory.search("Ada", recipe=NEIGHBOURHOOD)
+    with pytest.raises(ConfigError, match="use auto, chain, hybrid"):
+        memory.search("Ada", method="magic")
     with pytest.raises(ConfigError, match="sqlite:///"):
         Weft.open("mysql://somewhere")
     with pytest.raises(StoreUnavailable, match="folder"):

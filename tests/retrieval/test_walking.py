@@ -60,10 +60,10 @@ def test_two_hops_lead_to_the_passage_of_the_mother(store: Counting) -> None:
 
 def test_a_walk_sees_nothing_that_its_caller_may_not(store: Counting) -> None:
     seen = reached(store, PUBLIC)
-    assert SECRET.passages[0].id not in seen.passages
+    assert SECRET.passages[0].id not in seen.passage_cosines
     assert not {f.predicate for f in seen.facts.values()} & {"codename"}
     assert entity_id("Falcon") not in {m.entity_id for m in seen.mentions}
-    assert SECRET.passages[0].id in reached(store, Filter(labels=frozenset({"spies"}))).passages
+    assert SECRET.passages[0].id in reached(store, Filter(labels=frozenset({"spies"}))).passage_cosines
 
 
 def test_a_walk_may_be_kept_to_some_predicates(store: Counting) -> None:

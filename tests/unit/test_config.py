@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from weft import config
-from weft.config import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Recipe
+from weft.config import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Cache, Context, Recipe
 
 CLASSES = [kind for kind in vars(config).values() if isinstance(kind, type) and is_dataclass(kind)]
 PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, field.name))]
@@ -32,17 +32,14 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
         ("S6", NEIGHBOURHOOD, "gate.quality", 0.4),
         ("S6", NEIGHBOURHOOD, "gate.min_confidence", 0.5),
         ("S6", NEIGHBOURHOOD, "gate.min_graph_score", 0.3),
-        ("S9", NEIGHBOURHOOD, "context.graph_tokens", 500),
-        ("S9", NEIGHBOURHOOD, "context.max_tokens", 4_000),
         ("S10", NEIGHBOURHOOD, "top_k", 10),
-        ("S10", NEIGHBOURHOOD, "use_graph", True),
         ("S11", GUIDED, "expansion.results_per_query", 3),
         ("S11", GUIDED, "hybrid.fusion", "rrf"),
-        ("S12", ACTIVATION, "walk.anchors", 3),
+        ("S12", ACTIVATION, "linking.nearest_limit", 3),
         ("S12", ACTIVATION, "walk.max_hops", 2),
         ("S12", ACTIVATION, "walk.facts_per_entity", 10),
         ("S12", ACTIVATION, "walk.max_facts", 30),
-        ("S12", ACTIVATION, "trust.statuses", ("staged", "confirmed")),
+        ("S12", ACTIVATION, "walk.statuses", ("staged", "confirmed")),
         ("S12", ACTIVATION, "trust.decay_per_week", 0.05),
         ("S12", ACTIVATION, "trust.grace_weeks", 1),
         ("S12", ACTIVATION, "trust.usage", 0.5),
@@ -56,15 +53,19 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
         ("S12", ACTIVATION, "trust.file", 1.5),
         ("S12", ACTIVATION, "trust.system", 1.2),
         ("S12", ACTIVATION, "trust.conversation", 1.0),
-        ("S14", HYBRID, "cache.seconds", 60),
         ("S15", GUIDED, "hybrid.rrf_k", 60),
         ("S18", CITATIONS, "walk.max_hops", 2),
-        ("S18", CITATIONS, "walk.restart", 0.5),
+        ("S18", CITATIONS, "graph", "citations"),
         ("S18", CITATIONS, "walk.predicates", ("cites",)),
     ],
 )
 def test_the_defaults_are_the_specification(requirement: str, recipe: Recipe, path: str, value: object) -> None:
     assert attrgetter(path)(recipe) == value, requirement
+
+
+def test_what_is_no_part_of_a_recipe_has_its_defaults_too() -> None:
+    assert (Context().max_tokens, Context().graph_tokens) == (4_000, 500)  # S9
+    assert Cache().seconds == 60  # S14
 
 
 def test_weights_that_share_a_score_add_up_to_one() -> None:
@@ -75,9 +76,10 @@ def test_weights_that_share_a_score_add_up_to_one() -> None:
 
 
 def test_recipes_go_by_their_names() -> None:
-    assert [*RECIPES] == ["hybrid", "neighbourhood", "guided", "activation", "citations"]
+    graphs = ["neighbourhood", "guided", "activation", "citations"]
+    assert [*RECIPES] == ["chain", "hybrid", "vector", "keyword", *graphs]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
-    assert [name for name, recipe in RECIPES.items() if not recipe.use_graph] == ["hybrid"]
+    assert [name for name, recipe in RECIPES.items() if recipe.graph] == ["chain", *graphs]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: str(kind.__name__))

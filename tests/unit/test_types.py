@@ -17,10 +17,12 @@ from weft.types import (
     Entity,
     Explanation,
     Fact,
+    FactPath,
     Hit,
     Mention,
     Passage,
     Placement,
+    Step,
     document_id,
     entity_id,
     fact_id,
@@ -278,16 +280,16 @@ def test_a_hit_says_who_found_it_and_by_which_path() -> None:
         document=WHOLE.document,
         score=0.75,
         placements=(Placement("dense", 1, 0.9, 0.7), Placement("lexical", 3, 4.2, 0.05)),
-        path=WHOLE.facts,
+        path=FactPath("A", tuple(map(Step, WHOLE.facts))),
     )
     assert str(hit.explanation).splitlines() == [
         "0.7500  the sum of its shares",
         "  0.7000  dense: rank 1, score 0.9000",
         "  0.0500  lexical: rank 3, score 4.2000",
-        "  1.0000  facts on the path",
-        "    1.0000  A —knows→ B",
+        "  1.0000  path: A —knows→ B → this passage",
+        "    1.0000  A knows B",
     ]
-    assert len(replace(hit, path=()).explanation.details) == 2
+    assert len(replace(hit, path=None).explanation.details) == 2
 
 
 # -- all of them ---------------------------------------------------------------------------------------

@@ -1,15 +1,18 @@
 """Merges rankings into one, keeping for every candidate what each search gave it.
 
 A candidate that only one search found keeps that search's share: nothing is dropped for being found by
-words alone. Pure arithmetic: it knows neither store nor models.
+words alone, and nothing that hybrid search returned is dropped for the graph (promise 1). Pure arithmetic: it
+knows neither store nor models.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from weft.config import Hybrid
+from weft.config import Hybrid, Merge
 from weft.types import Placement, Ranking
+
+BASE = frozenset({"dense", "lexical"})  # the searches of the hybrid base; any other is the graph's
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Fused:
 
 
 def fuse(rankings: Mapping[str, Ranking], config: Hybrid) -> tuple[Fused, ...]:
-    """One ranking of all candidates, best first, ties broken by identity."""
+    """S1, S15: one ranking of all candidates, best first, ties broken by identity."""
     weights = {"dense": config.vector_weight, "lexical": config.text_weight}
     placed: dict[str, list[Placement]] = defaultdict(list)
     for search, ranking in rankings.items():
@@ -30,7 +33,31 @@ def fuse(rankings: Mapping[str, Ranking], config: Hybrid) -> tuple[Fused, ...]:
         for rank, (scored, share) in enumerate(zip(ranking, shares, strict=True), start=1):
             weighted = weights.get(search, 1.0) * share
             placed[scored.id].append(Placement(search, rank, scored.score, weighted))
-    fused = [Fused(id_, sum(p.share for p in ps), tuple(ps)) for id_, ps in placed.items()]
+    return ordered(placed)
+
+
+def weighed(hybrid: Sequence[Fused], graph: Ranking, config: Merge) -> tuple[Fused, ...]:
+    """S5: so much of the hybrid score and so much of the graph's."""
+    placed = {f.id: [replace(p, share=config.hybrid_weight * p.share) for p in f.placements] for f in hybrid}
+    for rank, scored in enumerate(graph, start=1):
+        share = config.graph_weight * scored.score
+        placed.setdefault(scored.id, []).append(Placement("graph", rank, scored.score, share))
+    return ordered(placed)
+
+
+def additive(
+    hybrid: Sequence[Fused], candidates: Sequence[Fused], *, top_k: int, added: int
+) -> tuple[Fused, ...]:
+    """The hybrid top K, all of it, and at most `added` more that the graph reached, in one order."""
+    kept = {f.id for f in hybrid[:top_k]}
+    fresh = [f.id for f in candidates if f.id not in kept and any(p.search not in BASE for p in f.placements)]
+    kept.update(fresh[:added])
+    return tuple(f for f in candidates if f.id in kept)
+
+
+def ordered(placed: Mapping[str, Sequence[Placement]]) -> tuple[Fused, ...]:
+    """Candidates by the sum of their shares, rounded so that a tie is one on every engine."""
+    fused = [Fused(id_, round(sum(p.share for p in ps), 9), tuple(ps)) for id_, ps in placed.items()]
     return tuple(sorted(fused, key=lambda f: (-f.score, f.id)))
 
 

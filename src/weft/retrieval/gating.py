@@ -12,9 +12,9 @@ SPECIFIC = 100  # characters of a question that is as specific as can be
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """How sure we are that the graph will help, and why it was left out, if it was."""
+    """How sure we are that the graph will help, if that was asked, and why it was left out, if it was."""
 
-    confidence: float
+    confidence: float | None
     reason: str = ""
 
     @property
@@ -23,15 +23,19 @@ class Gated:
         return not self.reason
 
 
-def gate(question: str, *, entities: int, best_cosine: float, facts: int, config: Gate) -> Gated:
-    """Decide by how specific the question is, whether it names anything, and how well vectors match (S6)."""
-    specificity = min(len(question) / SPECIFIC, 1.0)
-    recognition = 1.0 if entities else 0.5
-    confidence = (
-        config.specificity * specificity
-        + config.recognition * recognition
-        + config.quality * max(best_cosine, 0.0)
-    )
+def gate(question: str, *, entities: int, best_cosine: float | None, facts: int, config: Gate) -> Gated:
+    """Decide by how specific the question is, whether it names anything, and how well vectors match (S6).
+
+    Where there are no vectors (`best_cosine` is None) the other two decide, in proportion.
+    """
+    terms = [
+        (config.specificity, min(len(question) / SPECIFIC, 1.0)),
+        (config.recognition, 1.0 if entities else 0.5),
+    ]
+    if best_cosine is not None:
+        terms.append((config.quality, max(best_cosine, 0.0)))
+    whole = 1.0 if best_cosine is not None else sum(weight for weight, _ in terms) or 1.0
+    confidence = sum(weight * value for weight, value in terms) / whole
     return Gated(confidence, _reason(confidence, entities, facts, config))
 
 

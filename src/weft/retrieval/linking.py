@@ -9,10 +9,9 @@ walk. This stage says what is named, not whether that is worth following: the ga
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from weft.config import Linking
-from weft.retrieval.similarity import cosine
+from weft.retrieval.similarity import cosines
 from weft.store.base import Store
 from weft.text import STOP_WORDS, is_unspaced, normalise, units
 from weft.types import Entity, Fact, Query, Scored
@@ -32,7 +31,13 @@ class Link:
 
 
 def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
-    """The entities that a question names (S2), else the nearest by name (S3)."""
+    """The entities that a question names (S2), else the nearest by name (S3); in the order configured."""
+    ways = {"names": _named, "nearest": _nearest}
+    found = (ways[way](store, query, config) for way in config.ways)
+    return next(filter(None, found), ())
+
+
+def _named(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
     spans = dict(_spans(units(normalise(query.text)), config.longest_name))
     found = store.entities_by_names(list(dict.fromkeys(spans.values())), where=query.where)
     links: list[Link] = []
@@ -42,7 +47,7 @@ def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
         if name in found and used.isdisjoint(taken):
             used.update(taken)
             links += [Link(entity, length) for entity in found[name]]
-    return tuple(links) or _nearest(store, query, config)
+    return tuple(links)
 
 
 def local_facts(
@@ -51,15 +56,13 @@ def local_facts(
     links: Sequence[Link],
     hybrid: Sequence[Scored],
     config: Linking,
-    *,
-    as_of: datetime | None = None,
 ) -> dict[str, Fact]:
     """Facts that stand in the best hybrid passages or belong to a linked entity: two bounded calls."""
     best = [scored.id for scored in hybrid[: config.hybrid_passages]]
-    stated = store.facts_of_passages(best, per_passage=config.facts_per_passage, as_of=as_of, where=query.where)
-    linked = store.facts_of_entities(
-        [found.entity.id for found in links], per_entity=config.facts_per_entity, as_of=as_of, where=query.where
-    )
+    entities = [found.entity.id for found in links]
+    as_of, where = query.as_of, query.where
+    stated = store.facts_of_passages(best, per_passage=config.facts_per_passage, as_of=as_of, where=where)
+    linked = store.facts_of_entities(entities, per_entity=config.facts_per_entity, as_of=as_of, where=where)
     return {f.id: f for facts in (*stated.values(), *linked.values()) for f in facts}
 
 
@@ -67,7 +70,7 @@ def seeds(
     store: Store, query: Query, links: Sequence[Link], facts: Mapping[str, Fact], config: Linking
 ) -> dict[str, float]:
     """Where the walk begins: linked entities and the ends of the best facts, the rarer the heavier."""
-    bearing = {f.id: cosine(query.vector, f.vector) for f in facts.values()}
+    bearing = cosines(query.vector, facts.values())
     best = sorted(facts.values(), key=lambda f: (-bearing[f.id], f.id))[: config.facts]
     lent: dict[str, list[float]] = defaultdict(list)
     for fact in best:

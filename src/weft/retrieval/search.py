@@ -1,71 +1,140 @@
 """Answers a question: runs the stages in order and collects what each one did.
 
-A stage that fails is left out and named in the answer; the others answer without it (promise 9). Graph
-stages are not here yet: they join between fusion and hits.
+A stage that fails is left out and named in the answer; the others answer without it (promise 9). Whatever the
+graph does, the hybrid top K is in the answer (promise 1).
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
 
 from weft.config import Recipe
-from weft.errors import ModelError, StoreError
-from weft.models import Embedder
+from weft.errors import StoreError
+from weft.models import Embedder, Reranker
+from weft.retrieval.activation import activation
+from weft.retrieval.asking import Asked, GraphSearch, Reached, Trace
+from weft.retrieval.chain import chain
+from weft.retrieval.citations import citations
 from weft.retrieval.dense import dense
-from weft.retrieval.fusion import Fused, fuse
+from weft.retrieval.expansion import guided
+from weft.retrieval.fusion import Fused, additive, fuse
+from weft.retrieval.gating import Gated, gate
 from weft.retrieval.lexical import lexical
+from weft.retrieval.linking import link
+from weft.retrieval.neighbourhood import neighbourhood
+from weft.retrieval.reranking import rerank
 from weft.store.base import Store
-from weft.types import Found, Hit, Query, Ranking
+from weft.types import Fact, FactPath, Found, Hit, Query, Ranking
 
-
-def search(store: Store, embedder: Embedder | None, query: Query, recipe: Recipe) -> Found:
-    """Hits for a question, best first, each with where every search placed it."""
-    missing: list[str] = []
-    seconds: dict[str, float] = {}
-
-    def timed(stage: str, run: Callable[[], Ranking]) -> Ranking:
-        start = time.perf_counter()
-        try:
-            return run()
-        except (StoreError, ModelError) as error:
-            missing.append(f"{stage}: {error}")
-            return ()
-        finally:
-            seconds[stage] = time.perf_counter() - start
-
-    depth = recipe.top_k * recipe.hybrid.depth
-    rankings = {
-        "dense": timed("dense", lambda: dense(store, _embedded(query, embedder), top_k=depth)),
-        "lexical": timed("lexical", lambda: lexical(store, query, top_k=depth)),
+GRAPHS: Mapping[str, GraphSearch] = MappingProxyType(
+    {
+        "neighbourhood": neighbourhood,
+        "guided": guided,
+        "activation": activation,
+        "citations": citations,
+        "chain": chain,
     }
-    if embedder is None and query.vector is None:
-        missing.append("dense: no embedder was given, so only words were searched")
-    if len(missing) == len(rankings):
-        raise StoreError(f"no search could be run: {'; '.join(missing)}")
-    fused = fuse(rankings, recipe.hybrid)
+)
+
+
+def search(
+    store: Store,
+    embedder: Embedder | None,
+    query: Query,
+    recipe: Recipe,
+    *,
+    now: datetime,
+    reranker: Reranker | None = None,
+) -> Found:
+    """Hits for a question, best first, each with where every search placed it and the path that led to it."""
+    trace = Trace()
+    query = _embedded(query, embedder, recipe, trace)
+    rankings = _rankings(store, query, recipe, trace)
+    asked = Asked(query, (), rankings, fuse(rankings, recipe.hybrid), now, embedder, trace)
+    asked, gated, reached = _reached(store, asked, recipe)
+    added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
+    chosen = additive(asked.hybrid, reached.candidates, top_k=recipe.top_k, added=added)
+    with trace.stage("hits"):
+        hits = _hits(store, query, chosen, reached.paths)
+    if reranker is not None:
+        hits = trace.run("reranker", lambda: rerank(reranker, query.text, hits), instead=hits)
     return Found(
         query=query.text,
-        hits=_hits(store, query, fused[: recipe.top_k]),
-        missing=tuple(missing),
-        candidates={search: len(ranking) for search, ranking in rankings.items()},
-        seconds=seconds,
+        hits=hits,
+        recipe=recipe.name,
+        confidence=gated.confidence,
+        skipped=gated.reason,
+        entities=tuple(dict.fromkeys(found.entity for found in asked.links)),
+        facts=_told(hits, reached.facts)[: recipe.merge.max_facts],
+        missing=tuple(trace.missing),
+        candidates=trace.candidates,
+        seconds=trace.seconds,
     )
 
 
-def _embedded(query: Query, embedder: Embedder | None) -> Query:
-    if embedder is None or query.vector is not None:
+def _embedded(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Trace) -> Query:
+    if query.vector is not None or not recipe.hybrid.vector_weight:
         return query
-    return replace(query, vector=embedder.embed_query(query.text))
+    if embedder is None:
+        trace.missing.append("dense: no embedder was given, so only words were searched")
+        return query
+    vector = trace.run("dense", lambda: embedder.embed_query(query.text), instead=None)
+    trace.seconds["embedding"] = trace.seconds.pop("dense")
+    return replace(query, vector=vector)
 
 
-def _hits(store: Store, query: Query, fused: tuple[Fused, ...]) -> tuple[Hit, ...]:
+def _rankings(store: Store, query: Query, recipe: Recipe, trace: Trace) -> dict[str, Ranking]:
+    """The rankings of the hybrid base. A search that weighs nothing is not run, unless the other cannot be."""
+    depth = recipe.top_k * recipe.hybrid.depth
+    rankings: dict[str, Ranking | None] = {"dense": None, "lexical": None}
+    if recipe.hybrid.vector_weight and query.vector is not None:
+        rankings["dense"] = trace.run("dense", lambda: dense(store, query, top_k=depth), instead=None)
+    if recipe.hybrid.text_weight or rankings["dense"] is None:
+        rankings["lexical"] = trace.run("lexical", lambda: lexical(store, query, top_k=depth), instead=None)
+    if all(ranking is None for ranking in rankings.values()):
+        raise StoreError(f"no search could be run: {'; '.join(trace.missing)}")
+    trace.candidates.update({name: len(ranking) for name, ranking in rankings.items() if ranking is not None})
+    return {name: ranking or () for name, ranking in rankings.items()}
+
+
+def _reached(store: Store, asked: Asked, recipe: Recipe) -> tuple[Asked, Gated, Reached]:
+    """What the graph makes of it: link, ask the gate, search; hybrid alone where that is not to be."""
+    nothing = Reached(asked.hybrid)
+    if not recipe.graph:
+        return asked, Gated(None, "the recipe does not use the graph"), nothing
+    links = asked.trace.run("link", lambda: link(store, asked.query, recipe.linking), instead=None)
+    if links is None:
+        return asked, Gated(None, "the graph could not be searched"), nothing
+    asked = replace(asked, links=links)
+    best = max((s.score for s in asked.rankings["dense"]), default=None)
+    facts = store.statistics().facts
+    gated = gate(asked.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
+    if not gated.is_open:
+        return asked, gated, nothing
+    reached = asked.trace.run("graph", lambda: GRAPHS[recipe.graph](store, asked, recipe), instead=None)
+    if reached is None:
+        return asked, replace(gated, reason="the graph could not be searched"), nothing
+    asked.trace.candidates["graph"] = len(reached.candidates)
+    return asked, gated, reached
+
+
+def _hits(
+    store: Store, query: Query, fused: tuple[Fused, ...], paths: Mapping[str, FactPath]
+) -> tuple[Hit, ...]:
     """The passages behind a ranking; one that was forgotten meanwhile is left out."""
     passages = store.passages([f.id for f in fused], where=query.where)
     documents = store.documents(
         list(dict.fromkeys(p.document_id for p in passages.values())), where=query.where
     )
     return tuple(
-        Hit(passage, documents[passage.document_id], f.score, f.placements)
+        Hit(passage, documents[passage.document_id], f.score, f.placements, paths.get(f.id))
         for f in fused
         if (passage := passages.get(f.id)) and passage.document_id in documents
     )
+
+
+def _told(hits: tuple[Hit, ...], others: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """The facts worth telling: those of the paths in their order, then those of what the question names."""
+    along = [fact for hit in hits if hit.path for fact in hit.path.facts]
+    return tuple({fact.id: fact for fact in (*along, *others)}.values())

@@ -9,29 +9,28 @@ not depend on its size. What the walk reached is ranked elsewhere.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import log10
+from math import exp, log10
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.config import Trust, Walk
-from weft.retrieval.similarity import NEUTRAL, cosine
+from weft.retrieval.similarity import NEUTRAL, cosines
 from weft.store.base import Store
-from weft.types import Fact, Mention, Passage, Query, Scored
+from weft.types import Fact, Mention, Query, Scored
 
-WEEK = 7 * 24 * 3600.0
+DAYS = 7  # in a week
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What a walk read: facts with their cosine to the question, mentions, and passages with theirs."""
+    """What a walk read: seeds, facts and passages with their cosine to the question, and mentions."""
 
     seeds: Mapping[str, float]
     facts: Mapping[str, Fact]
     fact_cosines: Mapping[str, float]
     mentions: tuple[Mention, ...]
-    passages: Mapping[str, Passage]
     passage_cosines: Mapping[str, float]
 
 
@@ -55,15 +54,15 @@ def walk(
     near = neighbourhood
     ends = {end for fact in near.facts.values() for end in fact.ends}
     entities = sorted({m.entity_id for m in near.mentions} | set(near.seeds) | ends)
-    nodes = {id_: place for place, id_ in enumerate([*entities, *near.passages])}
+    passages = sorted(near.passage_cosines)
+    nodes = {id_: place for place, id_ in enumerate([*entities, *passages])}
     edges = [(nodes[a], nodes[b], weight) for a, b, weight in _edges(near, config, trust, now)]
-    activation = spread(
-        edges, _start(near, hybrid, nodes, config), restart=config.restart, rounds=config.rounds
-    )
-    reached = sorted(near.passages, key=lambda id_: (-activation[nodes[id_]], id_))
+    start = _start(near, hybrid, nodes, config)
+    activation = spread(edges, start, restart=config.restart, rounds=config.rounds).tolist()
+    reached = [Scored(id_, round(activation[nodes[id_]], 9)) for id_ in passages]
     return Walked(
-        tuple(Scored(id_, float(activation[nodes[id_]])) for id_ in reached),
-        {id_: float(activation[nodes[id_]]) for id_ in entities},
+        tuple(sorted(reached, key=lambda s: (-s.score, s.id))),
+        {id_: activation[nodes[id_]] for id_ in entities},
     )
 
 
@@ -71,13 +70,13 @@ def _edges(near: Neighbourhood, config: Walk, trust: Trust, now: datetime) -> It
     """Facts between two entities, and mentions of entities in passages that were read."""
     for fact in near.facts.values():
         if fact.object_id and fact.object_id != fact.subject_id:
-            bearing = _bearing(near.fact_cosines[fact.id], config)
+            bearing = exp(config.question * (near.fact_cosines[fact.id] - NEUTRAL))
             yield fact.subject_id, fact.object_id, worth(fact, trust, now) * bearing
+    bearings = {id_: exp(config.question * (c - NEUTRAL)) for id_, c in near.passage_cosines.items()}
     for mention in near.mentions:
-        if mention.passage_id in near.passages:
-            bearing = _bearing(near.passage_cosines[mention.passage_id], config)
+        if mention.passage_id in bearings:
             own = config.own_passage if mention.is_own else 1.0
-            yield mention.entity_id, mention.passage_id, own * bearing
+            yield mention.entity_id, mention.passage_id, own * bearings[mention.passage_id]
 
 
 def _start(near: Neighbourhood, hybrid: Sequence[Scored], nodes: Mapping[str, int], config: Walk) -> Numbers:
@@ -117,41 +116,51 @@ def gather(
     hybrid: Sequence[Scored],
     *,
     config: Walk,
-    as_of: datetime | None = None,
 ) -> Neighbourhood:
     """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once."""
     known = dict(facts)
-    cosines = {f.id: cosine(query.vector, f.vector) for f in facts.values()}
+    bearing = cosines(query.vector, facts.values())
     frontier, walked = sorted(seeds), set(seeds)
     for _ in range(config.max_hops):
-        found = store.facts_of_entities(
-            frontier,
-            per_entity=config.facts_per_entity,
-            predicates=config.predicates,
-            as_of=as_of,
-            where=query.where,
-        )
+        found = facts_of(store, query, frontier, config)
         fresh = {f.id: f for fs in found.values() for f in fs if f.id not in known}
         known |= fresh
-        cosines |= {f.id: cosine(query.vector, f.vector) for f in fresh.values()}
-        frontier = _promising(known.values(), walked, cosines)[: config.frontier]
+        bearing |= cosines(query.vector, fresh.values())
+        frontier = _promising(known.values(), walked, bearing)[: config.frontier]
         walked.update(frontier)
-    entities = [*sorted(seeds), *_promising(known.values(), set(seeds), cosines)][: config.max_entities]
+    entities = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)][: config.max_entities]
     mentions = _mentions(store, query, entities, hybrid, config)
-    ids = list(dict.fromkeys([*(s.id for s in hybrid), *(m.passage_id for m in mentions)]))
-    passages = store.passages(ids, where=query.where, vectors=True)
-    near = {p.id: cosine(query.vector, p.vector) for p in passages.values()}
-    return Neighbourhood(seeds, known, cosines, mentions, passages, near)
+    ids = sorted({*(s.id for s in hybrid), *(m.passage_id for m in mentions)})
+    near = {} if query.vector is None else store.cosines(query.vector, ids, where=query.where)
+    return Neighbourhood(seeds, known, bearing, mentions, {id_: near.get(id_, NEUTRAL) for id_ in ids})
+
+
+def facts_of(
+    store: Store, query: Query, entities: Sequence[str], config: Walk
+) -> Mapping[str, tuple[Fact, ...]]:
+    """One step of a walk: the facts of these entities, strongest first, that the walk may follow."""
+    return store.facts_of_entities(
+        entities,
+        per_entity=config.facts_per_entity,
+        predicates=config.predicates,
+        statuses=config.statuses,
+        as_of=query.as_of,
+        where=query.where,
+    )
 
 
 def worth(fact: Fact, trust: Trust, now: datetime) -> float:
-    """What a fact weighs for itself (S12): weight, confidence, source, age, use and status."""
-    last = fact.last_accessed or fact.recorded_at
-    weeks = max((now - last).total_seconds() / WEEK - trust.grace_weeks, 0.0)
-    decay = (1.0 - trust.decay_per_week) ** weeks
+    """What a fact weighs in a walk: its weight, and how far it is to be trusted."""
+    return fact.weight / 10 * trusted(fact, trust, now)
+
+
+def trusted(fact: Fact, trust: Trust, now: datetime) -> float:
+    """How far a fact is to be trusted (S12): by confidence, source, age, use and status."""
+    age = (now - (fact.last_accessed or fact.recorded_at)).days  # whole days: an answer holds for a day
+    decay = (1.0 - trust.decay_per_week) ** max(age / DAYS - trust.grace_weeks, 0.0)
     usage = 1.0 + trust.usage * log10(fact.access_count + 1)
     status = trust.confirmed if fact.status == "confirmed" else 1.0
-    return float(fact.weight / 10 * fact.confidence * trust.of_source(fact.source) * decay * usage * status)
+    return float(fact.confidence * trust.of_source(fact.source) * decay * usage * status)
 
 
 def _mentions(
@@ -162,18 +171,14 @@ def _mentions(
     listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
     own = store.entities_of_passages(near, per_passage=config.entities_per_passage, where=query.where)
     found = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *own.values()) for m in ms}
-    return tuple(found.values())
+    return tuple(found[key] for key in sorted(found))
 
 
-def _promising(facts: Iterable[Fact], walked: set[str], cosines: Mapping[str, float]) -> list[str]:
+def _promising(facts: Iterable[Fact], walked: set[str], bearing: Mapping[str, float]) -> list[str]:
     """Entities not walked yet, by the fact that leads to each and bears most on the question."""
     best: dict[str, float] = {}
     for fact in facts:
         for end in fact.ends:
             if end not in walked:
-                best[end] = max(best.get(end, -1.0), cosines[fact.id])
+                best[end] = max(best.get(end, -1.0), bearing[fact.id])
     return sorted(best, key=lambda id_: (-best[id_], id_))
-
-
-def _bearing(cosine: float, config: Walk) -> float:
-    return float(np.exp(config.question * (cosine - NEUTRAL)))

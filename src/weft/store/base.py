@@ -128,6 +128,12 @@ class Store(Protocol):
         """Passages by identity, with their vectors if asked for."""
         ...
 
+    def cosines(
+        self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
+    ) -> Mapping[str, float]:
+        """How near these passages are to a vector; those without a vector are left out."""
+        ...
+
     def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
         """Documents by identity, each with all that it says, as of one moment."""
         ...

@@ -158,6 +158,13 @@ class SqliteStore:
         with self._reading(where) as (db, scope):
             return reading.passages(db, scope, ids, vectors=vectors)
 
+    def cosines(
+        self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
+    ) -> Mapping[str, float]:
+        """How near these passages are to a vector; those without a vector are left out."""
+        with self._reading(where) as (db, scope):
+            return searching.cosines(db, scope, vector, passages)
+
     def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
         """Documents by identity, each with all that it says, as of one moment."""
         with self._reading(where) as (db, scope):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from weft.errors import DimensionMismatch
 from weft.store import codes, lexicon
 from weft.store.queries import queries
-from weft.store.sqlite_scope import Rows, Scope, any_of, by_rows, word
+from weft.store.sqlite_scope import Rows, Scope, any_of, by_ids, by_rows, word
 from weft.text import terms
 from weft.types import Ranking, Scored, Vector
 
@@ -41,6 +41,15 @@ def nearest_entities(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k
         if sum(map(len, seen)) >= top_k:
             break
     return _by_cosine(db, "entity", np.concatenate(seen), vector, top_k)
+
+
+def cosines(db: apsw.Connection, scope: Scope, vector: Vector, passages: Sequence[str]) -> dict[str, float]:
+    """How near these passages are to a vector."""
+    if not _is_embedded(scope, vector):
+        return {}
+    rows = by_ids(db, "vectors_of_passages", passages, **scope.bindings)
+    near = _cosines([blob for _, blob in rows], vector)
+    return {id_.hex(): score for (id_, _), score in zip(rows, near.tolist(), strict=True)}
 
 
 def lexical(db: apsw.Connection, scope: Scope, query: str, *, top_k: int) -> Ranking:
@@ -128,16 +137,21 @@ def _by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k
     found = by_rows(db, f"{kind}_vectors", rows)
     if not found:
         return ()
-    vectors = codes.unhalved((blob for _, blob in found), len(vector))
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
-    cosines = vectors @ vector / np.maximum(lengths, 1e-9)
-    return _ranking(db, kind, [row for row, _ in found], cosines, top_k)
+    return _ranking(db, kind, [row for row, _ in found], _cosines([blob for _, blob in found], vector), top_k)
+
+
+def _cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.float64]:
+    """Rounded, so that a tie is one on every engine."""
+    vectors = codes.unhalved(blobs, len(vector))
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(vector)
+    cosines: npt.NDArray[np.float64] = (vectors @ vector / np.maximum(lengths, 1e-9)).astype(np.float64)
+    return np.round(cosines, 6)
 
 
 def _ranking(
     db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArray[Any], top_k: int
 ) -> Ranking:
-    """The best, ties broken by identity; scores are rounded so that a tie is one on every engine."""
+    """The best, ties broken by identity; scores are rounded, so that a tie is one on every engine."""
     if not len(rows):
         return ()
     rounded = np.round(scores.astype(np.float64), 6)

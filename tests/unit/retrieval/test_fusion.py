@@ -84,7 +84,7 @@ def test_nothing_is_dropped_and_shares_sum_to_the_score(
     assert sorted(f.id for f in fused) == sorted({s.id for s in (*dense, *lexical)})
     assert [*fused] == sorted(fused, key=lambda f: (-f.score, f.id))
     for f in fused:
-        assert f.score == pytest.approx(sum(p.share for p in f.placements))
+        assert f.score == pytest.approx(sum(p.share for p in f.placements), abs=1e-9)
         assert [p.search for p in f.placements] == [
             search
             for search, found in (("dense", dense), ("lexical", lexical))

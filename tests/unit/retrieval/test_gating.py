@@ -35,4 +35,5 @@ def test_there_is_a_reason_for_each_way_to_stay_shut(
 @given(st.text(), st.integers(0, 9), st.floats(-1, 1), st.integers(0, 9))
 def test_confidence_is_a_share(question: str, entities: int, cosine: float, facts: int) -> None:
     gated = gate(question, entities=entities, best_cosine=cosine, facts=facts, config=Gate())
+    assert gated.confidence is not None
     assert 0.0 <= gated.confidence <= 1.0 + 1e-9

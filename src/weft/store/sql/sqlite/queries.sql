@@ -143,6 +143,13 @@ FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
+-- name: vectors_of_passages
+SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+CROSS JOIN passage_vectors v ON v.row = p.row
+WHERE p.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
 -- name: export_passages
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id

@@ -1,0 +1,82 @@
+"""Citations: from the papers that the question is about to the papers they cite (S18).
+
+Papers that the question names, or that mention what it names, count 1, what they cite 1/2, what that cites
+1/4, to the depth of the recipe; a paper cited by several gets the sum. Only the recipe's predicates are
+followed, from subject to object. Similarity to the question is the hybrid ranking's affair.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from weft.config import Recipe
+from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.fusion import weighed
+from weft.retrieval.paths import followed
+from weft.retrieval.walking import facts_of
+from weft.store.base import Store
+from weft.types import Fact, FactPath, Query, Scored
+
+CITED = 0.5  # S18: what a cited paper counts of the one that cites it
+
+
+def citations(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+    """The hybrid ranking, and papers by how direct mention and citations add up."""
+    direct = {id_: FactPath(name) for id_, name in asked.starts.items()}
+    with asked.trace.stage("direct"):
+        papers = _passages(store, asked.query, direct, recipe)
+        citing = direct | _about(store, asked.query, papers)
+    with asked.trace.stage("walk"):
+        cited, facts, counts = _cited(store, asked.query, citing, recipe)
+        relevance = defaultdict(float, dict.fromkeys(papers, 1.0))
+        for passage, entity in _passages(store, asked.query, cited, recipe, own_only=True).items():
+            relevance[passage] += counts[entity]
+            papers.setdefault(passage, entity)
+    most = max(relevance.values(), default=1.0)
+    scored = [Scored(id_, round(value / most, 6)) for id_, value in relevance.items()]
+    ranking = tuple(sorted(scored, key=lambda s: (-s.score, s.id)))
+    paths = {id_: (cited | citing)[entity] for id_, entity in papers.items()}
+    return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
+
+
+def _passages(
+    store: Store, query: Query, entities: Mapping[str, FactPath], recipe: Recipe, *, own_only: bool = False
+) -> dict[str, str]:
+    """The passages that entities are the subject of, or, if none is, those that mention them: by passage."""
+    listed = store.passages_of_entities(
+        sorted(entities), per_entity=recipe.walk.passages_per_entity, where=query.where
+    )
+    found: dict[str, str] = {}
+    for id_, mentions in listed.items():
+        own = [m.passage_id for m in mentions if m.is_own]
+        every = [] if own_only else [m.passage_id for m in mentions]
+        found |= dict.fromkeys(own or every, id_)
+    return found
+
+
+def _about(store: Store, query: Query, papers: Mapping[str, str]) -> dict[str, FactPath]:
+    """What papers are about, as places to go on from."""
+    listed = store.entities_of_passages(sorted(papers), per_passage=1, where=query.where)
+    own = [m.entity_id for mentions in listed.values() for m in mentions if m.is_own]
+    names = store.entities(own, where=query.where)
+    return {id_: FactPath(entity.name) for id_, entity in names.items()}
+
+
+def _cited(
+    store: Store, query: Query, citing: Mapping[str, FactPath], recipe: Recipe
+) -> tuple[dict[str, FactPath], tuple[Fact, ...], dict[str, float]]:
+    """What is cited, hop by hop: the path to each, the facts that were followed, and what each counts."""
+    cited: dict[str, FactPath] = {}
+    facts: dict[str, Fact] = {}
+    counts: dict[str, float] = defaultdict(float)
+    frontier = dict(citing)
+    for hop in range(1, recipe.walk.max_hops + 1):
+        listed = facts_of(store, query, sorted(frontier)[: recipe.walk.max_entities], recipe.walk)
+        outward = {f.id: f for id_, fs in listed.items() for f in fs if f.subject_id == id_ and f.object_id}
+        facts |= outward
+        reached: dict[str, FactPath] = {}
+        for fact in outward.values():
+            counts[fact.object_id] += CITED**hop
+            reached.setdefault(fact.object_id, followed(frontier[fact.subject_id], fact, fact.object_id))
+        frontier = {id_: path for id_, path in reached.items() if id_ not in cited and id_ not in citing}
+        cited |= frontier
+    return cited, tuple(facts.values()), counts

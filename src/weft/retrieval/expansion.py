@@ -1,0 +1,90 @@
+"""Guided expansion: searches again for what the question names together with its neighbours (S11).
+
+Queries of the form "seed neighbour", nearest and strongest neighbours first, each unordered pair once, then
+the seeds' own names; a few results each, joined by reciprocal rank with the hybrid rankings. An empty graph
+gives no queries. It is the one graph search that embeds more than the question; without an embedder it
+searches words.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from weft.config import Recipe
+from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.dense import dense
+from weft.retrieval.fusion import Fused, fuse
+from weft.retrieval.lexical import lexical
+from weft.retrieval.neighbourhood import facts_around
+from weft.retrieval.paths import paths_from
+from weft.store.base import Store
+from weft.types import FactPath, Ranking, Scored
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionQuery:
+    """A query that the graph suggests, how near in the graph, and the path that suggests it."""
+
+    text: str
+    proximity: float
+    path: FactPath
+
+
+def guided(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+    """The rankings of the base and of the expansion queries, joined by reciprocal rank."""
+    with asked.trace.stage("walk"):
+        facts = facts_around(store, asked.query, list(asked.starts), recipe.walk)
+        bearing = {f.id: f.weight * f.confidence for f in facts}
+        paths = paths_from(asked.starts, facts, bearing, hops=recipe.walk.max_hops)
+        queries = expansion_queries(asked.starts, paths.values(), bearing)[: recipe.expansion.max_queries]
+    with asked.trace.stage("expansion"):
+        origins = _origins(store, asked, queries, recipe)
+    ranking = tuple(Scored(id_, query.proximity) for id_, query in origins.items())
+    fused = fuse({**asked.rankings, "graph": ranking}, replace(recipe.hybrid, fusion="rrf"))
+    tagged = tuple(_tagged(candidate, origins) for candidate in fused)
+    return Reached(tagged, {id_: query.path for id_, query in origins.items()}, facts)
+
+
+def expansion_queries(
+    starts: Mapping[str, str], paths: Iterable[FactPath], bearing: Mapping[str, float]
+) -> list[ExpansionQuery]:
+    """Pairs of a seed and a neighbour, the nearest first, then the seeds' own names."""
+    pairs: dict[frozenset[str], ExpansionQuery] = {}
+    for path in sorted(paths, key=lambda p: _nearness(p, bearing)):
+        if path.steps:
+            last = path.steps[-1]
+            neighbour = last.fact.object if last.is_forward else last.fact.subject
+            query = ExpansionQuery(f"{path.start} {neighbour}", 1 / (1 + len(path.steps)), path)
+            pairs.setdefault(frozenset((path.start, neighbour)), query)
+    own = [ExpansionQuery(name, 1.0, FactPath(name)) for name in sorted(set(starts.values()))]
+    return [*pairs.values(), *own]
+
+
+def _nearness(path: FactPath, bearing: Mapping[str, float]) -> tuple[int, float, str]:
+    return len(path.steps), -sum(bearing[f.id] for f in path.facts), str(path)
+
+
+def _origins(
+    store: Store, asked: Asked, queries: list[ExpansionQuery], recipe: Recipe
+) -> dict[str, ExpansionQuery]:
+    """The first query that found each passage, in the order of the queries."""
+    origins: dict[str, ExpansionQuery] = {}
+    for query in queries:
+        for scored in _results(store, asked, query.text, recipe.expansion.results_per_query):
+            origins.setdefault(scored.id, query)
+    return origins
+
+
+def _results(store: Store, asked: Asked, text: str, limit: int) -> Ranking:
+    query = replace(asked.query, text=text, vector=None)
+    if asked.embedder is None or asked.query.vector is None:
+        return lexical(store, query, top_k=limit)
+    return dense(store, replace(query, vector=asked.embedder.embed_query(text)), top_k=limit)
+
+
+def _tagged(candidate: Fused, origins: Mapping[str, ExpansionQuery]) -> Fused:
+    """S11: a result of the graph says which query found it."""
+    if candidate.id not in origins:
+        return candidate
+    text = origins[candidate.id].text
+    placements = tuple(replace(p, query=text) if p.search == "graph" else p for p in candidate.placements)
+    return replace(candidate, placements=placements)

@@ -1,0 +1,76 @@
+"""Neighbourhood: passages that mention what is related to what the question names (S4), scored as specified.
+
+weight/10 x 1/2^(hops-1) x (0.7 + 0.3 min(log2(mentions+1)/5, 1)), where the weight is that of the fact that
+leads to the entity, and mentions are the passages that mention it. Bounded by the walk's caps; it does not
+spread activation, and it does not look at the question again.
+"""
+
+from collections.abc import Iterable
+from math import log2
+
+from weft.config import Recipe, Walk
+from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.fusion import weighed
+from weft.retrieval.paths import paths_from
+from weft.retrieval.walking import facts_of
+from weft.store.base import Store
+from weft.types import Entity, Fact, FactPath, Query, Ranking, Scored
+
+
+def neighbourhood(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+    """The hybrid ranking, and passages of related entities by S4's score."""
+    with asked.trace.stage("walk"):
+        facts = facts_around(store, asked.query, list(asked.starts), recipe.walk)
+        bearing = {f.id: f.weight * f.confidence for f in facts}
+        known = paths_from(asked.starts, facts, bearing, hops=recipe.walk.max_hops)
+        related = {id_: path for id_, path in known.items() if path.steps}
+    with asked.trace.stage("mentions"):
+        ranking, paths = _passages(store, asked.query, related, recipe)
+    return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
+
+
+def facts_around(store: Store, query: Query, entities: list[str], config: Walk) -> tuple[Fact, ...]:
+    """The facts within so many hops, the nearest first: one call a hop."""
+    found: dict[str, Fact] = {}
+    walked, frontier = set(entities), entities
+    for _ in range(config.max_hops):
+        listed = facts_of(store, query, frontier, config)
+        fresh = {f.id: f for fs in listed.values() for f in fs if f.id not in found}
+        found |= fresh
+        ends = _ends(fresh.values())
+        frontier = [end for end in ends if end not in walked][: config.frontier]
+        walked.update(frontier)
+    return tuple(found.values())[: config.max_facts]
+
+
+def score(*, weight: float, hops: int, mentions: int) -> float:
+    """S4's score of a passage that mentions an entity so many hops away."""
+    return weight / 10 * 0.5 ** (hops - 1) * (0.7 + 0.3 * min(log2(mentions + 1) / 5, 1.0))
+
+
+def _ends(facts: Iterable[Fact]) -> list[str]:
+    best = sorted(facts, key=lambda f: (-f.weight * f.confidence, f.id))
+    return list(dict.fromkeys(end for fact in best for end in fact.ends))
+
+
+def _passages(
+    store: Store, query: Query, related: dict[str, FactPath], recipe: Recipe
+) -> tuple[Ranking, dict[str, FactPath]]:
+    """Passages of related entities, each by the entity that gives it most."""
+    nearest = sorted(related, key=lambda id_: (len(related[id_].steps), id_))[: recipe.walk.max_entities]
+    entities = store.entities(nearest, where=query.where)
+    worth = {id_: _worth(entity, related[id_]) for id_, entity in entities.items()}
+    listed = store.passages_of_entities(
+        sorted(entities), per_entity=recipe.walk.passages_per_entity, where=query.where
+    )
+    best: dict[str, str] = {}
+    for id_ in sorted(listed, key=lambda id_: (worth[id_], id_)):
+        best |= {mention.passage_id: id_ for mention in listed[id_]}
+    scored = [Scored(passage, round(worth[id_], 6)) for passage, id_ in best.items()]
+    kept = [s for s in scored if s.score >= recipe.gate.min_graph_score]
+    ranking = tuple(sorted(kept, key=lambda s: (-s.score, s.id)))
+    return ranking, {s.id: related[best[s.id]] for s in ranking}
+
+
+def _worth(entity: Entity, path: FactPath) -> float:
+    return score(weight=path.facts[-1].weight, hops=len(path.steps), mentions=entity.passages)

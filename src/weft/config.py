@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from weft.types import LIVE, Source, Status
 
@@ -25,6 +25,11 @@ class Hybrid:
     text_weight: float = 0.3  # S1
     rrf_k: int = 60  # S15
     depth: int = 4  # candidates of each search, as a multiple of top_k
+    candidates: int = 80  # and at the least, so that a small top_k does not change the order
+
+    def reach(self, top_k: int) -> int:
+        """How many candidates each search gives."""
+        return max(self.depth * top_k, self.candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class Linking:
 
     ways: tuple[Literal["names", "nearest"], ...] = ("names", "nearest")  # the first that finds any
     longest_name: int = 10  # S2 says 3 words; names have more
+    namesakes: int = 5  # that one name may link, those in most passages first
     nearest_threshold: float = 0.75  # S3
     nearest_limit: int = 3  # S3
     hybrid_passages: int = 20  # whose facts may link
@@ -78,11 +84,11 @@ class Walk:
     predicates: tuple[str, ...] = ()  # S4, all if empty
     statuses: tuple[Status, ...] = LIVE  # S12
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
-    facts_per_entity: int = 50
-    passages_per_entity: int = 20
+    facts_per_entity: int = 30
+    passages_per_entity: int = 10
     entities_per_passage: int = 30
-    frontier: int = 60  # entities that one round goes on from, the most promising first
-    max_entities: int = 400  # whose passages are read
+    frontier: int = 40  # entities that one round goes on from, the most promising first
+    max_entities: int = 200  # whose passages are read
     max_facts: int = 10_000
     start_at_passages: float = 0.003  # of the mass, at each of the best hybrid passages
     question: float = 4.0  # how much an edge is worth for bearing on the question
@@ -90,23 +96,27 @@ class Walk:
     rounds: int = 12  # of spreading; with restart 0.5 the rest is under 0.03 %
 
 
+Weights: TypeAlias = tuple[tuple[str, float], ...]
+
+
 @cache
-def _chain_weights() -> tuple[tuple[str, float], ...]:
-    """The weights that the package ships; `python -m weft.evaluation.fitting` makes them."""
-    table: dict[str, float] = json.loads(files("weft").joinpath("chain_weights.json").read_text("utf-8"))
-    return tuple(table.items())
+def shipped_weights() -> Mapping[str, Weights]:
+    """The weights that the package ships, by judgement; `python -m weft.evaluation.fitting` makes them."""
+    tables = json.loads(files("weft").joinpath("chain_weights.json").read_text("utf-8"))
+    return MappingProxyType({judgement: tuple(table.items()) for judgement, table in tables.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """How what the walk reached is ranked: which candidates, and the weight of each of their features."""
+    """How what the walk reached is ranked: which candidates, and what each feature weighs in two judgements."""
 
     walked: int = 40  # candidates from the walk, the best
     hybrid: int = 20  # and from hybrid search
     facts_per_passage: int = 50
     entities_per_passage: int = 30
     common: int = 8  # candidates that mention an entity, above which it leads only to its own passage
-    weights: tuple[tuple[str, float], ...] = field(default_factory=_chain_weights)
+    first: Weights = field(default_factory=lambda: shipped_weights()["first"])
+    second: Weights = field(default_factory=lambda: shipped_weights()["second"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +188,7 @@ VECTOR = Recipe("vector", hybrid=Hybrid(text_weight=0.0))  # S16
 KEYWORD = Recipe("keyword", hybrid=Hybrid(vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
 NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood")  # S4, S5
-GUIDED = Recipe("guided", "guided", hybrid=Hybrid(fusion="rrf"))  # S11
+GUIDED = Recipe("guided", "guided", hybrid=Hybrid(fusion="rrf"), merge=Merge(graph_weight=0.5))  # S11, S15
 ACTIVATION = Recipe(  # S12
     "activation",
     "activation",
@@ -186,11 +196,11 @@ ACTIVATION = Recipe(  # S12
     walk=Walk(max_hops=2, facts_per_entity=10, max_facts=30),
 )
 CITATIONS = Recipe("citations", "citations", walk=Walk(max_hops=2, predicates=("cites",)))  # S18
-CHAIN = Recipe(  # ours; only names link, for names that are merely near did harm
+CHAIN = Recipe(  # ours; names that are merely near did harm, and a second hop of facts no good: bridges make it
     "chain",
     "chain",
     linking=Linking(ways=("names",)),
-    walk=Walk(max_hops=2),
+    walk=Walk(max_hops=1),
     merge=Merge(max_graph_passages=None),
 )
 

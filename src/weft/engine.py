@@ -28,7 +28,7 @@ from weft.indexing import exchange, pipeline
 from weft.models import Embedder, Reranker
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
-from weft.retrieval.search import search
+from weft.retrieval.search import NO_EMBEDDER, search
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
 from weft.types import (
@@ -85,8 +85,8 @@ class Weft:
         self._keeping = Lock()
         self._used: SimpleQueue[Found] = SimpleQueue()
         self._after_answers = ThreadPoolExecutor(1, thread_name_prefix="weft-usage")
-        if embedder is not None:
-            _check_model(store.statistics(), embedder)
+        if problem := _mismatch(store.statistics(), embedder):
+            raise ModelMismatch(problem)
 
     @classmethod
     def open(
@@ -191,7 +191,7 @@ class Weft:
         return context(found, style=style, config=config, count=count)
 
     def prewarm(self, *names: str, most: int = 20) -> int:
-        """Answer ahead for entities: those named, or those asked for most; return how many answers are kept."""
+        """Answer ahead for entities: those named, or those asked for most; return how many that were."""
         asked = list(names) or [name for name, _ in self._asked_for.most_common(most)]
         for name in asked:
             self.search(name, count_use=False)
@@ -287,18 +287,24 @@ class Weft:
 
     def _found(self, query: Query, recipe: Recipe, chosen: str, reranker: Reranker | None) -> Found:
         """An answer, kept for a while (S14). A write by anyone changes the version, and so the key."""
-        key = (query.text, repr(query.where), query.as_of, recipe, self._store.version(), id(reranker))
+        known = self._store.statistics()
+        problem = _mismatch(known, self._embedder)
+        embedder = None if problem else self._embedder
+        key = (query.text, repr(query.where), query.as_of, recipe, known.version)
         with self._keeping:
-            kept = self._answers.get(key)
-        if kept is None:
+            found = None if reranker else self._answers.get(key)
+        if found is None:
             now = self._clock()
             valid = query if query.as_of else replace(query, as_of=now)
-            kept = search(self._store, self._embedder, valid, recipe, now=now, reranker=reranker)
+            found = search(self._store, embedder, valid, recipe, now=now, reranker=reranker)
+            if problem:
+                found = replace(found, missing=(f"dense: {problem}", *found.missing[1:]))
+            if not reranker and set(found.missing) <= {NO_EMBEDDER}:
+                with self._keeping:
+                    self._answers[key] = found
         with self._keeping:
-            if not kept.missing:
-                self._answers[key] = kept
-            self._asked_for.update(entity.name for entity in kept.entities)
-        return replace(kept, chosen=chosen)
+            self._asked_for.update(entity.name for entity in found.entities)
+        return replace(found, chosen=chosen)
 
     def _count_uses(self) -> None:
         """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""
@@ -335,12 +341,14 @@ def _recipe(method: str, question: str) -> tuple[Recipe, str]:
     return RECIPES[method], ""
 
 
-def _check_model(known: Statistics, embedder: Embedder) -> None:
-    if known.documents and known.model != embedder.name:
-        raise ModelMismatch(
-            f"the collection was embedded with {known.model or 'no model'}, not with {embedder.name}: "
-            "open it with that model, or change it with Weft.reembed(url, embedder=…)"
-        )
+def _mismatch(known: Statistics, embedder: Embedder | None) -> str:
+    """What is wrong with searching a collection with this embedder, if anything."""
+    if embedder is None or not known.documents or known.model == embedder.name:
+        return ""
+    return (
+        f"the collection was embedded with {known.model or 'no model'}, not with {embedder.name}: "
+        "open it with that model, or change it with Weft.reembed(url, embedder=…)"
+    )
 
 
 def _claim(fact: Claim | tuple[str, str, str], source: Source) -> Claim:

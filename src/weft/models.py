@@ -4,13 +4,14 @@ Real ones live in `weft.providers`, each behind an optional dependency. No model
 if asked for, a reranker) is ever called while a question is being answered.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from weft.types import Entity, Fact, Passage, Vector
+from weft.types import Claim, Document, Passage, Vector
 
 Vectors = npt.NDArray[np.float32]
 
@@ -38,12 +39,25 @@ class Embedder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What one passage says: claims, and the names that it mentions with their types (empty if unknown)."""
+
+    claims: tuple[Claim, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
 @runtime_checkable
 class Extractor(Protocol):
-    """Finds entities and facts in passages."""
+    """Finds names and claims in the passages of one document. `name` says what it is, and which version."""
 
-    def extract(self, passages: Sequence[Passage]) -> Sequence[tuple[list[Entity], list[Fact]]]:
-        """The entities and facts of each passage, in order."""
+    @property
+    def name(self) -> str:
+        """The name under which what it found may be kept."""
+        ...
+
+    def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
+        """What each passage says, in order."""
         ...
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.config import Linking
+from weft.config import Linking, Walk
 from weft.retrieval.linking import link, local_facts, seeds
 from weft.store.sqlite import SqliteStore
 from weft.testing import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
@@ -89,7 +89,7 @@ def test_facts_near_the_question_lend_their_ends_to_the_walk(tmp_path: Path) -> 
     store.write(WORLD, model=MODEL)
     query = Query("Who was the mother of Lothair II?", question("lothair ii mother"), PUBLIC)
     links = link(store, query, Linking())
-    facts = local_facts(store, query, links, [Scored(QUEEN.passages[0].id, 1.0)], Linking())
+    facts = local_facts(store, query, links, [Scored(QUEEN.passages[0].id, 1.0)], Linking(), Walk()).facts
     assert {f.predicate for f in facts.values()} == {"rules", "mother", "born", "spouse"}
     begun = seeds(store, query, links, facts, Linking(facts=1))
     names = {e.name: begun[e.id] for e in store.entities(list(begun)).values()}

@@ -8,84 +8,148 @@ training sets belong here: figures on questions that were fitted on would say no
 
 import argparse
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from weft.config import CHAIN, Recipe
+from weft.config import CHAIN, Recipe, Weights
 from weft.errors import ConfigError
-from weft.evaluation.datasets import Dataset, Question, load
+from weft.evaluation.datasets import Dataset, load
 from weft.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
 from weft.models import Embedder
 from weft.retrieval.asking import Asked
-from weft.retrieval.chain import pooled, walked_from
+from weft.retrieval.chain import log_odds, pooled, walked_from
 from weft.retrieval.dense import dense
-from weft.retrieval.features import FEATURES, bridges, features
+from weft.retrieval.features import (
+    FIRST,
+    SECOND,
+    Bridges,
+    Columns,
+    Numbers,
+    bridges,
+    features,
+    second_features,
+)
 from weft.retrieval.fusion import fuse
 from weft.retrieval.lexical import lexical
 from weft.retrieval.linking import link
 from weft.store.base import Store
 from weft.types import EPOCH, Query
 
-Numbers = npt.NDArray[np.float64]
-PENALTY = 0.1  # scikit-learn's C: under 1 is a strong pull towards zero, for there are few questions
+PENALTIES = (
+    0.001,
+    0.003,
+    0.01,
+    0.03,
+    0.1,
+    0.3,
+    1.0,
+)  # scikit-learn's C; the smaller, the stronger the pull to 0
+FOLDS = 10
+Labels = npt.NDArray[np.bool_]
 
 
-def examples(
-    store: Store, embedder: Embedder, dataset: Dataset, recipe: Recipe
-) -> Iterator[tuple[Numbers, npt.NDArray[np.bool_]]]:
-    """For each question the features of its candidates, a row each, and which of them are gold."""
-    gold_by_passage = {p.id: c.document.uri for c in dataset.contributions for p in c.passages}
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question's candidates: features of the first judgement, bridges, and which candidates are gold."""
+
+    columns: Columns
+    bridges: Bridges
+    is_gold: Labels
+
+
+def examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Recipe) -> Iterator[Example]:
+    """The candidates of each question, as the recipe's walk finds them."""
+    pages = {p.id: c.document.uri for c in dataset.contributions for p in c.passages}
     for question in dataset.questions:
-        asked = _asked(store, embedder, question, recipe)
-        pool = pooled(store, asked, walked_from(store, asked, recipe), recipe.chain)
-        columns, _ = features(
-            pool, embedder.embed_query(question.text), bridges(pool, common=recipe.chain.common)
-        )
-        table = np.column_stack([columns[name] for name in FEATURES])
-        yield table, np.array([gold_by_passage[id_] in question.gold for id_ in pool.ids])
+        vector = embedder.embed_query(question.text)
+        asked = _asked(store, Query(question.text, vector), recipe)
+        pool = pooled(store, asked, walked_from(store, asked, recipe), recipe)
+        found = bridges(pool, common=recipe.chain.common)
+        columns, _ = features(pool, vector, found)
+        yield Example(columns, found, np.array([pages[id_] in question.gold for id_ in pool.ids]))
 
 
-def _asked(store: Store, embedder: Embedder, question: Question, recipe: Recipe) -> Asked:
-    query = Query(question.text, embedder.embed_query(question.text))
-    depth = recipe.top_k * recipe.hybrid.depth
+def _asked(store: Store, query: Query, recipe: Recipe) -> Asked:
+    depth = recipe.hybrid.reach(recipe.top_k)
     rankings = {"dense": dense(store, query, top_k=depth), "lexical": lexical(store, query, top_k=depth)}
     links = link(store, query, recipe.linking)
     return Asked(query, links, rankings, fuse(rankings, recipe.hybrid), EPOCH)
 
 
-def fit(table: Numbers, is_gold: npt.NDArray[np.bool_]) -> dict[str, float]:
-    """The weight of each feature as it comes, and the bias."""
+def fit(questions: Sequence[Example], penalty: float) -> dict[str, Weights]:
+    """The weights of both judgements; the second learns from first ones by a model without the question."""
+    first = _fitted([(q.columns, q.is_gold) for q in questions], FIRST, penalty)
+    second: list[tuple[Columns, Labels]] = []
+    for fold in range(FOLDS // 2):
+        others = [(q.columns, q.is_gold) for i, q in enumerate(questions) if i % (FOLDS // 2) != fold]
+        unseeing = _fitted(others, FIRST, penalty)
+        second += [(_again(q, unseeing), q.is_gold) for q in questions[fold :: FOLDS // 2]]
+    return {"first": first, "second": _fitted(second, SECOND, penalty)}
+
+
+def chosen_penalty(questions: Sequence[Example]) -> float:
+    """The strongest penalty whose loss on held-out questions is within a standard error of the best."""
+    losses = {penalty: held_out_losses(questions, penalty) for penalty in PENALTIES}
+    best = min(losses.values(), key=lambda loss: float(loss.mean()))
+    limit = best.mean() + best.std() / np.sqrt(len(best))
+    return min(penalty for penalty, loss in losses.items() if loss.mean() <= limit)
+
+
+def held_out_losses(questions: Sequence[Example], penalty: float) -> Numbers:
+    """The logistic loss of each question under weights that were fitted without it."""
+    losses = np.zeros(len(questions))
+    for fold in range(FOLDS):
+        weights = fit([q for i, q in enumerate(questions) if i % FOLDS != fold], penalty)
+        for i in range(fold, len(questions), FOLDS):
+            q = questions[i]
+            odds = log_odds(_again(q, weights["first"]), weights["second"])
+            losses[i] = np.logaddexp(0.0, np.where(q.is_gold, -odds, odds)).sum()
+    return losses
+
+
+def _again(question: Example, first: Weights) -> dict[str, Numbers]:
+    """The features of the second judgement after this first one."""
+    return second_features(question.columns, log_odds(question.columns, first), question.bridges)
+
+
+def _fitted(judged: Sequence[tuple[Columns, Labels]], names: Iterable[str], penalty: float) -> Weights:
+    """A logistic model's weight of each feature as it comes, and its bias."""
     try:
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
         from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError("fitting needs scikit-learn: pip install 'weft[fit]'") from error
+    table = np.vstack([np.column_stack([columns[name] for name in names]) for columns, _ in judged])
     scaler = StandardScaler().fit(table)
-    model = LogisticRegression(C=PENALTY, max_iter=10_000).fit(scaler.transform(table), is_gold)
+    model = LogisticRegression(C=penalty, max_iter=10_000)
+    model.fit(scaler.transform(table), np.concatenate([is_gold for _, is_gold in judged]))
     weights = model.coef_[0] / scaler.scale_
     bias = float(model.intercept_[0] - weights @ scaler.mean_)
-    return {"bias": bias, **dict(zip(FEATURES, weights.tolist(), strict=True))}
+    return (("bias", bias), *zip(names, weights.tolist(), strict=True))
 
 
-def main(arguments: list[str] | None = None) -> dict[str, float]:
-    """Fit, print and, if asked to, write the table."""
+def main(arguments: list[str] | None = None) -> None:
+    """Fit, print and, if asked to, write the tables."""
     options = _options(arguments)
     embedder = chosen_embedder(options)
-    tables: list[Any] = []
+    questions: list[Example] = []
     for name in options.sets:
         dataset = load(options.data / name)
         with indexed(dataset, embedder, options.folder) as store:
-            tables += examples(store, embedder, dataset, CHAIN)
-    fitted = fit(np.vstack([x for x, _ in tables]), np.concatenate([y for _, y in tables]))
-    text = json.dumps({name: round(weight, 4) for name, weight in fitted.items()}, indent=2) + "\n"
+            questions += examples(store, embedder, dataset, CHAIN)
+    penalty = chosen_penalty(questions)
+    fitted = fit(questions, penalty)
+    print(f"{len(questions)} questions, penalty {penalty}", file=sys.stderr)
+    tables = {judgement: {n: round(w, 4) for n, w in weights} for judgement, weights in fitted.items()}
+    text = json.dumps(tables, indent=2) + "\n"
     print(text, end="")
     if options.write:
         options.write.write_text(text, encoding="utf-8")
-    return fitted
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

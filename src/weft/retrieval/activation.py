@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weft.config import Recipe, Walk
 from weft.retrieval.asking import Asked, Reached
 from weft.retrieval.fusion import weighed
-from weft.retrieval.paths import paths_from
+from weft.retrieval.paths import Trails, adjacency, trails
 from weft.retrieval.walking import facts_of, trusted
 from weft.store.base import Store
 from weft.types import Fact, FactPath, Query, Ranking, Scored, Step
@@ -22,7 +22,7 @@ def activation(store: Store, asked: Asked, recipe: Recipe) -> Reached:
         facts = activated(store, asked.query, list(asked.starts), recipe.walk)
     worth = {f.id: trusted(f, recipe.trust, asked.now) for f in facts}
     ranked = sorted(facts, key=lambda f: (-worth[f.id], f.id))
-    known = paths_from(asked.starts, facts, worth, hops=recipe.walk.max_hops)
+    known = trails(asked.starts, adjacency(facts, worth, both_ways=False), hops=recipe.walk.max_hops)
     ranking = _passages(ranked, worth, recipe.gate.min_graph_score)
     paths = {fact.passage_id: _to_passage(fact, known) for fact in reversed(ranked)}
     return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, tuple(ranked))
@@ -52,7 +52,7 @@ def _passages(ranked: Sequence[Fact], worth: dict[str, float], least: float) -> 
     return tuple(sorted(kept, key=lambda s: (-s.score, s.id)))
 
 
-def _to_passage(fact: Fact, known: dict[str, FactPath]) -> FactPath:
+def _to_passage(fact: Fact, known: Trails) -> FactPath:
     """The path to the passage that states a fact goes over that fact."""
-    before = known.get(fact.subject_id, FactPath(fact.subject))
+    before = known.to(fact.subject_id) if fact.subject_id in known else FactPath(fact.subject)
     return FactPath(before.start, (*before.steps, Step(fact)))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from weft.config import Recipe
-from weft.errors import ModelError, StoreError
+from weft.errors import WeftError
 from weft.models import Embedder
 from weft.retrieval.fusion import Fused
 from weft.retrieval.linking import Link
@@ -36,12 +36,17 @@ class Trace:
         finally:
             self.seconds[name] = time.perf_counter() - start
 
-    def run(self, name: str, function: Callable[[], T], *, instead: U) -> T | U:
-        """Run a stage that may fail; say so and give `instead`, if it does."""
+    def run(
+        self, name: str, function: Callable[[], T], *, instead: U, of: type[Exception] = WeftError
+    ) -> T | U:
+        """Run a stage that may fail; say so and give `instead`, if it does.
+
+        A model is the caller's, and may fail `of` anything.
+        """
         with self.stage(name):
             try:
                 return function()
-            except (StoreError, ModelError) as error:
+            except of as error:
                 self.missing.append(f"{name}: {error}")
                 return instead
 

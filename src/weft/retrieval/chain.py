@@ -2,31 +2,44 @@
 
 A passage two hops away rarely resembles the question; that is why plain search misses it. It does resemble
 the question plus the fact that leads there. So candidates from the walk and from hybrid search are ranked by a
-logistic model over a few features (`features.py`), with weights that `weft.evaluation.fitting` fitted on
-training questions. No model is called: every vector was stored. Without vectors, S5's sum takes its place.
+logistic model over a few features (`features.py`), applied twice, with weights that
+`weft.evaluation.fitting` fitted on training questions. No model is called: every vector was stored. Without
+vectors, S5's sum takes its place.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from weft.config import Chain, Recipe
+from weft.config import Chain, Recipe, Weights
 from weft.retrieval.asking import Asked, Reached
-from weft.retrieval.features import FEATURES, Bridge, Numbers, Pool, bridges, features
+from weft.retrieval.features import (
+    SECOND,
+    Bridges,
+    Columns,
+    Numbers,
+    Pool,
+    bridges,
+    features,
+    second_features,
+)
 from weft.retrieval.fusion import Fused, ordered, weighed
-from weft.retrieval.linking import local_facts, seeds
-from weft.retrieval.paths import followed, paths_from
-from weft.retrieval.walking import Neighbourhood, Walked, gather, walk
+from weft.retrieval.linking import Local, local_facts, seeds
+from weft.retrieval.paths import Trails, adjacency, trails
+from weft.retrieval.walking import Neighbourhood, Walked, facts_in, gather, walk
 from weft.store.base import Store
 from weft.types import Fact, FactPath, Mention, Placement, Ranking, Scored
+
+Crossed: TypeAlias = tuple[Fact, str]  # the fact of a bridge, and the entity that it leads to
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
     """A walk that was made: what it read and what it reached."""
 
+    local: Local
     near: Neighbourhood
     walked: Walked
 
@@ -37,40 +50,57 @@ def chain(store: Store, asked: Asked, recipe: Recipe) -> Reached:
     if asked.query.vector is None:
         ranking = _share_of_best(journey.walked.passages[: recipe.chain.walked])
         candidates = weighed(asked.hybrid, ranking, recipe.merge)
-        return Reached(candidates, _paths(asked, journey, {}, recipe), _told(asked, journey.near))
+        ids = [candidate.id for candidate in candidates]
+        return Reached(candidates, _paths(asked, journey, ids, {}, recipe), _told(asked, journey.near))
     with asked.trace.stage("pool"):
-        pool = pooled(store, asked, journey, recipe.chain)
+        pool = pooled(store, asked, journey, recipe)
     with asked.trace.stage("chain"):
-        columns, best = features(pool, asked.query.vector, bridges(pool, common=recipe.chain.common))
+        found = bridges(pool, common=recipe.chain.common)
+        columns, best = features(pool, asked.query.vector, found)
+        columns = second_features(columns, log_odds(columns, recipe.chain.first), found)
         candidates = _ranked(asked, journey, pool, columns, recipe.chain)
-        leading = {pool.ids[place]: bridge for place, bridge in best.items()}
-        return Reached(candidates, _paths(asked, journey, leading, recipe), _told(asked, journey.near))
+    with asked.trace.stage("paths"):
+        leading = {pool.ids[place]: _crossed(found, number) for place, number in best.items()}
+        paths = _paths(asked, journey, pool.ids, leading, recipe)
+    return Reached(candidates, paths, _told(asked, journey.near))
+
+
+def log_odds(columns: Columns, weights: Weights) -> Numbers:
+    """A logistic model's judgement: the sum of what each feature weighs."""
+    odds = np.full(len(columns["cosine"]), dict(weights)["bias"])
+    for name, weight in weights:
+        odds += weight * columns[name] if name != "bias" else 0.0
+    return odds
 
 
 def walked_from(store: Store, asked: Asked, recipe: Recipe) -> Journey:
     """Walk from what the question names and from the facts that bear on it most."""
     hybrid = [Scored(f.id, f.score) for f in asked.hybrid[: recipe.linking.hybrid_passages]]
     with asked.trace.stage("local facts"):
-        facts = local_facts(store, asked.query, asked.links, hybrid, recipe.linking)
+        local = local_facts(store, asked.query, asked.links, hybrid, recipe.linking, recipe.walk)
+        facts = local.facts
         start = seeds(store, asked.query, asked.links, facts, recipe.linking)
     with asked.trace.stage("gather"):
-        near = gather(store, asked.query, start, facts, hybrid, config=recipe.walk)
+        near = gather(store, asked.query, start, facts, hybrid, config=recipe.walk, read=local.linked)
     with asked.trace.stage("walk"):
-        return Journey(near, walk(near, hybrid, config=recipe.walk, trust=recipe.trust, now=asked.now))
+        walked = walk(near, hybrid, config=recipe.walk, trust=recipe.trust, now=asked.now)
+    return Journey(local, near, walked)
 
 
-def pooled(store: Store, asked: Asked, journey: Journey, config: Chain) -> Pool:
+def pooled(store: Store, asked: Asked, journey: Journey, recipe: Recipe) -> Pool:
     """Read what the candidates state and mention: the best of the walk, and hybrid search's own."""
+    config = recipe.chain
     activation = {s.id: s.score for s in journey.walked.passages}
     wanted = [s.id for s in journey.walked.passages[: config.walked]]
-    wanted += [f.id for f in asked.hybrid[: config.hybrid]]
+    wanted += [f.id for f in asked.hybrid[: max(config.hybrid, recipe.top_k)]]
     where = asked.query.where
     passages = store.passages(list(dict.fromkeys(wanted)), where=where, vectors=True)
     vectors = {id_: p.vector for id_, p in passages.items() if p.vector is not None}
     ids = [id_ for id_ in dict.fromkeys(wanted) if id_ in vectors]
-    per_passage = config.facts_per_passage
-    facts = store.facts_of_passages(ids, per_passage=per_passage, as_of=asked.query.as_of, where=where)
-    mentions = store.entities_of_passages(ids, per_passage=config.entities_per_passage, where=where)
+    facts, mentions = dict(journey.local.stated), dict(journey.near.mentioned)
+    others = [id_ for id_ in ids if id_ not in facts]
+    facts |= facts_in(store, asked.query, others, recipe.walk, per_passage=config.facts_per_passage)
+    mentions |= store.entities_of_passages(others, per_passage=config.entities_per_passage, where=where)
     words = {s.id: s.score for s in _share_of_best(asked.rankings["lexical"])}
     return Pool(
         ids=tuple(ids),
@@ -83,14 +113,10 @@ def pooled(store: Store, asked: Asked, journey: Journey, config: Chain) -> Pool:
     )
 
 
-def _ranked(
-    asked: Asked, journey: Journey, pool: Pool, columns: Mapping[str, Numbers], config: Chain
-) -> tuple[Fused, ...]:
+def _ranked(asked: Asked, journey: Journey, pool: Pool, columns: Columns, config: Chain) -> tuple[Fused, ...]:
     """Candidates by probability, each search with its share of it."""
-    weights = dict(config.weights)
-    odds = weights["bias"] + sum(weights[name] * columns[name] for name in FEATURES)
-    probability = 1.0 / (1.0 + np.exp(-odds))
-    lifts = _lifts(columns, weights)
+    probability = 1.0 / (1.0 + np.exp(-log_odds(columns, config.second)))
+    lifts = _lifts(columns, config.second)
     whole = np.maximum(sum(lifts.values()), 1e-9)
     shares = {search: probability * lift / whole for search, lift in lifts.items()}
     found = {
@@ -117,12 +143,13 @@ def _placements(
     return [Placement(search, *places[search][id_], round(share, 6)) for search, share in merits.items()]
 
 
-def _lifts(columns: Mapping[str, Numbers], weights: Mapping[str, float]) -> dict[str, Numbers]:
+def _lifts(columns: Columns, weights: Weights) -> dict[str, Numbers]:
     """How far each search lifts the log-odds of each candidate over those of the least of them."""
-    lifts: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(columns["cosine"])))
-    for name, search in FEATURES.items():
-        effect = weights[name] * columns[name]
-        lifts[search] = lifts[search] + effect - effect.min()
+    lifts = {search: np.zeros(len(columns["cosine"])) for search in SECOND.values()}
+    for name, weight in weights:
+        if name != "bias":
+            effect = weight * columns[name]
+            lifts[SECOND[name]] = lifts[SECOND[name]] + effect - effect.min()
     return lifts
 
 
@@ -138,43 +165,40 @@ def _share_of_best(ranking: Sequence[Scored]) -> Ranking:
 
 
 def _paths(
-    asked: Asked, journey: Journey, leading: Mapping[str, Bridge], recipe: Recipe
+    asked: Asked, journey: Journey, ids: Sequence[str], leading: Mapping[str, Crossed], recipe: Recipe
 ) -> dict[str, FactPath]:
-    """To each passage the path of its best bridge, or of the most active entity that it mentions."""
+    """To each candidate the path of its best bridge, or of the most active entity that it mentions."""
     known = _known(asked, journey.near, recipe)
-    active = journey.walked.entities
+    active, wanted = journey.walked.entities, set(ids).difference(leading)
     foremost: dict[str, Mention] = {}
     for mention in journey.near.mentions:
-        best = foremost.get(mention.passage_id)
-        if mention.entity_id in known and (best is None or _pull(mention, active) > _pull(best, active)):
-            foremost[mention.passage_id] = mention
-    paths = {passage: known[mention.entity_id] for passage, mention in foremost.items()}
-    return paths | {passage: _over(bridge, known) for passage, bridge in leading.items()}
+        if mention.passage_id in wanted and mention.entity_id in known:
+            best = foremost.get(mention.passage_id)
+            if best is None or _pull(mention, active) > _pull(best, active):
+                foremost[mention.passage_id] = mention
+    paths = {passage: known.to(mention.entity_id) for passage, mention in foremost.items()}
+    paths |= {passage: known.over(*crossed) for passage, crossed in leading.items()}
+    named = [m for m in journey.near.mentions if m.is_own and m.entity_id in asked.starts]
+    return paths | {m.passage_id: known.to(m.entity_id) for m in named if m.passage_id in paths}
 
 
-def _known(asked: Asked, near: Neighbourhood, recipe: Recipe) -> dict[str, FactPath]:
-    """Paths to entities: from what the question names, else from where the walk began."""
-    facts, hops = near.facts.values(), recipe.walk.max_hops + 1
+def _known(asked: Asked, near: Neighbourhood, recipe: Recipe) -> Trails:
+    """Trails from what the question names; what they do not reach, from where else the walk began."""
+    facts, hops = near.facts.values(), recipe.walk.max_hops + 2
+    joined = adjacency(facts, near.fact_cosines)
+    named = trails(asked.starts, joined, hops=hops)
     names = {f.object_id: f.object for f in facts} | {f.subject_id: f.subject for f in facts}
-    begun = {id_: names[id_] for id_ in near.seeds if id_ in names}
-    lent = paths_from(begun, facts, near.fact_cosines, hops=hops)
-    return lent | paths_from(asked.starts, facts, near.fact_cosines, hops=hops)
+    lent = {id_: names[id_] for id_ in near.seeds if id_ in names and id_ not in named}
+    return trails({**asked.starts, **lent}, joined, hops=hops) if lent else named
 
 
 def _pull(mention: Mention, active: Mapping[str, float]) -> float:
     return active[mention.entity_id] * (4.0 if mention.is_own else 1.0)
 
 
-def _over(bridge: Bridge, known: Mapping[str, FactPath]) -> FactPath:
-    """The path over a bridge, unless its end is where the question starts anyway."""
-    at_once = known.get(bridge.entity_id)
-    if at_once is not None and not at_once.steps:
-        return at_once
-    others = [end for end in bridge.fact.ends if end != bridge.entity_id]
-    before = known.get(others[0]) if others else None
-    if before is not None and bridge.fact.id in {f.id for f in before.facts}:
-        before = None
-    return followed(before, bridge.fact, bridge.entity_id)
+def _crossed(found: Bridges, number: int) -> Crossed:
+    fact = found.facts[found.fact[number]]
+    return fact, fact.ends[found.end[number]]
 
 
 def _told(asked: Asked, near: Neighbourhood) -> tuple[Fact, ...]:

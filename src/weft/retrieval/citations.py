@@ -7,14 +7,14 @@ followed, from subject to object. Similarity to the question is the hybrid ranki
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import islice
 
 from weft.config import Recipe
 from weft.retrieval.asking import Asked, Reached
 from weft.retrieval.fusion import weighed
-from weft.retrieval.paths import followed
 from weft.retrieval.walking import facts_of
 from weft.store.base import Store
-from weft.types import Fact, FactPath, Query, Scored
+from weft.types import Fact, FactPath, Query, Scored, Step
 
 CITED = 0.5  # S18: what a cited paper counts of the one that cites it
 
@@ -42,9 +42,8 @@ def _passages(
     store: Store, query: Query, entities: Mapping[str, FactPath], recipe: Recipe, *, own_only: bool = False
 ) -> dict[str, str]:
     """The passages that entities are the subject of, or, if none is, those that mention them: by passage."""
-    listed = store.passages_of_entities(
-        sorted(entities), per_entity=recipe.walk.passages_per_entity, where=query.where
-    )
+    nearest = sorted(entities, key=lambda id_: (len(entities[id_].steps), id_))[: recipe.walk.max_entities]
+    listed = store.passages_of_entities(nearest, per_entity=recipe.walk.passages_per_entity, where=query.where)
     found: dict[str, str] = {}
     for id_, mentions in listed.items():
         own = [m.passage_id for m in mentions if m.is_own]
@@ -72,11 +71,13 @@ def _cited(
     for hop in range(1, recipe.walk.max_hops + 1):
         listed = facts_of(store, query, sorted(frontier)[: recipe.walk.max_entities], recipe.walk)
         outward = {f.id: f for id_, fs in listed.items() for f in fs if f.subject_id == id_ and f.object_id}
+        outward = dict(islice(outward.items(), max(recipe.walk.max_facts - len(facts), 0)))
         facts |= outward
         reached: dict[str, FactPath] = {}
         for fact in outward.values():
             counts[fact.object_id] += CITED**hop
-            reached.setdefault(fact.object_id, followed(frontier[fact.subject_id], fact, fact.object_id))
+            before = frontier[fact.subject_id]
+            reached.setdefault(fact.object_id, FactPath(before.start, (*before.steps, Step(fact))))
         frontier = {id_: path for id_, path in reached.items() if id_ not in cited and id_ not in citing}
         cited |= frontier
     return cited, tuple(facts.values()), counts

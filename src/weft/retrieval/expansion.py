@@ -15,7 +15,7 @@ from weft.retrieval.dense import dense
 from weft.retrieval.fusion import Fused, fuse
 from weft.retrieval.lexical import lexical
 from weft.retrieval.neighbourhood import facts_around
-from weft.retrieval.paths import paths_from
+from weft.retrieval.paths import adjacency, trails
 from weft.store.base import Store
 from weft.types import FactPath, Ranking, Scored
 
@@ -34,12 +34,15 @@ def guided(store: Store, asked: Asked, recipe: Recipe) -> Reached:
     with asked.trace.stage("walk"):
         facts = facts_around(store, asked.query, list(asked.starts), recipe.walk)
         bearing = {f.id: f.weight * f.confidence for f in facts}
-        paths = paths_from(asked.starts, facts, bearing, hops=recipe.walk.max_hops)
-        queries = expansion_queries(asked.starts, paths.values(), bearing)[: recipe.expansion.max_queries]
+        known = trails(asked.starts, adjacency(facts, bearing), hops=recipe.walk.max_hops)
+        paths = [known.to(id_) for id_ in known.before]
+        queries = expansion_queries(asked.starts, paths, bearing)[: recipe.expansion.max_queries]
     with asked.trace.stage("expansion"):
         origins = _origins(store, asked, queries, recipe)
     ranking = tuple(Scored(id_, query.proximity) for id_, query in origins.items())
-    fused = fuse({**asked.rankings, "graph": ranking}, replace(recipe.hybrid, fusion="rrf"))
+    rankings = {**asked.rankings, "graph": ranking}
+    by_rank = replace(recipe.hybrid, fusion="rrf")
+    fused = fuse(rankings, by_rank, graph_weight=recipe.merge.graph_weight)
     tagged = tuple(_tagged(candidate, origins) for candidate in fused)
     return Reached(tagged, {id_: query.path for id_, query in origins.items()}, facts)
 
@@ -50,11 +53,10 @@ def expansion_queries(
     """Pairs of a seed and a neighbour, the nearest first, then the seeds' own names."""
     pairs: dict[frozenset[str], ExpansionQuery] = {}
     for path in sorted(paths, key=lambda p: _nearness(p, bearing)):
-        if path.steps:
-            last = path.steps[-1]
-            neighbour = last.fact.object if last.is_forward else last.fact.subject
-            query = ExpansionQuery(f"{path.start} {neighbour}", 1 / (1 + len(path.steps)), path)
-            pairs.setdefault(frozenset((path.start, neighbour)), query)
+        last = path.steps[-1]
+        neighbour = last.fact.object if last.is_forward else last.fact.subject
+        query = ExpansionQuery(f"{path.start} {neighbour}", 1 / (1 + len(path.steps)), path)
+        pairs.setdefault(frozenset((path.start, neighbour)), query)
     own = [ExpansionQuery(name, 1.0, FactPath(name)) for name in sorted(set(starts.values()))]
     return [*pairs.values(), *own]
 

@@ -6,13 +6,11 @@ knows neither store nor models.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft.config import Hybrid, Merge
 from weft.types import Placement, Ranking
-
-BASE = frozenset({"dense", "lexical"})  # the searches of the hybrid base; any other is the graph's
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +22,14 @@ class Fused:
     placements: tuple[Placement, ...]
 
 
-def fuse(rankings: Mapping[str, Ranking], config: Hybrid) -> tuple[Fused, ...]:
+def fuse(rankings: Mapping[str, Ranking], config: Hybrid, *, graph_weight: float = 1.0) -> tuple[Fused, ...]:
     """S1, S15: one ranking of all candidates, best first, ties broken by identity."""
     weights = {"dense": config.vector_weight, "lexical": config.text_weight}
     placed: dict[str, list[Placement]] = defaultdict(list)
     for search, ranking in rankings.items():
         shares = _by_score(search, ranking) if config.fusion == "weighted" else _by_rank(ranking, config.rrf_k)
         for rank, (scored, share) in enumerate(zip(ranking, shares, strict=True), start=1):
-            weighted = weights.get(search, 1.0) * share
+            weighted = weights.get(search, graph_weight) * share
             placed[scored.id].append(Placement(search, rank, scored.score, weighted))
     return ordered(placed)
 
@@ -46,11 +44,16 @@ def weighed(hybrid: Sequence[Fused], graph: Ranking, config: Merge) -> tuple[Fus
 
 
 def additive(
-    hybrid: Sequence[Fused], candidates: Sequence[Fused], *, top_k: int, added: int
+    hybrid: Sequence[Fused],
+    candidates: Sequence[Fused],
+    reached: Collection[str],
+    *,
+    top_k: int,
+    added: int,
 ) -> tuple[Fused, ...]:
-    """The hybrid top K, all of it, and at most `added` more that the graph reached, in one order."""
+    """The hybrid top K, all of it, and at most `added` more that the graph `reached`, in one order."""
     kept = {f.id for f in hybrid[:top_k]}
-    fresh = [f.id for f in candidates if f.id not in kept and any(p.search not in BASE for p in f.placements)]
+    fresh = [f.id for f in candidates if f.id in reached and f.id not in kept]
     kept.update(fresh[:added])
     return tuple(f for f in candidates if f.id in kept)
 

@@ -8,10 +8,11 @@ walk. This stage says what is named, not whether that is worth following: the ga
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from weft.config import Linking
+from weft.config import Linking, Walk
 from weft.retrieval.similarity import cosines
+from weft.retrieval.walking import facts_in, facts_of
 from weft.store.base import Store
 from weft.text import STOP_WORDS, is_unspaced, normalise, units
 from weft.types import Entity, Fact, Query, Scored
@@ -20,6 +21,8 @@ KINDS_OF_THINGS = frozenset(
     """born both city country date died film first last more movie name people person place
     same song year""".split()
 )
+ASKER = "user"  # the entity that the first person stands for, if there is one (S13)
+FIRST_PERSON = frozenset("i me my mine myself".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,19 @@ class Link:
     words: int
 
 
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Facts near the question: what the best hybrid passages state, and what is known of linked entities."""
+
+    stated: Mapping[str, tuple[Fact, ...]]
+    linked: Mapping[str, tuple[Fact, ...]]
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """All of them by identity."""
+        return {f.id: f for facts in (*self.stated.values(), *self.linked.values()) for f in facts}
+
+
 def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
     """The entities that a question names (S2), else the nearest by name (S3); in the order configured."""
     ways = {"names": _named, "nearest": _nearest}
@@ -38,15 +54,20 @@ def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
 
 
 def _named(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
-    spans = dict(_spans(units(normalise(query.text)), config.longest_name))
-    found = store.entities_by_names(list(dict.fromkeys(spans.values())), where=query.where)
+    """Entities by the longest names first; who asks, in the first person, if nothing else is named."""
+    words = units(normalise(query.text))
+    spans = dict(_spans(words, config.longest_name))
+    found = store.entities_by_names([*dict.fromkeys(spans.values()), ASKER], where=query.where)
     links: list[Link] = []
     used: set[int] = set()
     for (start, length), name in spans.items():
         taken = range(start, start + length)
         if name in found and used.isdisjoint(taken):
             used.update(taken)
-            links += [Link(entity, length) for entity in found[name]]
+            foremost = sorted(found[name], key=lambda entity: (-entity.passages, entity.id))
+            links += [Link(entity, length) for entity in foremost[: config.namesakes]]
+    if not links and not FIRST_PERSON.isdisjoint(word.strip() for word in words):
+        links = [Link(entity, 1) for entity in found.get(ASKER, ())[: config.namesakes]]
     return tuple(links)
 
 
@@ -56,14 +77,14 @@ def local_facts(
     links: Sequence[Link],
     hybrid: Sequence[Scored],
     config: Linking,
-) -> dict[str, Fact]:
-    """Facts that stand in the best hybrid passages or belong to a linked entity: two bounded calls."""
+    walk: Walk,
+) -> Local:
+    """Facts that the best hybrid passages state or that a linked entity has: two bounded calls."""
     best = [scored.id for scored in hybrid[: config.hybrid_passages]]
-    entities = [found.entity.id for found in links]
-    as_of, where = query.as_of, query.where
-    stated = store.facts_of_passages(best, per_passage=config.facts_per_passage, as_of=as_of, where=where)
-    linked = store.facts_of_entities(entities, per_entity=config.facts_per_entity, as_of=as_of, where=where)
-    return {f.id: f for facts in (*stated.values(), *linked.values()) for f in facts}
+    entities = list(dict.fromkeys(found.entity.id for found in links))
+    stated = facts_in(store, query, best, walk, per_passage=config.facts_per_passage)
+    linked = facts_of(store, query, entities, replace(walk, facts_per_entity=config.facts_per_entity))
+    return Local({id_: stated.get(id_, ()) for id_ in best}, {id_: linked.get(id_, ()) for id_ in entities})
 
 
 def seeds(
@@ -76,7 +97,7 @@ def seeds(
     for fact in best:
         for end in fact.ends:
             lent[end].append(bearing[fact.id])
-    weights = {end: sum(given) / len(given) for end, given in lent.items()}
+    weights = {end: max(sum(given) / len(given), 0.0) for end, given in lent.items()}
     for found in links:
         weights[found.entity.id] = weights.get(found.entity.id, 0.0) + max(found.words, 1)
     known = store.entities(sorted(weights), where=query.where)

@@ -11,7 +11,7 @@ from math import log2
 from weft.config import Recipe, Walk
 from weft.retrieval.asking import Asked, Reached
 from weft.retrieval.fusion import weighed
-from weft.retrieval.paths import paths_from
+from weft.retrieval.paths import Trails, adjacency, trails
 from weft.retrieval.walking import facts_of
 from weft.store.base import Store
 from weft.types import Entity, Fact, FactPath, Query, Ranking, Scored
@@ -21,11 +21,10 @@ def neighbourhood(store: Store, asked: Asked, recipe: Recipe) -> Reached:
     """The hybrid ranking, and passages of related entities by S4's score."""
     with asked.trace.stage("walk"):
         facts = facts_around(store, asked.query, list(asked.starts), recipe.walk)
-        bearing = {f.id: f.weight * f.confidence for f in facts}
-        known = paths_from(asked.starts, facts, bearing, hops=recipe.walk.max_hops)
-        related = {id_: path for id_, path in known.items() if path.steps}
+        joined = adjacency(facts, {f.id: f.weight * f.confidence for f in facts})
+        known = trails(asked.starts, joined, hops=recipe.walk.max_hops)
     with asked.trace.stage("mentions"):
-        ranking, paths = _passages(store, asked.query, related, recipe)
+        ranking, paths = _passages(store, asked, known, recipe)
     return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
 
 
@@ -53,24 +52,28 @@ def _ends(facts: Iterable[Fact]) -> list[str]:
     return list(dict.fromkeys(end for fact in best for end in fact.ends))
 
 
-def _passages(
-    store: Store, query: Query, related: dict[str, FactPath], recipe: Recipe
-) -> tuple[Ranking, dict[str, FactPath]]:
-    """Passages of related entities, each by the entity that gives it most."""
-    nearest = sorted(related, key=lambda id_: (len(related[id_].steps), id_))[: recipe.walk.max_entities]
-    entities = store.entities(nearest, where=query.where)
-    worth = {id_: _worth(entity, related[id_]) for id_, entity in entities.items()}
+def _passages(store: Store, asked: Asked, known: Trails, recipe: Recipe) -> tuple[Ranking, dict[str, FactPath]]:
+    """Passages of related entities, each by the entity that gives it most; what it is about before others."""
+    paths = {id_: known.to(id_) for id_ in known.before}
+    nearest = sorted(paths, key=lambda id_: (len(paths[id_].steps), id_))[: recipe.walk.max_entities]
+    entities = store.entities(nearest, where=asked.query.where)
+    worth = {id_: _worth(entity, paths[id_]) for id_, entity in entities.items()}
+    per_entity = recipe.walk.passages_per_entity
     listed = store.passages_of_entities(
-        sorted(entities), per_entity=recipe.walk.passages_per_entity, where=query.where
+        [*asked.starts, *sorted(worth)], per_entity=per_entity, where=asked.query.where
     )
-    best: dict[str, str] = {}
-    for id_ in sorted(listed, key=lambda id_: (worth[id_], id_)):
-        best |= {mention.passage_id: id_ for mention in listed[id_]}
-    scored = [Scored(passage, round(worth[id_], 6)) for passage, id_ in best.items()]
+    mentions = [m for id_ in worth for m in listed.get(id_, ())]
+    best = {
+        m.passage_id: m.entity_id
+        for m in sorted(mentions, key=lambda m: (worth[m.entity_id], m.is_own, m.entity_id))
+    }
+    scored = [Scored(passage, worth[id_]) for passage, id_ in best.items()]
     kept = [s for s in scored if s.score >= recipe.gate.min_graph_score]
-    ranking = tuple(sorted(kept, key=lambda s: (-s.score, s.id)))
-    return ranking, {s.id: related[best[s.id]] for s in ranking}
+    led = {passage: paths[id_] for passage, id_ in best.items()}
+    named = [m for id_ in asked.starts for m in listed.get(id_, ()) if m.is_own]
+    led |= {m.passage_id: known.to(m.entity_id) for m in named}
+    return tuple(sorted(kept, key=lambda s: (-s.score, s.id))), led
 
 
 def _worth(entity: Entity, path: FactPath) -> float:
-    return score(weight=path.facts[-1].weight, hops=len(path.steps), mentions=entity.passages)
+    return round(score(weight=path.facts[-1].weight, hops=len(path.steps), mentions=entity.passages), 6)

@@ -6,7 +6,9 @@ says so; the search sees to that.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 
+from weft.errors import ModelError
 from weft.models import Reranker
 from weft.types import Hit, Placement
 
@@ -14,6 +16,8 @@ from weft.types import Hit, Placement
 def rerank(reranker: Reranker, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Hits by the reranker's score, which becomes their score; the path is read with the passage."""
     scores = [round(float(score), 6) for score in reranker.rerank(question, [_read(hit) for hit in hits])]
+    if not all(map(isfinite, scores)):
+        raise ModelError("the reranker gave scores that are no numbers")
     scored = sorted(zip(scores, hits, strict=True), key=lambda pair: (-pair[0], pair[1].passage.id))
     return tuple(_placed(hit, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
 

@@ -27,6 +27,7 @@ from weft.retrieval.reranking import rerank
 from weft.store.base import Store
 from weft.types import Fact, FactPath, Found, Hit, Query, Ranking
 
+NO_EMBEDDER = "dense: no embedder was given, so only words were searched"
 GRAPHS: Mapping[str, GraphSearch] = MappingProxyType(
     {
         "neighbourhood": neighbourhood,
@@ -51,14 +52,16 @@ def search(
     trace = Trace()
     query = _embedded(query, embedder, recipe, trace)
     rankings = _rankings(store, query, recipe, trace)
-    asked = Asked(query, (), rankings, fuse(rankings, recipe.hybrid), now, embedder, trace)
+    if not rankings["dense"]:
+        query = replace(query, vector=None)  # there is nothing that it could be compared with
+    asked = Asked(query, (), rankings, _fused(rankings, recipe), now, embedder, trace)
     asked, gated, reached = _reached(store, asked, recipe)
     added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
-    chosen = additive(asked.hybrid, reached.candidates, top_k=recipe.top_k, added=added)
+    chosen = additive(asked.hybrid, reached.candidates, reached.paths, top_k=recipe.top_k, added=added)
     with trace.stage("hits"):
         hits = _hits(store, query, chosen, reached.paths)
     if reranker is not None:
-        hits = trace.run("reranker", lambda: rerank(reranker, query.text, hits), instead=hits)
+        hits = trace.run("reranker", lambda: rerank(reranker, query.text, hits), instead=hits, of=Exception)
     return Found(
         query=query.text,
         hits=hits,
@@ -66,7 +69,7 @@ def search(
         confidence=gated.confidence,
         skipped=gated.reason,
         entities=tuple(dict.fromkeys(found.entity for found in asked.links)),
-        facts=_told(hits, reached.facts)[: recipe.merge.max_facts],
+        facts=_told(hits, reached.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
         missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,
@@ -77,16 +80,16 @@ def _embedded(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Tr
     if query.vector is not None or not recipe.hybrid.vector_weight:
         return query
     if embedder is None:
-        trace.missing.append("dense: no embedder was given, so only words were searched")
+        trace.missing.append(NO_EMBEDDER)
         return query
-    vector = trace.run("dense", lambda: embedder.embed_query(query.text), instead=None)
+    vector = trace.run("dense", lambda: embedder.embed_query(query.text), instead=None, of=Exception)
     trace.seconds["embedding"] = trace.seconds.pop("dense")
     return replace(query, vector=vector)
 
 
 def _rankings(store: Store, query: Query, recipe: Recipe, trace: Trace) -> dict[str, Ranking]:
     """The rankings of the hybrid base. A search that weighs nothing is not run, unless the other cannot be."""
-    depth = recipe.top_k * recipe.hybrid.depth
+    depth = recipe.hybrid.reach(recipe.top_k)
     rankings: dict[str, Ranking | None] = {"dense": None, "lexical": None}
     if recipe.hybrid.vector_weight and query.vector is not None:
         rankings["dense"] = trace.run("dense", lambda: dense(store, query, top_k=depth), instead=None)
@@ -98,17 +101,22 @@ def _rankings(store: Store, query: Query, recipe: Recipe, trace: Trace) -> dict[
     return {name: ranking or () for name, ranking in rankings.items()}
 
 
+def _fused(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[Fused, ...]:
+    """The hybrid ranking; where only words were searched they make all of the score."""
+    return fuse(rankings, recipe.hybrid if rankings["dense"] else replace(recipe.hybrid, text_weight=1.0))
+
+
 def _reached(store: Store, asked: Asked, recipe: Recipe) -> tuple[Asked, Gated, Reached]:
     """What the graph makes of it: link, ask the gate, search; hybrid alone where that is not to be."""
     nothing = Reached(asked.hybrid)
     if not recipe.graph:
         return asked, Gated(None, "the recipe does not use the graph"), nothing
+    facts = asked.trace.run("link", lambda: store.statistics().facts, instead=None)
     links = asked.trace.run("link", lambda: link(store, asked.query, recipe.linking), instead=None)
-    if links is None:
+    if facts is None or links is None:
         return asked, Gated(None, "the graph could not be searched"), nothing
     asked = replace(asked, links=links)
     best = max((s.score for s in asked.rankings["dense"]), default=None)
-    facts = store.statistics().facts
     gated = gate(asked.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
     if not gated.is_open:
         return asked, gated, nothing

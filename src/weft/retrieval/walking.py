@@ -6,9 +6,10 @@ what their fact is worth (S12) and how much it bears on the question. The graph 
 not depend on its size. What the walk reached is ranked elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from math import exp, log10
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from weft.config import Trust, Walk
 from weft.retrieval.similarity import NEUTRAL, cosines
 from weft.store.base import Store
+from weft.text import normalise
 from weft.types import Fact, Mention, Query, Scored
 
 DAYS = 7  # in a week
@@ -31,6 +33,7 @@ class Neighbourhood:
     facts: Mapping[str, Fact]
     fact_cosines: Mapping[str, float]
     mentions: tuple[Mention, ...]
+    mentioned: Mapping[str, tuple[Mention, ...]]  # by the hybrid passages
     passage_cosines: Mapping[str, float]
 
 
@@ -116,23 +119,32 @@ def gather(
     hybrid: Sequence[Scored],
     *,
     config: Walk,
+    read: Collection[str] = (),
 ) -> Neighbourhood:
-    """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once."""
+    """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once.
+
+    `facts` are known already, among them all of the entities that were `read`.
+    """
     known = dict(facts)
     bearing = cosines(query.vector, facts.values())
-    frontier, walked = sorted(seeds), set(seeds)
+    frontier, walked = sorted(set(seeds).difference(read)), set(seeds)
     for _ in range(config.max_hops):
         found = facts_of(store, query, frontier, config)
         fresh = {f.id: f for fs in found.values() for f in fs if f.id not in known}
+        fresh = dict(islice(fresh.items(), max(config.max_facts - len(known), 0)))
         known |= fresh
         bearing |= cosines(query.vector, fresh.values())
         frontier = _promising(known.values(), walked, bearing)[: config.frontier]
         walked.update(frontier)
     entities = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)][: config.max_entities]
-    mentions = _mentions(store, query, entities, hybrid, config)
-    ids = sorted({*(s.id for s in hybrid), *(m.passage_id for m in mentions)})
+    own = [scored.id for scored in hybrid]
+    listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
+    mentioned = store.entities_of_passages(own, per_passage=config.entities_per_passage, where=query.where)
+    every = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *mentioned.values()) for m in ms}
+    ids = sorted({*own, *(passage for _, passage in every)})
     near = {} if query.vector is None else store.cosines(query.vector, ids, where=query.where)
-    return Neighbourhood(seeds, known, bearing, mentions, {id_: near.get(id_, NEUTRAL) for id_ in ids})
+    at = {id_: near.get(id_, NEUTRAL) for id_ in ids}
+    return Neighbourhood(seeds, known, bearing, tuple(every.values()), mentioned, at)
 
 
 def facts_of(
@@ -149,6 +161,19 @@ def facts_of(
     )
 
 
+def facts_in(
+    store: Store, query: Query, passages: Sequence[str], config: Walk, *, per_passage: int
+) -> Mapping[str, tuple[Fact, ...]]:
+    """The facts that these passages state and that the walk may follow."""
+    stated = store.facts_of_passages(
+        passages, per_passage=per_passage, statuses=config.statuses, as_of=query.as_of, where=query.where
+    )
+    if not config.predicates:
+        return stated
+    wanted = set(map(normalise, config.predicates))
+    return {id_: tuple(f for f in fs if normalise(f.predicate) in wanted) for id_, fs in stated.items()}
+
+
 def worth(fact: Fact, trust: Trust, now: datetime) -> float:
     """What a fact weighs in a walk: its weight, and how far it is to be trusted."""
     return fact.weight / 10 * trusted(fact, trust, now)
@@ -161,17 +186,6 @@ def trusted(fact: Fact, trust: Trust, now: datetime) -> float:
     usage = 1.0 + trust.usage * log10(fact.access_count + 1)
     status = trust.confirmed if fact.status == "confirmed" else 1.0
     return float(fact.confidence * trust.of_source(fact.source) * decay * usage * status)
-
-
-def _mentions(
-    store: Store, query: Query, entities: Sequence[str], hybrid: Sequence[Scored], config: Walk
-) -> tuple[Mention, ...]:
-    """Where the entities are mentioned, and what the hybrid passages mention."""
-    near = [scored.id for scored in hybrid]
-    listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
-    own = store.entities_of_passages(near, per_passage=config.entities_per_passage, where=query.where)
-    found = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *own.values()) for m in ms}
-    return tuple(found[key] for key in sorted(found))
 
 
 def _promising(facts: Iterable[Fact], walked: set[str], bearing: Mapping[str, float]) -> list[str]:

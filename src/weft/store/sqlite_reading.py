@@ -16,6 +16,7 @@ from weft.types import Contribution, Document, Entity, Fact, Mention, Passage
 
 SQL = queries("sqlite")
 VOICES = 8  # documents of each permission that describe an entity
+NAMESAKES = 64  # entities of one name that are told apart
 
 
 def entities_by_names(
@@ -26,7 +27,8 @@ def entities_by_names(
     if not asked:
         return {}
     wanted = apsw.carray(tuple(dict.fromkeys(asked.values())))
-    pairs: list[Any] = db.execute(SQL["names"], {**scope.bindings, "names": wanted}).fetchall()
+    bound = {**scope.bindings, "names": wanted, "cap": NAMESAKES}
+    pairs: list[Any] = db.execute(SQL["names"], bound).fetchall()
     found = _entities(db, scope, [row for _, row in pairs])
     by_name: dict[str, list[Entity]] = defaultdict(list)
     for name, row in pairs:

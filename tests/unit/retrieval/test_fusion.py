@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.config import Hybrid
-from weft.retrieval.fusion import Fused, fuse
+from weft.config import Hybrid, Merge
+from weft.retrieval.fusion import Fused, additive, fuse, weighed
 from weft.types import Placement, Ranking, Scored
 
 WEIGHTED = Hybrid(vector_weight=0.7, text_weight=0.3)
@@ -98,3 +98,59 @@ def test_one_search_alone_keeps_its_order(dense: Ranking, config: Hybrid) -> Non
     rank = {s.id: s.score for s in dense}
     fused = [rank[f.id] for f in fuse({"dense": dense}, config)]
     assert fused == sorted(fused, reverse=True)
+
+
+def test_a_graph_counts_as_much_as_it_is_given() -> None:
+    rankings = {"dense": ranking(a=1.0), "graph": ranking(b=2.0, a=1.0)}
+    assert scores(fuse(rankings, RRF, graph_weight=0.3)) == pytest.approx(
+        {"a": 0.5 / 61 + 0.3 / 62, "b": 0.3 / 61}
+    )
+
+
+# -- S5: the graph joins hybrid search -----------------------------------------------------------------
+
+
+def hybrid(**scores: float) -> tuple[Fused, ...]:
+    return tuple(Fused(id_, score, (Placement("lexical", 1, 9.0, score),)) for id_, score in scores.items())
+
+
+def test_hybrid_and_graph_are_weighed_as_specified() -> None:
+    joined = weighed(hybrid(a=1.0, b=0.5), ranking(c=0.9, b=0.8), Merge())
+    assert scores(joined) == pytest.approx({"a": 0.7, "b": 0.7 * 0.5 + 0.3 * 0.8, "c": 0.3 * 0.9})
+    assert [f.id for f in joined] == ["a", "b", "c"]
+    assert joined[1].placements == (Placement("lexical", 1, 9.0, 0.35), Placement("graph", 2, 0.8, 0.24))
+
+
+def test_what_only_the_graph_found_is_placed_by_it_alone() -> None:
+    [only] = weighed((), ranking(a=0.5), Merge(graph_weight=1.0))
+    assert (only.score, only.placements) == (0.5, (Placement("graph", 1, 0.5, 0.5),))
+
+
+def test_a_graph_that_found_nothing_changes_no_order() -> None:
+    base = hybrid(a=0.9, c=0.4, b=0.4)
+    assert [f.id for f in weighed(base, (), Merge())] == ["a", "b", "c"]
+
+
+def test_only_what_the_graph_reached_is_added() -> None:
+    base = hybrid(a=0.9, b=0.8, c=0.7, d=0.6)
+    joined = weighed(base, ranking(e=1.0, d=0.9, f=0.1), Merge())
+    reached = {"d", "e", "f"}
+    assert [f.id for f in additive(base, joined, reached, top_k=2, added=2)] == ["d", "a", "b", "e"]
+    assert [f.id for f in additive(base, joined, reached, top_k=2, added=1)] == ["d", "a", "b"]
+    assert [f.id for f in additive(base, joined, reached, top_k=2, added=0)] == ["a", "b"]
+    assert [f.id for f in additive(base, joined, reached, top_k=9, added=9)] == [f.id for f in joined]
+
+
+@given(RANKINGS, RANKINGS, CONFIGS, st.integers(1, 6), st.integers(0, 6), st.floats(0, 1))
+def test_all_of_the_hybrid_top_k_stays_and_no_more_is_added_than_may_be(
+    lexical: Ranking, graph: Ranking, config: Hybrid, top_k: int, added: int, weight: float
+) -> None:
+    base = fuse({"lexical": lexical}, config)
+    joined = weighed(base, graph, Merge(graph_weight=weight))
+    chosen = additive(base, joined, {s.id for s in graph}, top_k=top_k, added=added)
+    ids = [f.id for f in chosen]
+    assert {f.id for f in base[:top_k]} <= set(ids)
+    assert len(ids) == len(set(ids)) <= min(len(base), top_k) + added
+    assert set(ids) - {f.id for f in base[:top_k]} <= {s.id for s in graph}
+    assert [*chosen] == sorted(chosen, key=lambda f: (-f.score, f.id))
+    assert all(f.score == pytest.approx(sum(p.share for p in f.placements), abs=1e-8) for f in chosen)

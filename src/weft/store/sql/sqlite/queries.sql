@@ -273,8 +273,11 @@ UPDATE names SET documents = documents - 1 WHERE collection = ? AND name = ? AND
 DELETE FROM names WHERE collection = ? AND name = ? AND entity = ? AND access = ? AND documents <= 0
 
 -- name: names
-SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.name = w.value
-WHERE n.collection = :collection AND n.access IN carray(:accesses)
+-- At most :cap entities of each name: thousands may share one.
+SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.collection = :collection AND n.name = w.value
+  AND n.access IN carray(:accesses) AND n.entity IN (
+    SELECT DISTINCT m.entity FROM names m WHERE m.collection = :collection AND m.name = w.value
+      AND m.access IN carray(:accesses) ORDER BY m.entity LIMIT :cap)
 
 -- ----------------------------------------------------------------------------------------------- mentions
 
@@ -404,13 +407,13 @@ LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
 WHERE s.status IN (SELECT value FROM json_each(:statuses))
 
 -- name: facts_of_passages
--- Facts as these passages have them, unless a more trusted visible voice has retracted them.
+-- Facts as these passages have them, unless they or a more trusted visible voice have retracted them.
 SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
   s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row CROSS JOIN facts f ON f.row = s.fact
 LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
-WHERE s.access IN carray(:accesses)
+WHERE s.access IN carray(:accesses) AND s.status IN (SELECT value FROM json_each(:statuses))
   AND (:as_of IS NULL OR (coalesce(s.valid_from <= :as_of, 1) AND coalesce(s.valid_to > :as_of, 1)))
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
         SELECT 1 FROM document_tags t WHERE t.document = s.document AND t.tag IN (SELECT value FROM json_each(c.value)))))

@@ -1,5 +1,8 @@
 # The recipes that contributors and CI share. `just` lists them.
 
+sets := "../shared/data"
+hashed := "--embedder hashing"
+
 default:
     @just --list
 
@@ -41,6 +44,19 @@ first-minute:
 benchmarks folder:
     python -m benchmarks.store_growth --sizes 500 1000 --questions 20 --folder {{folder}}
     python -m benchmarks.bits --size 20000
+    python -m benchmarks.hub --sizes 1000 10000 --runs 10 --folder {{folder}}
+    python -m benchmarks.latency --data {{sets}} --set musique-train100 --questions 10 {{hashed}} --folder {{folder}}
+    python -m benchmarks.pagerank --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
+    python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
+    python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
+      --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
+
+# the table of docs/benchmarks.md; the first run embeds for an hour and more
+evaluation *arguments:
+    python -m benchmarks.pagerank --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --json .cache/pagerank.json
+    python -m weft.evaluation --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --folder .cache/sets \
+      --sets 2wikimultihopqa musique hotpotqa locomo longmemeval-oracle peerread-citations \
+      --beside .cache/pagerank.json {{arguments}}
 
 # how the store takes to growth (an hour and 14 GB at the full size)
 growth *arguments:

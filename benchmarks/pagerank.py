@@ -5,9 +5,9 @@
 Entities and passages are nodes; facts, mentions and names that lie close are edges. The five facts nearest to the
 question restart the walk at their ends, every passage lightly by its cosine, and passages come in the order of their
 rank (Gutiérrez et al., 2025, "From RAG to Memory"; constants are those of its code). It holds the whole graph in
-memory and walks all of it for every question, which is what Weft does not do. It has no LLM filter over the facts, keeps
-all their ends where HippoRAG's code keeps the best five (which costs 2Wiki two points of R@5), and knows no scopes: it is not for sets whose
-questions look within one. Seconds run from the text of a question to its ranking, with a cached vector.
+memory and walks all of it for every question, which is what Weft does not do. It has no LLM filter over the facts,
+keeps all their ends where HippoRAG's code keeps the best five (which costs 2Wiki two points of R@5), and knows no
+scopes: it is not for sets whose questions look within one. Seconds run from the text of a question to its ranking, with a cached vector.
 """
 
 import argparse
@@ -24,10 +24,9 @@ import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 
 from weft.evaluation.datasets import Dataset, load
+from weft.evaluation.indexing import add_embedder_options, chosen_embedder
 from weft.evaluation.metrics import recall
 from weft.models import Embedder, Vectors
-from weft.providers.cache import CachedEmbedder
-from weft.providers.fastembed import FastEmbedder
 from weft.types import Embeddable, Vector
 
 DAMPING = 0.5
@@ -214,20 +213,19 @@ def main() -> None:
     )
     arguments.add_argument("--data", type=Path, required=True, help="the folder of the sets")
     arguments.add_argument("--sets", nargs="+", default=["2wikimultihopqa", "musique", "hotpotqa"])
-    arguments.add_argument("--model", type=Path, required=True, help="the folder of a fastembed model")
-    arguments.add_argument("--vectors", type=Path, required=True, help="the folder of kept vectors")
     arguments.add_argument("--sample", type=int, help="so many questions of each set, evenly spread")
     arguments.add_argument("--json", type=Path)
+    add_embedder_options(arguments)
     given = arguments.parse_args()
     runs = []
     print(HEAD, flush=True)
-    with CachedEmbedder(FastEmbedder(path=given.model, threads=1), given.vectors) as embedder:
-        for name in given.sets:
-            dataset = load(given.data / name, sample=given.sample)
-            runs.append(measure(dataset, embedder))
-            print(line(dataset, runs[-1]), flush=True)
-            if given.json:
-                given.json.write_text(json.dumps({"runs": runs}))
+    embedder = chosen_embedder(given)
+    for name in given.sets:
+        dataset = load(given.data / name, sample=given.sample)
+        runs.append(measure(dataset, embedder))
+        print(line(dataset, runs[-1]), flush=True)
+        if given.json:
+            given.json.write_text(json.dumps({"runs": runs}))
 
 
 if __name__ == "__main__":

@@ -271,3 +271,12 @@ def test_an_embedder_that_lies_about_its_length_is_caught(path: Path) -> None:
 
     with Weft.open(path, embedder=Liar(64, quiet=True)) as memory, pytest.raises(Exception, match="shape"):
         memory.add("Anything.")
+
+
+def test_the_only_passage_there_is_has_a_score(path: Path) -> None:
+    """Nothing lifts it over others, and yet its shares make up its score."""
+    with Weft.open(path, embedder=EMBEDDER) as memory:
+        memory.add("Ada knows Byron.", facts=[("Ada", "knows", "Byron")])
+        [hit] = memory.search("Whom does Ada know?").hits
+    assert 0.0 < hit.score < 1.0
+    assert hit.score == pytest.approx(sum(p.share for p in hit.placements), abs=1e-5)

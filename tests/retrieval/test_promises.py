@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from retrieval.worlds import (
     EMBEDDER,
     GRAPHS,
-    NOW,
     QUESTION,
     SAMPLE,
     Case,
@@ -39,10 +38,9 @@ from retrieval.worlds import (
     sources_of,
     written,
 )
-from weft.config import CHAIN, HYBRID, RECIPES, VECTOR, Gate, Hybrid, Recipe
-from weft.retrieval.search import search
+from weft.config import CHAIN, HYBRID, RECIPES, Gate, Hybrid, Recipe
 from weft.store.sqlite import SqliteStore
-from weft.types import Claim, Contribution, Filter, Found, Query
+from weft.types import Claim, Contribution, Filter, Found
 
 VECTORS_ONLY = Hybrid(text_weight=0.0)
 callers = st.builds(Filter, labels=st.sampled_from([frozenset(), frozenset({"red"}), frozenset({"green"})]))
@@ -56,7 +54,7 @@ def added_by(recipe: Recipe) -> int:
 # -- additive ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cases())
 def test_the_graph_takes_nothing_from_hybrid_search_and_adds_no_more_than_it_may(case: Case) -> None:
     with case.store() as store:
@@ -66,7 +64,7 @@ def test_the_graph_takes_nothing_from_hybrid_search_and_adds_no_more_than_it_may
     assert found.skipped == "" or ids(found) == ids(hybrid)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(cases())
 def test_hits_come_best_first_and_ties_by_identity(case: Case) -> None:
     with case.store() as store:
@@ -75,7 +73,7 @@ def test_hits_come_best_first_and_ties_by_identity(case: Case) -> None:
     assert order == sorted(order)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(cases(["hybrid", "vector", "keyword"]))
 def test_hybrid_search_gives_as_many_as_were_asked_for(case: Case) -> None:
     depth = case.recipe.hybrid.reach(case.recipe.top_k)
@@ -99,7 +97,7 @@ def test_the_graph_takes_nothing_from_hybrid_search_however_much_is_asked_for() 
     assert set(ids(hybrid)) <= set(ids(found))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(cases([name for name in GRAPHS if name != "chain"]))
 def test_to_what_the_graph_adds_it_has_a_path(case: Case) -> None:
     with case.store() as store:
@@ -154,7 +152,7 @@ def test_a_hundred_answers_are_one(name: str) -> None:
     assert all(found == first for found in others)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_writing_and_moving_does_not_matter(case: Case, chance: random.Random) -> None:
     told = contributions(case.world)
@@ -166,7 +164,7 @@ def test_the_order_of_writing_and_moving_does_not_matter(case: Case, chance: ran
             assert case.ask(moved) == found
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(cases())
 def test_another_connection_after_writes_and_forgetting_gives_the_same(case: Case) -> None:
     passing = written(Told("harbour storm", "Ada", claims=(Claim("Ada", "knows", "Kiel"),)), 99)
@@ -186,12 +184,32 @@ def test_another_connection_after_writes_and_forgetting_gives_the_same(case: Cas
 @pytest.mark.xfail(strict=True, reason="a float32 product differs in its last digits by row, also once rounded")
 def test_the_same_text_has_the_same_score_wherever_it_stands() -> None:
     chance = np.random.default_rng(7)
-    with holding([written(Told("The very same text"), i) for i in range(7)], SqliteStore) as store:
-        for _ in range(400):
-            vector = chance.normal(size=EMBEDDER.dimension).astype(np.float32)
-            found = search(store, None, Query("text", vector / np.linalg.norm(vector)), VECTOR, now=NOW)
-            assert len({hit.score for hit in found.hits}) == 1
-            assert ids(found) == sorted(ids(found))
+    vectors = chance.normal(size=(401, 16)).astype(np.float32)
+    told = [written(Told("The same text"), number) for number in range(7)]
+    same = [replace(c, passages=tuple(replace(p, vector=vectors[0]) for p in c.passages)) for c in told]
+    with holding(same, SqliteStore) as store:
+        for vector in vectors[1:]:
+            ranking = store.dense(vector / np.linalg.norm(vector), top_k=7)
+            assert len({scored.score for scored in ranking}) == 1
+            assert [scored.id for scored in ranking] == sorted(scored.id for scored in ranking)
+
+
+@pytest.mark.xfail(strict=True, reason="which of many namesakes are linked goes by their rows")
+def test_which_of_many_namesakes_are_linked_does_not_depend_on_the_order_of_writing() -> None:
+    told = [namesake(number) for number in range(100)]
+    recipe = replace(CHAIN, gate=Gate(min_confidence=0.0))
+    with holding(told, SqliteStore) as store, holding(told[::-1], SqliteStore) as other:
+        found = ask(store, "Who is Smith?", recipe)
+        assert found.entities
+        assert ask(other, "Who is Smith?", recipe).entities == found.entities
+
+
+def namesake(number: int) -> Contribution:
+    """A document about a Smith of its own."""
+    told = written(Told("harbour", claims=(Claim(f"Smith of {number}", "knows", "Kiel"),)), number)
+    return replace(
+        told, entities=tuple(replace(e, aliases=("Smith",) if "of" in e.name else ()) for e in told.entities)
+    )
 
 
 def test_another_process_with_other_hashes_gives_the_same() -> None:
@@ -219,7 +237,7 @@ def test_another_process_with_other_hashes_gives_the_same() -> None:
 # -- permitted -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(cases())
 def test_nothing_in_an_answer_comes_from_what_its_caller_may_not_see(case: Case) -> None:
     with case.store() as store:
@@ -232,7 +250,7 @@ def test_nothing_in_an_answer_comes_from_what_its_caller_may_not_see(case: Case)
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(cases(["hybrid", "guided", "activation", "citations"], callers))
 def test_what_a_caller_may_not_see_does_not_change_his_answer(case: Case) -> None:
     """By meaning and over facts.
@@ -245,7 +263,7 @@ def test_what_a_caller_may_not_see_does_not_change_his_answer(case: Case) -> Non
     assert_unchanged(case, told, [c for c, t in zip(told, case.world, strict=True) if is_seen(t, case.where)])
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(cases(["chain", "neighbourhood"], callers))
 def test_what_is_hidden_and_speaks_of_other_things_does_not_change_an_answer(case: Case) -> None:
     """For recipes that ask how many passages mention an entity, which counts the hidden ones."""
@@ -255,7 +273,7 @@ def test_what_is_hidden_and_speaks_of_other_things_does_not_change_an_answer(cas
     assert_unchanged(case, [*hidden, *seen], seen)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(cases(["keyword"], callers))
 def test_words_find_the_same_passages_whatever_else_is_hidden(case: Case) -> None:
     case = replace(case, recipe=replace(case.recipe, top_k=20))
@@ -294,7 +312,7 @@ def replace_entities(found: Found) -> Found:
 # -- valid ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cases(GRAPHS))
 def test_no_fact_is_told_that_was_not_valid_then(case: Case) -> None:
     with case.store() as store:
@@ -303,7 +321,7 @@ def test_no_fact_is_told_that_was_not_valid_then(case: Case) -> None:
     assert all(holds(claim, case.as_of) for claim in told)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(cases([name for name in GRAPHS if name != "chain"]))
 def test_no_fact_is_told_that_was_retracted(case: Case) -> None:
     with case.store() as store:

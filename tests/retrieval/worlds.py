@@ -43,15 +43,14 @@ AnyStore = TypeVar("AnyStore", bound=SqliteStore)
 
 
 class Halves(HashingEmbedder):
-    """Hashes words to vectors of four halves: their cosines are quarters, exact in any order, and often ties.
-
-    They are never negative, as those of most models hardly ever are.
-    """
+    """Hashes words to vectors of four halves, some negative: cosines are exact in any order, and often ties."""
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        rows = np.abs(super().embed_passages(texts))
+        rows = super().embed_passages(texts)
+        largest = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :4]
         halves = np.zeros_like(rows)
-        np.put_along_axis(halves, np.argsort(-rows, axis=1, kind="stable")[:, :4], 0.5, axis=1)
+        signs = np.where(np.take_along_axis(rows, largest, axis=1) < 0, -0.5, 0.5)
+        np.put_along_axis(halves, largest, signs.astype(rows.dtype), axis=1)
         return halves
 
 

@@ -51,7 +51,7 @@ def add_embedder_options(parser: argparse.ArgumentParser) -> None:
 def chosen_embedder(options: argparse.Namespace) -> Embedder:
     """The embedder that the options name."""
     if options.embedder == "hashing":
-        return HashingEmbedder()
+        return HashingEmbedder(quiet=True)
     if options.model is not None and not options.model.exists():
         raise ConfigError(f"there is no model in {options.model}")
     embedder = FastEmbedder(path=options.model, threads=1)

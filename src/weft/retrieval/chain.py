@@ -117,7 +117,7 @@ def _ranked(asked: Asked, journey: Journey, pool: Pool, columns: Columns, config
     """Candidates by probability, each search with its share of it."""
     probability = 1.0 / (1.0 + np.exp(-log_odds(columns, config.second)))
     lifts = _lifts(columns, config.second)
-    whole = np.maximum(sum(lifts.values()), 1e-9)
+    whole = sum(lifts.values())
     shares = {search: probability * lift / whole for search, lift in lifts.items()}
     found = {
         "dense": asked.rankings["dense"],
@@ -144,8 +144,11 @@ def _placements(
 
 
 def _lifts(columns: Columns, weights: Weights) -> dict[str, Numbers]:
-    """How far each search lifts the log-odds of each candidate over those of the least of them."""
-    lifts = {search: np.zeros(len(columns["cosine"])) for search in SECOND.values()}
+    """How far each search lifts the log-odds of each candidate over those of the least of them.
+
+    A candidate that nothing lifts, as where there is no other, owes all searches alike.
+    """
+    lifts = {search: np.full(len(columns["cosine"]), 1e-6) for search in SECOND.values()}
     for name, weight in weights:
         if name != "bias":
             effect = weight * columns[name]

@@ -1,0 +1,92 @@
+"""Reads files and folders into documents: the reader is chosen by suffix, and no file stops the others.
+
+What is broken, encrypted, empty, too large or of an unknown format comes back as a refusal with its reason. It
+cuts nothing into passages (`chunking` does) and writes nothing.
+"""
+
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from weft.errors import ConfigError
+from weft.indexing.blocks import Block, Limits, Link, Reading, Refusal, Refused, Source, over
+from weft.indexing.folders import files
+from weft.indexing.reading_chat import json_file
+from weft.indexing.reading_code import code
+from weft.indexing.reading_html import html
+from weft.indexing.reading_markdown import markdown
+from weft.indexing.reading_office import docx, pdf
+from weft.indexing.reading_rows import json_lines, table
+from weft.indexing.reading_text import text
+
+__all__ = ["READERS", "Block", "Limits", "Link", "Reading", "Refusal", "read"]
+
+Reader: TypeAlias = Callable[[Source], Iterator[Reading | Refusal]]
+_CODE = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh .cs
+.swift .m .rb .php .pl .lua .r .jl .dart .ex .exs .erl .hs .clj .ml .fs .sh .bash .zsh .ps1 .sql .proto .graphql
+.tf .toml .yaml .yml .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org", ""), text),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), html),
+    **dict.fromkeys((".jsonl", ".ndjson"), json_lines),
+    **dict.fromkeys((".csv", ".tsv"), table),
+    **dict.fromkeys(_CODE, code),
+    ".json": json_file,
+    ".pdf": pdf,
+    ".docx": docx,
+}
+_STREAMED = (json_lines, table)
+_DEFAULTS = Limits()
+
+
+def read(
+    path: str | Path, *, root: str | Path | None = None, limits: Limits = _DEFAULTS
+) -> Iterator[Reading | Refusal]:
+    """Every document of a file or folder, and a refusal for whatever was passed over.
+
+    A `uri` is the path below `root`, or the path as given; `.gitignore` files from `root` down count.
+    """
+    path, root = Path(path), None if root is None else Path(root)
+    if root is not None and path != root and root not in path.parents:
+        raise ConfigError(f"{path} is not below root={str(root)!r}: give a root that holds it")
+    if not path.is_dir():
+        yield from _file(path, root, limits)
+        return
+    for found in files(path, root=root):
+        if isinstance(found, tuple):
+            yield Refusal(_uri(found[0], root), found[1])
+        else:
+            yield from _file(found, root, limits)
+
+
+def _file(path: Path, root: Path | None, limits: Limits) -> Iterator[Reading | Refusal]:
+    source = Source(path, _uri(path, root), limits)
+    try:
+        yield from _reader(source)(source)
+    except Refused as refused:
+        yield Refusal(source.uri, str(refused))
+    except OSError as error:
+        yield Refusal(source.uri, f"it cannot be opened: {error.strerror or error}")
+    except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)
+        yield Refusal(source.uri, f"it cannot be read: {type(error).__name__}: {error}"[:300])
+
+
+def _reader(source: Source) -> Reader:
+    """The reader for a file, which is a regular one and not too large: nothing has been read of it yet."""
+    suffix = source.path.suffix.lower()
+    reader = READERS.get(suffix)
+    if reader is None:
+        raise Refused(f"there is no reader for {suffix} files")
+    about = source.path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise Refused("it is not a regular file")
+    if about.st_size > source.limits.bytes and reader not in _STREAMED:
+        raise Refused(over("bytes", source.limits.bytes))
+    return reader
+
+
+def _uri(path: Path, root: Path | None) -> str:
+    address = (path.relative_to(root) if root else path).as_posix()
+    return address.encode("utf-8", "backslashreplace").decode()

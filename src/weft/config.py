@@ -85,10 +85,10 @@ class Walk:
     statuses: tuple[Status, ...] = LIVE  # S12
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
     facts_per_entity: int = 30
-    passages_per_entity: int = 10
+    passages_per_entity: int = 8
     entities_per_passage: int = 30
     frontier: int = 40  # entities that one round goes on from, the most promising first
-    max_entities: int = 200  # whose passages are read
+    max_entities: int = 150  # whose passages are read
     max_facts: int = 10_000
     start_at_passages: float = 0.003  # of the mass, at each of the best hybrid passages
     question: float = 4.0  # how much an edge is worth for bearing on the question

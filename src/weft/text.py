@@ -24,6 +24,7 @@ _UNIT = re.compile(rf"{_UNSPACED.pattern[:-1]} ?|(?:(?!{_UNSPACED.pattern[:-1]})
 _MARKS = "".join(chr(c) for c in range(0x0300, 0x1E900) if unicodedata.category(chr(c)).startswith("M"))
 _WORD = re.compile(rf"(?:[^\W_][{_MARKS}]*)+")
 _NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
+_PLAIN = re.compile("[a-z0-9]+(?: [a-z0-9]+)*")  # is normalised already, as most names that are looked up
 _SPACES = re.compile(r"\s+")
 _ASIDE = re.compile(r"\(.*?\)")
 # Marks that may be left out in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels.
@@ -56,6 +57,8 @@ STOP_WORDS = frozenset(
 
 def normalise(name: str) -> str:
     """Make a name comparable: NFKC, case-folded, punctuation to spaces; `C++` and `C#` keep their marks."""
+    if _PLAIN.fullmatch(name):
+        return name
     folded = _folded(name)
     cleaned = _SPACES.sub(" ", _NOT_A_NAME.sub(" ", folded.replace("_", " "))).strip()
     return cleaned or _SPACES.sub(" ", folded).strip()

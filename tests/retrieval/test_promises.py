@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
@@ -38,11 +39,12 @@ from retrieval.worlds import (
     sources_of,
     written,
 )
-from weft.config import CHAIN, HYBRID, RECIPES, Gate, Hybrid, Recipe
+from weft.config import CHAIN, HYBRID, RECIPES, Gate, Hybrid, Merge, Recipe
 from weft.store.sqlite import SqliteStore
 from weft.types import Claim, Contribution, Filter, Found
 
 VECTORS_ONLY = Hybrid(text_weight=0.0)
+OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
 callers = st.builds(Filter, labels=st.sampled_from([frozenset(), frozenset({"red"}), frozenset({"green"})]))
 
 
@@ -109,7 +111,7 @@ def test_to_what_the_chain_adds_it_has_a_path() -> None:
     told = [Told("Ada sails", claims=(Claim("Ada", "knows", "Byron"),))]
     told += [Told(f"The harbour number {i}") for i in range(6)]
     with holding(contributions(told), SqliteStore) as store:
-        recipe = replace(CHAIN, top_k=2, gate=Gate(min_confidence=0.0))
+        recipe = replace(CHAIN, top_k=2, gate=OPEN)
         found, hybrid = (
             ask(store, "What of Ada in the harbour?", r) for r in (recipe, replace(recipe, graph=""))
         )
@@ -125,7 +127,7 @@ def test_a_fact_that_points_away_from_the_question_does_no_harm() -> None:
     near, away = contributions(told)
     facts = tuple(replace(f, vector=-EMBEDDER.embed_query("What of Ada?")) for f in away.facts)
     with holding([near, replace(away, facts=facts)], SqliteStore) as store:
-        found = ask(store, "What of Ada?", replace(CHAIN, gate=Gate(min_confidence=0.0)))
+        found = ask(store, "What of Ada?", replace(CHAIN, gate=OPEN))
     assert found.skipped == ""
     assert [isfinite(hit.score) for hit in found.hits] == [True, True]
     assert found.hits[0].passage.text == "Ada"
@@ -135,7 +137,7 @@ def test_a_fact_that_points_away_from_the_question_does_no_harm() -> None:
 def test_a_fact_that_nobody_believes_does_no_harm() -> None:
     doubted = Claim("Byron", "knows", "Zeno", confidence=0.0)
     told = [Told("Ada", claims=(Claim("Ada", "knows", "Byron"),)), Told("harbour", claims=(doubted,))]
-    recipe = replace(CHAIN, gate=Gate(min_confidence=0.0), walk=replace(CHAIN.walk, max_entities=1))
+    recipe = replace(CHAIN, gate=OPEN, walk=replace(CHAIN.walk, max_entities=1))
     with holding(contributions(told), SqliteStore) as store:
         found = ask(store, "What of Ada?", recipe, embedder=None)
     assert found.skipped == ""
@@ -197,7 +199,7 @@ def test_the_same_text_has_the_same_score_wherever_it_stands() -> None:
 @pytest.mark.xfail(strict=True, reason="which of many namesakes are linked goes by their rows")
 def test_which_of_many_namesakes_are_linked_does_not_depend_on_the_order_of_writing() -> None:
     told = [namesake(number) for number in range(100)]
-    recipe = replace(CHAIN, gate=Gate(min_confidence=0.0))
+    recipe = replace(CHAIN, gate=OPEN)
     with holding(told, SqliteStore) as store, holding(told[::-1], SqliteStore) as other:
         found = ask(store, "Who is Smith?", recipe)
         assert found.entities
@@ -282,6 +284,21 @@ def test_words_find_the_same_passages_whatever_else_is_hidden(case: Case) -> Non
         assert sorted(ids(case.ask(store))) == sorted(ids(case.ask(alone)))
 
 
+@settings(max_examples=40)
+@given(cases(GRAPHS, callers))
+def test_what_is_hidden_takes_no_place_in_any_ranking(case: Case) -> None:
+    """Where all that is seen is shown, each search ranks it from one on, without a gap."""
+    recipe = replace(case.recipe, top_k=50, hybrid=Hybrid(), merge=Merge(max_graph_passages=None))
+    case = replace(case, embedder=EMBEDDER, recipe=replace(recipe, gate=OPEN))
+    with case.store() as store:
+        found = case.ask(store)
+    rankings: dict[str, list[int]] = defaultdict(list)
+    for hit in found.hits:
+        for placement in hit.placements:
+            rankings[placement.search].append(placement.rank)
+    assert all(sorted(ranks) == [*range(1, len(ranks) + 1)] for ranks in rankings.values())
+
+
 def of_other_things(told: Told, number: int) -> Contribution:
     """The same words, but claims about names that no other document has."""
     claims = tuple(
@@ -337,7 +354,7 @@ def test_no_fact_is_told_in_the_words_of_one_who_retracted_it() -> None:
         Told("Ada, yes", claims=(replace(claim, source="file", status="confirmed"),)),
     ]
     with holding(contributions([*told, Told("Byron", "Byron")]), SqliteStore) as store:
-        found = ask(store, "What of Ada?", replace(CHAIN, gate=Gate(min_confidence=0.0)))
+        found = ask(store, "What of Ada?", replace(CHAIN, gate=OPEN))
     assert found.skipped == ""
     facts = [*found.facts, *(fact for hit in found.hits if hit.path for fact in hit.path.facts)]
     assert {fact.status for fact in facts} == {"confirmed"}

@@ -104,5 +104,7 @@ def _check_found(weft: Weft, store: Store, wanted: Edition) -> None:
         assert [s.id for s in store.lexical(marker, top_k=2)] == [passage.id]
         assert [s.id for s in store.dense(vector, top_k=1)] == [passage.id]
     last = expected.passages[-1]
-    found = weft.search(last.text, top_k=1, count_use=False)
+    found = weft.search(last.text, top_k=1, method="hybrid", count_use=False)
     assert ([h.passage for h in found.hits], found.missing) == ([last], ())
+    walked = weft.search(last.text, top_k=1, count_use=False)
+    assert (last in [h.passage for h in walked.hits], walked.missing) == (True, ())

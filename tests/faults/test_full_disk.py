@@ -107,7 +107,7 @@ def _check_open(weft: Weft, held: dict[int, Edition]) -> None:
     assert weft.stats().documents == len(held)
     for wanted in held.values():
         assert len(weft.get(identity(wanted.number)).passages) == len(wanted.markers)
-    found = weft.search(held[0].text, count_use=False)
+    found = weft.search(held[0].text, method="hybrid", count_use=False)
     assert (found.missing, len(found.hits)) == ((), 10)
 
 

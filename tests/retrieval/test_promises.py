@@ -1,8 +1,8 @@
-"""The promises of retrieval as properties of random worlds: additive, deterministic, permitted, valid.
+"""The promises of retrieval as properties of random worlds: additive, deterministic, valid.
 
 All recipes and variations of their numbers are asked on a real store, with and without vectors, for any caller
-and moment. What a recipe does, and how it explains itself, is in `test_recipes.py`; what happens when something
-fails in `test_degrading.py`.
+and moment. Who may see what is in `test_permissions.py`; what a recipe does, and how it explains itself, in
+`test_recipes.py`; what happens when something fails in `test_degrading.py`.
 """
 
 import os
@@ -10,15 +10,13 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.worlds import (
@@ -35,17 +33,14 @@ from retrieval.worlds import (
     holding,
     holds,
     ids,
-    is_seen,
     sources_of,
     written,
 )
-from weft.config import CHAIN, HYBRID, RECIPES, Gate, Hybrid, Merge, Recipe
+from weft.config import CHAIN, HYBRID, RECIPES, Gate, Recipe
 from weft.store.sqlite import SqliteStore
-from weft.types import Claim, Contribution, Filter, Found
+from weft.types import Claim, Contribution, entity_id
 
-VECTORS_ONLY = Hybrid(text_weight=0.0)
 OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
-callers = st.builds(Filter, labels=st.sampled_from([frozenset(), frozenset({"red"}), frozenset({"green"})]))
 
 
 def added_by(recipe: Recipe) -> int:
@@ -133,7 +128,6 @@ def test_a_fact_that_points_away_from_the_question_does_no_harm() -> None:
     assert found.hits[0].passage.text == "Ada"
 
 
-@pytest.mark.xfail(strict=True, reason="an entity whose facts all weigh 0 divides by 0 in the walk: all is NaN")
 def test_a_fact_that_nobody_believes_does_no_harm() -> None:
     doubted = Claim("Byron", "knows", "Zeno", confidence=0.0)
     told = [Told("Ada", claims=(Claim("Ada", "knows", "Byron"),)), Told("harbour", claims=(doubted,))]
@@ -183,7 +177,6 @@ def test_another_connection_after_writes_and_forgetting_gives_the_same(case: Cas
         other.close()
 
 
-@pytest.mark.xfail(strict=True, reason="a float32 product differs in its last digits by row, also once rounded")
 def test_the_same_text_has_the_same_score_wherever_it_stands() -> None:
     chance = np.random.default_rng(7)
     vectors = chance.normal(size=(401, 16)).astype(np.float32)
@@ -196,22 +189,25 @@ def test_the_same_text_has_the_same_score_wherever_it_stands() -> None:
             assert [scored.id for scored in ranking] == sorted(scored.id for scored in ranking)
 
 
-@pytest.mark.xfail(strict=True, reason="which of many namesakes are linked goes by their rows")
-def test_which_of_many_namesakes_are_linked_does_not_depend_on_the_order_of_writing() -> None:
-    told = [namesake(number) for number in range(100)]
-    recipe = replace(CHAIN, gate=OPEN)
+@pytest.mark.parametrize(
+    "many",
+    [50, pytest.param(600, marks=pytest.mark.xfail(strict=True, reason="above 1,000 they are cut by row"))],
+)
+def test_which_of_many_namesakes_are_linked_does_not_depend_on_the_order_of_writing(many: int) -> None:
+    told = [namesakes(number, many) for number in range(2)]
     with holding(told, SqliteStore) as store, holding(told[::-1], SqliteStore) as other:
-        found = ask(store, "Who is Smith?", recipe)
+        found = ask(store, "Who is Smith?", replace(CHAIN, gate=OPEN))
         assert found.entities
-        assert ask(other, "Who is Smith?", recipe).entities == found.entities
+        assert ask(other, "Who is Smith?", replace(CHAIN, gate=OPEN)).entities == found.entities
 
 
-def namesake(number: int) -> Contribution:
-    """A document about a Smith of its own."""
-    told = written(Told("harbour", claims=(Claim(f"Smith of {number}", "knows", "Kiel"),)), number)
-    return replace(
-        told, entities=tuple(replace(e, aliases=("Smith",) if "of" in e.name else ()) for e in told.entities)
-    )
+def namesakes(number: int, many: int) -> Contribution:
+    """A document that mentions so many Smiths of its own."""
+    told = written(Told("harbour", claims=(Claim("Ada", "knows", "Kiel"),)), number)
+    names = [f"Smith {number} {place}" for place in range(many)]
+    like = replace(told.entities[0], aliases=("Smith",))
+    smiths = [replace(like, id=entity_id(name), name=name) for name in names]
+    return replace(told, entities=(*told.entities, *smiths))
 
 
 def test_another_process_with_other_hashes_gives_the_same() -> None:
@@ -234,96 +230,6 @@ def test_another_process_with_other_hashes_gives_the_same() -> None:
     ]
     assert said[0] == said[1]
     assert "FactPath" in said[0]
-
-
-# -- permitted -----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=80)
-@given(cases())
-def test_nothing_in_an_answer_comes_from_what_its_caller_may_not_see(case: Case) -> None:
-    with case.store() as store:
-        found = case.ask(store)
-    assert all(is_seen(case.world[number], case.where) for number, _ in sources_of(everything_in(found)))
-    assert {hit.document.id for hit in found.hits} <= {
-        written(told, number, embedder=None).document.id
-        for number, told in enumerate(case.world)
-        if is_seen(told, case.where)
-    }
-
-
-@settings(max_examples=35)
-@given(cases(["hybrid", "guided", "activation", "citations"], callers))
-def test_what_a_caller_may_not_see_does_not_change_his_answer(case: Case) -> None:
-    """By meaning and over facts.
-
-    Not the same, for the whole collection is counted: the scores of BM25, how many passages mention an entity
-    (which chain and neighbourhood weigh), and whether the graph is empty.
-    """
-    case = replace(case, recipe=replace(case.recipe, hybrid=VECTORS_ONLY), embedder=EMBEDDER)
-    told = contributions(case.world)
-    assert_unchanged(case, told, [c for c, t in zip(told, case.world, strict=True) if is_seen(t, case.where)])
-
-
-@settings(max_examples=35)
-@given(cases(["chain", "neighbourhood"], callers))
-def test_what_is_hidden_and_speaks_of_other_things_does_not_change_an_answer(case: Case) -> None:
-    """For recipes that ask how many passages mention an entity, which counts the hidden ones."""
-    case = replace(case, recipe=replace(case.recipe, hybrid=VECTORS_ONLY), embedder=EMBEDDER)
-    seen = [written(t, i) for i, t in enumerate(case.world) if is_seen(t, case.where)]
-    hidden = [of_other_things(t, i) for i, t in enumerate(case.world) if not is_seen(t, case.where)]
-    assert_unchanged(case, [*hidden, *seen], seen)
-
-
-@settings(max_examples=15)
-@given(cases(["keyword"], callers))
-def test_words_find_the_same_passages_whatever_else_is_hidden(case: Case) -> None:
-    case = replace(case, recipe=replace(case.recipe, top_k=20))
-    seen = [written(t, i) for i, t in enumerate(case.world) if is_seen(t, case.where)]
-    with case.store() as store, holding(seen, SqliteStore) as alone:
-        assert sorted(ids(case.ask(store))) == sorted(ids(case.ask(alone)))
-
-
-@settings(max_examples=40)
-@given(cases(GRAPHS, callers))
-def test_what_is_hidden_takes_no_place_in_any_ranking(case: Case) -> None:
-    """Where all that is seen is shown, each search ranks it from one on, without a gap."""
-    recipe = replace(case.recipe, top_k=50, hybrid=Hybrid(), merge=Merge(max_graph_passages=None))
-    case = replace(case, embedder=EMBEDDER, recipe=replace(recipe, gate=OPEN))
-    with case.store() as store:
-        found = case.ask(store)
-    rankings: dict[str, list[int]] = defaultdict(list)
-    for hit in found.hits:
-        for placement in hit.placements:
-            rankings[placement.search].append(placement.rank)
-    assert all(sorted(ranks) == [*range(1, len(ranks) + 1)] for ranks in rankings.values())
-
-
-def of_other_things(told: Told, number: int) -> Contribution:
-    """The same words, but claims about names that no other document has."""
-    claims = tuple(
-        replace(c, subject=f"Hush{number}x {c.subject}", object=f"Hush{number}x {c.object}")
-        for c in told.claims
-    )
-    apart = written(replace(told, labels=frozenset(), claims=claims), number)
-    return replace(apart, document=replace(apart.document, labels=told.labels))
-
-
-def assert_unchanged(case: Case, told: Sequence[Contribution], seen: Sequence[Contribution]) -> None:
-    assume(len(seen) < len(told))
-    with holding(told, SqliteStore) as store, holding(seen, SqliteStore) as alone:
-        found, expected = case.ask(store), case.ask(alone)
-    assert found.hits == expected.hits
-    assert found.facts == expected.facts
-    assert [replace(e, passages=0) for e in found.entities] == [
-        replace(e, passages=0) for e in expected.entities
-    ]
-    if expected.skipped != "the graph is empty":
-        assert replace_entities(found) == replace_entities(expected)
-
-
-def replace_entities(found: Found) -> Found:
-    return replace(found, entities=())
 
 
 # -- valid ---------------------------------------------------------------------------------------------

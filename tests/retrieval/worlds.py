@@ -112,9 +112,14 @@ def written(told: Told, number: int, *, embedder: Embedder | None = EMBEDDER) ->
         recorded_at=DAYS[0],
     )
     plain = pipeline.contribution(document, text, claims)
-    aliases = (f"Hush{number}x",) if told.labels else ()
     entities = tuple(
-        replace(e, type=f"kind{number}x", description=f"told{number}x", aliases=aliases) for e in plain.entities
+        replace(
+            entity,
+            type=f"kind{number}x",
+            description=f"told{number}x",
+            aliases=(f"Hush{number}x {place}",) if told.labels else (),
+        )
+        for place, entity in enumerate(plain.entities)
     )
     whole = replace(plain, entities=entities)
     return whole if embedder is None else pipeline.embedded([whole], embedder)[0]
@@ -210,7 +215,7 @@ plain_claims = st.builds(
     predicate=st.sampled_from(PREDICATES),
     object=st.sampled_from(NAMES),
     weight=st.integers(1, 10).map(float),
-    confidence=st.sampled_from([1.0, 0.9, 0.5, 0.1]),
+    confidence=st.sampled_from([1.0, 0.9, 0.5, 0.0]),
     source=st.sampled_from(SOURCES),
     status=st.sampled_from(["confirmed", "confirmed", "confirmed", "staged", "retracted"]),
     is_value=st.sampled_from([False, False, False, True]),
@@ -232,7 +237,7 @@ worlds = st.lists(documents, min_size=3, max_size=8).map(tuple)
 questions = st.builds(
     lambda name, words: f"What of {name} {' '.join(words)}?",
     st.sampled_from(NAMES),
-    st.lists(st.sampled_from((*NAMES, *WORDS, *WORDS, "Hush1x", "hush2x")), max_size=4),
+    st.lists(st.sampled_from((*NAMES, *WORDS, *WORDS, "Hush1x", "hush2x 0")), max_size=4),
 )
 filters = st.builds(
     Filter,

@@ -107,7 +107,7 @@ def bridges(pool: Pool, *, common: int) -> Bridges:
 
 def features(pool: Pool, question: Vector, found: Bridges) -> tuple[dict[str, Numbers], dict[int, int]]:
     """The features of the first judgement by name, and the best bridge into each candidate that has one."""
-    cosine = (pool.vectors @ question).astype(np.float64)
+    cosine = np.einsum("ij,j->i", pool.vectors, question).astype(np.float64)
     bearing = np.array(each_cosine(question, found.facts))
     own = {
         "cosine": cosine,

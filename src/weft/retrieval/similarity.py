@@ -14,7 +14,7 @@ def each_cosine(question: Vector | None, facts: Sequence[Fact]) -> list[float]:
     scores = [NEUTRAL] * len(facts)
     embedded = [(place, f.vector) for place, f in enumerate(facts) if f.vector is not None]
     if question is not None and embedded:
-        near = np.stack([vector for _, vector in embedded]) @ question
+        near = np.einsum("ij,j->i", np.stack([vector for _, vector in embedded]), question)
         for (place, _), score in zip(embedded, near.tolist(), strict=True):
             scores[place] = score
     return scores

@@ -103,7 +103,7 @@ def spread(edges: Sequence[tuple[int, int, float]], start: Numbers, *, restart: 
     one, other, weight = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
     source, target = np.concatenate([one, other]), np.concatenate([other, one])
     weight = np.concatenate([weight, weight])
-    flow = weight / np.bincount(source, weight, len(start))[source]
+    flow = weight / np.maximum(np.bincount(source, weight, len(start)), 1e-12)[source]
     activation = start
     for _ in range(rounds):
         arrived = np.bincount(target, activation[source] * flow, len(start))

@@ -16,7 +16,7 @@ from weft.types import Contribution, Document, Entity, Fact, Mention, Passage
 
 SQL = queries("sqlite")
 VOICES = 8  # documents of each permission that describe an entity
-NAMESAKES = 64  # entities of one name that are told apart
+NAMESAKES = 1_000  # entities of one name that are looked at
 
 
 def entities_by_names(

@@ -141,10 +141,11 @@ def _by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k
 
 
 def _cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.float64]:
-    """Rounded, so that a tie is one on every engine."""
+    """Rounded, so that a tie is one on every engine; row by row, for a product of matrices differs by row."""
     vectors = codes.unhalved(blobs, len(vector))
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(vector)
-    cosines: npt.NDArray[np.float64] = (vectors @ vector / np.maximum(lengths, 1e-9)).astype(np.float64)
+    near = np.einsum("ij,j->i", vectors, vector)
+    cosines: npt.NDArray[np.float64] = (near / np.maximum(lengths, 1e-9)).astype(np.float64)
     return np.round(cosines, 6)
 
 

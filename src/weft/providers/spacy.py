@@ -45,6 +45,11 @@ class SpacyExtractor:
         """The pipeline with its version."""
         return self._name
 
+    @property
+    def concurrency(self) -> int:
+        """One document at a time: Python would not do two any faster."""
+        return 1
+
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """What each passage says, in order."""
         declared = [structure(document, passage) for passage in passages]

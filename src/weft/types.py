@@ -26,6 +26,7 @@ Status = Literal["staged", "confirmed", "retracted"]
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
+SAME, RESEMBLES = "same_as", "resembles"  # what joins two names of one thing, and names that look alike
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -115,6 +116,15 @@ class Entity:
     def embeddable(self) -> str:
         """The text whose vector finds this entity: the same from every document that names it."""
         return normalise(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """An entity whose name shares a key with another's (`weft.naming`), and how near their names' vectors are."""
+
+    entity: Entity
+    key: str
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +405,26 @@ class Found:
     missing: tuple[str, ...] = ()
     candidates: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Two entities that are taken for one, or for alike, and the fact that says so.
+
+    `fact.passage_id` is the passage that defines it, and is empty where only their names are alike.
+    """
+
+    entity: Entity
+    other: Entity
+    fact: Fact
+
+    @property
+    def is_same(self) -> bool:
+        """Whether they are taken for one; otherwise they merely look alike."""
+        return normalise(self.fact.predicate) == normalise(SAME)
+
+    def __str__(self) -> str:
+        return f"{self.entity.name} —{self.fact.predicate}→ {self.other.name}: {self.fact.embeddable}"
 
 
 @dataclass(frozen=True, slots=True)

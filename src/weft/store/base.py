@@ -13,6 +13,7 @@ from typing import Protocol
 
 from weft.types import (
     LIVE,
+    Alike,
     Contribution,
     Document,
     Embeddable,
@@ -75,6 +76,15 @@ class Store(Protocol):
         self, names: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Entity, ...]]:
         """Entities that have one of these names or aliases; names are normalised before they are compared."""
+        ...
+
+    def alike(
+        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Alike, ...]]:
+        """For each entity that asks with keys (`naming.mirrored`), the others whose names have one of them.
+
+        A key that more than `most` others have tells nothing, and finds none of them.
+        """
         ...
 
     # -- the graph -------------------------------------------------------------------------------------

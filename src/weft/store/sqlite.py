@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from weft.store import sqlite_file as file
+from weft.store import sqlite_keys as keys
 from weft.store import sqlite_reading as reading
 from weft.store import sqlite_reembedding as reembedding
 from weft.store import sqlite_scope as scoping
@@ -22,6 +23,7 @@ from weft.store import sqlite_writing as writing
 from weft.store.base import EVERYTHING
 from weft.types import (
     LIVE,
+    Alike,
     Contribution,
     Document,
     Embeddable,
@@ -98,6 +100,13 @@ class SqliteStore:
         """Entities that have one of these names or aliases; names are normalised before they are compared."""
         with self._reading(where) as (db, scope):
             return reading.entities_by_names(db, scope, names)
+
+    def alike(
+        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Alike, ...]]:
+        """For each entity that asks with keys, the others whose names have one that at most `most` others have."""
+        with self._reading(where) as (db, scope):
+            return keys.alike(db, scope, asked, most)
 
     # -- the graph -------------------------------------------------------------------------------------
 

@@ -9,8 +9,10 @@ import apsw
 from weft.errors import QueryError, StoreError, StoreUnavailable
 from weft.store.migrate import migrate
 from weft.store.queries import migrations, queries
+from weft.store.sqlite_keys import fill_keys
 
 SQL = queries("sqlite")
+KEYS = 2  # the migration that brought the keys of names
 
 
 def connect(path: str, *, busy_seconds: float) -> apsw.Connection:
@@ -28,12 +30,15 @@ def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
     _set_up(db, busy_seconds)
     with writing(db):
         db.execute(SQL["create_migrations"])
+        applied = _applied(db)
         migrate(
             migrations("sqlite"),
-            applied=_applied(db),
+            applied=applied,
             run=lambda sql: _run(db, sql),
             record=lambda number, name: _record(db, number, name),
         )
+        if applied and KEYS not in applied:
+            fill_keys(db)
 
 
 def ensure_collection(db: apsw.Connection, name: str) -> int:

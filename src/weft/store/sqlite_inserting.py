@@ -11,6 +11,7 @@ import apsw
 from weft.store import codes, lexicon, sqlite_rows
 from weft.store.queries import queries
 from weft.store.sqlite_blocks import allocate, checked, insert_vectors
+from weft.store.sqlite_keys import add_keys
 from weft.store.sqlite_scope import Change, Collection, access_word, by_ids, by_rows, tag_word, word
 from weft.text import normalise, terms
 from weft.types import SOURCES, Contribution, Fact, Passage
@@ -193,6 +194,7 @@ def _insert_profiles(
         SQL["add_name"],
         [(into, name, row, p.access) for p, e, row in profiles for name in names_of(e.name, e.aliases)],
     )
+    add_keys(db, into, [(e.name, p.access, row) for p, e, row in profiles])
 
 
 def names_of(name: str, aliases: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ def entities_by_names(
     wanted = apsw.carray(tuple(dict.fromkeys(asked.values())))
     bound = {**scope.bindings, "names": wanted, "cap": NAMESAKES}
     pairs: list[Any] = db.execute(SQL["names"], bound).fetchall()
-    found = _entities(db, scope, [row for _, row in pairs])
+    found = described(db, scope, [row for _, row in pairs])
     by_name: dict[str, list[Entity]] = defaultdict(list)
     for name, row in pairs:
         if row in found:
@@ -106,7 +106,8 @@ def _foremost(mentions: Iterable[Mention], cap: int) -> tuple[Mention, ...]:
     return tuple(order[:cap])
 
 
-def _entities(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Entity]:
+def described(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Entity]:
+    """Entities by row, each put together from the profiles that the caller may see."""
     grouped: dict[int, list[Any]] = defaultdict(list)
     for row in by_rows(db, "profiles", rows, **scope.bindings, cap=VOICES):
         grouped[row[0]].append(row)
@@ -137,7 +138,7 @@ def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: 
 def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
     """Entities by identity."""
     rows = by_ids(db, "entity_rows", ids, collection=scope.collection.row)
-    return {e.id: e for e in _entities(db, scope, [row for _, row in rows]).values()}
+    return {e.id: e for e in described(db, scope, [row for _, row in rows]).values()}
 
 
 def facts(db: apsw.Connection, scope: Scope, held: Held, ids: Sequence[str]) -> Mapping[str, Fact]:

@@ -13,6 +13,7 @@ import apsw
 from weft.store.queries import queries
 from weft.store.sqlite_blocks import remove_vectors
 from weft.store.sqlite_inserting import names_of, readable
+from weft.store.sqlite_keys import remove_keys
 from weft.store.sqlite_scope import Change, Collection, by_rows
 from weft.text import terms
 from weft.types import Receipt
@@ -75,6 +76,7 @@ def _remove_entities(
     ]
     db.executemany(SQL["remove_name"], names)
     db.executemany(SQL["delete_unused_name"], names)
+    remove_keys(db, of.row, [(told, access, entity) for entity, access, told, _ in profiles])
     by_rows(db, "delete_profiles", documents)
     gone = by_rows(db, "delete_unsupported_entities", [entity for entity, *_ in profiles])
     remove_vectors(db, of, "entity", [row for row, _ in gone])

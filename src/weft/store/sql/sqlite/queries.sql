@@ -279,6 +279,34 @@ SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.c
     SELECT DISTINCT m.entity FROM names m WHERE m.collection = :collection AND m.name = w.value
       AND m.access IN carray(:accesses) ORDER BY m.entity LIMIT :cap)
 
+-- name: add_key
+INSERT INTO entity_keys (collection, key, access, entity, documents) VALUES (?, ?, ?, ?, 1)
+ON CONFLICT DO UPDATE SET documents = documents + 1
+
+-- name: remove_key
+UPDATE entity_keys SET documents = documents - 1 WHERE collection = ? AND key = ? AND access = ? AND entity = ?
+
+-- name: delete_unused_key
+DELETE FROM entity_keys WHERE collection = ? AND key = ? AND access = ? AND entity = ? AND documents <= 0
+
+-- name: fill_keys
+-- For files that are older than the keys; name_keys is naming.keys, as JSON.
+INSERT INTO entity_keys (collection, key, access, entity, documents)
+SELECT e.collection, k.value, p.access, p.entity, count(*)
+FROM entities e CROSS JOIN profiles p ON p.entity = e.row CROSS JOIN json_each(name_keys(p.name)) k
+GROUP BY e.collection, k.value, p.access, p.entity
+
+-- name: entities_by_keys
+-- At most :cap entities of each key and permission: a key that so many share is not asked for more.
+SELECT DISTINCT w.value, e.row, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
+CROSS JOIN entity_keys k ON k.collection = :collection AND k.key = w.value AND k.access = a.value AND k.entity IN (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = :collection AND l.key = w.value AND l.access = a.value
+      AND (:tags = '[]' OR EXISTS (SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value
+        AND NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+          SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value))))))
+    ORDER BY l.entity LIMIT :cap)
+CROSS JOIN entities e ON e.row = k.entity
+
 -- ----------------------------------------------------------------------------------------------- mentions
 
 -- name: insert_mention

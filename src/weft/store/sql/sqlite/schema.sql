@@ -127,6 +127,16 @@ CREATE TABLE names (
   PRIMARY KEY (collection, name, entity, access)
 ) STRICT, WITHOUT ROWID;
 
+-- The keys of the names by which documents call an entity (naming.py): what shares one may be the same.
+CREATE TABLE entity_keys (
+  collection INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  access INTEGER NOT NULL,
+  entity INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  PRIMARY KEY (collection, key, access, entity)
+) STRICT, WITHOUT ROWID;
+
 -- An entity's passages, best first: its own, then those that mention it most. Identities stand beside rows, so that
 -- neither passages nor entities need to be read; the index holds all of it.
 CREATE TABLE mentions (

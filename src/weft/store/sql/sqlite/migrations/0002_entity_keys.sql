@@ -1,0 +1,9 @@
+-- The keys of the names by which documents call an entity (naming.py): what shares one may be the same.
+CREATE TABLE entity_keys (
+  collection INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  access INTEGER NOT NULL,
+  entity INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  PRIMARY KEY (collection, key, access, entity)
+) STRICT, WITHOUT ROWID;

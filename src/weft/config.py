@@ -48,6 +48,20 @@ class Linking:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolution:
+    """Which names are taken for one thing, and which for alike (`retrieval/resolving.py` says how)."""
+
+    near_identical: float = 0.93  # the cosine of two names that may be one
+    resembling: float = 0.85  # and of two that look alike
+    most: int = 3  # others that one key may find; a key that more share tells nothing
+    facts_per_entity: int = 8  # that say what an entity is the same as
+    links: int = 8  # entities that the question names and that are looked at
+    ends: int = 16  # and entities that facts lead to, the most promising
+    same_weight: float = 10.0  # of the step from one name to the other
+    resembling_weight: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
 class Gate:
     """S6: whether the evidence is good enough to walk the graph."""
 
@@ -167,6 +181,7 @@ class Recipe:
     top_k: int = 10  # S10
     hybrid: Hybrid = Hybrid()
     linking: Linking = Linking()
+    resolution: Resolution = Resolution()
     gate: Gate = Gate()
     trust: Trust = Trust()
     walk: Walk = Walk()

@@ -16,12 +16,12 @@ HONORIFICS = frozenset(
     "mr mrs ms miss dr prof professor sir dame lord lady rev hon capt col gen lt sgt herr frau mme mlle".split()
 )
 LEGAL_FORMS = frozenset(
-    "inc incorporated corp corporation co company ltd limited llc llp plc gmbh ag kg sa sas sarl spa srl bv nv ab oy "
-    "oyj as aps pty kk".split()
+    """inc incorporated corp corporation co company ltd limited llc llp plc gmbh ag kg sa sas sarl spa srl bv nv
+    ab oy oyj as aps pty kk""".split()
 )
 SMALL = frozenset(
-    "a an and as at by for from in into of on or the to with & de la le les du des del della di da dos der die das den "
-    "und et y e zu van von".split()
+    """a an and as at by for from in into of on or the to with & de la le les du des del della di da dos der die
+    das den und et y e zu van von""".split()
 )
 IDLE = HONORIFICS | LEGAL_FORMS | frozenset(["the", "and", "&"])
 MIRRORED = {"words": "words", "short": "initials", "initials": "short", "brief": "person", "person": "brief"}
@@ -54,22 +54,31 @@ def mirrored(name: str) -> tuple[str, ...]:
     return tuple(f"{MIRRORED[kind]}:{key}" for kind, key in split)
 
 
-def stems(name: str) -> list[str]:
+def words_key(name: str) -> tuple[str, ...]:
+    """The key of a name's words alone."""
+    return tuple(key for key in keys(name) if key.startswith("words:"))
+
+
+@lru_cache(maxsize=65_536)
+def stems(name: str) -> tuple[str, ...]:
     """The words that tell a name from others, stemmed and in order, small words and all that is idle aside."""
     told = spelled(name)
-    return [stem for word in told if word not in SMALL or len(word) == 1 for stem in terms(word) or [word]] or told
+    return [
+        stem for word in told if word not in SMALL or len(word) == 1 for stem in terms(word) or [word]
+    ] or told
 
 
-def spelled(name: str) -> list[str]:
+@lru_cache(maxsize=65_536)
+def spelled(name: str) -> tuple[str, ...]:
     """The words of a name without accents, articles, titles and legal forms: `Byron, Ada` as `Ada Byron`."""
     words = normalise(_ARTICLE.sub("", _plain(_turned(name)))).split()
     initials = set(map(str.casefold, _INITIAL.findall(name)))  # the S. A. of a person is no legal form
     idle = IDLE - initials
-    return [word for word in words if word not in idle] or words
+    return tuple([word for word in words if word not in idle] or words)
 
 
 def is_short(name: str) -> bool:
-    """Whether a name looks like a short form: one word, most of its letters capitals, `WHO` or `W.H.O.` or `PhD`."""
+    """Whether a name looks like a short form: one word and mostly capitals, as `WHO`, `W.H.O.` or `PhD`."""
     if not _SHORT.fullmatch(name.strip()):
         return False
     capitals = sum(letter.isupper() for letter in name)

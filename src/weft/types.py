@@ -120,9 +120,10 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """An entity whose name shares a key with another's (`weft.naming`), and how near their names' vectors are."""
+    """Two entities whose names share a key (`weft.naming`), and how near the vectors of their names are."""
 
     entity: Entity
+    other: Entity
     key: str
     cosine: float | None = None
 

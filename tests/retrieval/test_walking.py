@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weft.config import Trust, Walk
+from weft.config import Resolution, Trust, Walk
 from weft.retrieval.walking import Neighbourhood, gather, walk
 from weft.store.sqlite import SqliteStore
 from weft.testing import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
@@ -48,7 +48,9 @@ def store(tmp_path: Path) -> Iterator[Counting]:
 def reached(store: SqliteStore, where: Filter, **options: Any) -> Neighbourhood:
     query = Query("Where is the mother of Lothair II buried?", question("mother buried"), where)
     hybrid = [Scored(KING.passages[0].id, 1.0)]
-    return gather(store, query, {LOTHAIR: 1.0}, {}, hybrid, config=Walk(max_hops=2, **options))
+    return gather(
+        store, query, {LOTHAIR: 1.0}, {}, hybrid, config=Walk(max_hops=2, **options), resolution=Resolution()
+    )
 
 
 def test_two_hops_lead_to_the_passage_of_the_mother(store: Counting) -> None:

@@ -81,7 +81,16 @@ def walked_from(store: Store, asked: Asked, recipe: Recipe) -> Journey:
         facts = local.facts
         start = seeds(store, asked.query, asked.links, facts, recipe.linking)
     with asked.trace.stage("gather"):
-        near = gather(store, asked.query, start, facts, hybrid, config=recipe.walk, read=local.linked)
+        near = gather(
+            store,
+            asked.query,
+            start,
+            facts,
+            hybrid,
+            config=recipe.walk,
+            resolution=recipe.resolution,
+            read=local.linked,
+        )
     with asked.trace.stage("walk"):
         walked = walk(near, hybrid, config=recipe.walk, trust=recipe.trust, now=asked.now)
     return Journey(local, near, walked)

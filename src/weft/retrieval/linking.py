@@ -10,11 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weft.config import Linking, Walk
+from weft.config import Linking, Resolution, Walk
+from weft.naming import mirrored
+from weft.retrieval.resolving import joins
 from weft.retrieval.similarity import cosines
 from weft.retrieval.walking import facts_in, facts_of
 from weft.store.base import Store
-from weft.text import STOP_WORDS, is_unspaced, normalise, units
+from weft.text import STOP_WORDS, is_unspaced, normalise, occurrences, units
 from weft.types import Entity, Fact, Query, Scored
 
 KINDS_OF_THINGS = frozenset(
@@ -27,10 +29,14 @@ FIRST_PERSON = frozenset("i me my mine myself".split())
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entity that the question names with so many of its words; with none where its name is only near."""
+    """An entity that the question names with so many of its words; with none where its name is only near.
+
+    `over` is the fact by which it is the same as one that is named, where it is not named itself.
+    """
 
     entity: Entity
     words: int
+    over: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,25 @@ def _named(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
     if not links and not FIRST_PERSON.isdisjoint(word.strip() for word in words):
         links = [Link(entity, 1) for entity in found.get(ASKER, ())[: config.namesakes]]
     return tuple(links)
+
+
+def with_same(store: Store, query: Query, links: Sequence[Link], config: Resolution) -> tuple[Link, ...]:
+    """The links, and what is the same as one of them; less what is linked by an alias that was retracted."""
+    asked = normalise(query.text)
+    named = [found for found in links if occurrences(normalise(found.entity.name), asked)] or links
+    keys = {found.entity.id: mirrored(found.entity.name) for found in named[: config.links]}
+    joined = joins(store, query, keys, config)
+    known = {found.entity.id for found in named}
+    over: dict[str, tuple[Fact, int]] = {}
+    for found in named:
+        for id_, fact in joined.same(found.entity.id).items():
+            if id_ not in known:
+                over.setdefault(id_, (fact, found.words))
+    others = [found for found in links if found.entity.id not in known and found.entity.id not in over]
+    kept = [o for o in others if not any(joined.are_parted(id_, o.entity.id) for id_ in known)]
+    entities = store.entities(list(over), where=query.where) if over else {}
+    merged = [Link(entity, over[id_][1], over[id_][0]) for id_, entity in entities.items()]
+    return (*named, *kept, *sorted(merged, key=lambda found: found.entity.id))
 
 
 def local_facts(

@@ -21,11 +21,11 @@ from weft.retrieval.expansion import guided
 from weft.retrieval.fusion import Fused, additive, fuse
 from weft.retrieval.gating import Gated, gate
 from weft.retrieval.lexical import lexical
-from weft.retrieval.linking import link
+from weft.retrieval.linking import Link, link, with_same
 from weft.retrieval.neighbourhood import neighbourhood
 from weft.retrieval.reranking import rerank
 from weft.store.base import Store
-from weft.types import Fact, FactPath, Found, Hit, Query, Ranking
+from weft.types import Fact, FactPath, Found, Hit, Query, Ranking, Step
 
 NO_EMBEDDER = "dense: no embedder was given, so only words were searched"
 GRAPHS: Mapping[str, GraphSearch] = MappingProxyType(
@@ -120,11 +120,36 @@ def _reached(store: Store, asked: Asked, recipe: Recipe) -> tuple[Asked, Gated, 
     gated = gate(asked.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
     if not gated.is_open:
         return asked, gated, nothing
-    reached = asked.trace.run("graph", lambda: GRAPHS[recipe.graph](store, asked, recipe), instead=None)
-    if reached is None:
+    walked = asked.trace.run("graph", lambda: _walked(store, asked, recipe), instead=None)
+    if walked is None:
         return asked, replace(gated, reason="the graph could not be searched"), nothing
+    asked, reached = walked
     asked.trace.candidates["graph"] = len(reached.candidates)
-    return asked, gated, reached
+    return asked, gated, replace(reached, paths=_from_named(reached.paths, asked))
+
+
+def _walked(store: Store, asked: Asked, recipe: Recipe) -> tuple[Asked, Reached]:
+    """The graph search of the recipe, from what the question names and from what is the same."""
+    with asked.trace.stage("resolve"):
+        links = with_same(store, asked.query, asked.links, recipe.resolution)
+    asked = replace(asked, links=links)
+    return asked, GRAPHS[recipe.graph](store, asked, recipe)
+
+
+def _from_named(paths: Mapping[str, FactPath], asked: Asked) -> dict[str, FactPath]:
+    """Paths from what the question names: one that begins at another name of it says over which fact."""
+    named = {found.entity.name for found in asked.links if found.over is None}
+    others = [found for found in asked.links if found.over and found.entity.name not in named]
+    merged = {found.entity.name: found for found in others}
+    return {id_: _prefixed(path, merged.get(path.start)) for id_, path in paths.items()}
+
+
+def _prefixed(path: FactPath, merged: Link | None) -> FactPath:
+    if merged is None or merged.over is None:
+        return path
+    step = Step(merged.over, is_forward=merged.over.object_id == merged.entity.id)
+    start = merged.over.subject if step.is_forward else merged.over.object
+    return FactPath(start, (step, *path.steps))
 
 
 def _hits(

@@ -15,7 +15,9 @@ from math import exp, log10
 import numpy as np
 import numpy.typing as npt
 
-from weft.config import Trust, Walk
+from weft.config import Resolution, Trust, Walk
+from weft.naming import words_key
+from weft.retrieval.resolving import joins, names_of_ends
 from weft.retrieval.similarity import NEUTRAL, cosines
 from weft.store.base import Store
 from weft.text import normalise
@@ -119,6 +121,7 @@ def gather(
     hybrid: Sequence[Scored],
     *,
     config: Walk,
+    resolution: Resolution,
     read: Collection[str] = (),
 ) -> Neighbourhood:
     """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once.
@@ -136,7 +139,12 @@ def gather(
         bearing |= cosines(query.vector, fresh.values())
         frontier = _promising(known.values(), walked, bearing)[: config.frontier]
         walked.update(frontier)
-    entities = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)][: config.max_entities]
+    reached = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)]
+    joined, others = _joined(store, query, reached[: len(seeds) + resolution.ends], known, resolution)
+    known |= joined
+    bearing |= cosines(query.vector, joined.values())
+    cut = len(seeds) + resolution.ends
+    entities = list(dict.fromkeys([*reached[:cut], *others, *reached[cut:]]))[: config.max_entities]
     own = [scored.id for scored in hybrid]
     listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
     mentioned = store.entities_of_passages(own, per_passage=config.entities_per_passage, where=query.where)
@@ -145,6 +153,17 @@ def gather(
     near = {} if query.vector is None else store.cosines(query.vector, ids, where=query.where)
     at = {id_: near.get(id_, NEUTRAL) for id_ in ids}
     return Neighbourhood(seeds, known, bearing, tuple(every.values()), mentioned, at)
+
+
+def _joined(
+    store: Store, query: Query, entities: Sequence[str], known: Mapping[str, Fact], config: Resolution
+) -> tuple[dict[str, Fact], list[str]]:
+    """The facts by which entities are the same as others, or resemble them, and those others."""
+    names = names_of_ends(known.values())
+    keys = {id_: words_key(names[id_]) for id_ in entities if id_ in names}
+    joined = joins(store, query, keys, config)
+    facts = joined.facts
+    return facts, list(dict.fromkeys(end for fact in facts.values() for end in fact.ends))
 
 
 def facts_of(

@@ -104,7 +104,7 @@ class SqliteStore:
     def alike(
         self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Alike, ...]]:
-        """For each entity that asks with keys, the others whose names have one that at most `most` others have."""
+        """For each entity that asks with keys, the others whose names have one of them."""
         with self._reading(where) as (db, scope):
             return keys.alike(db, scope, asked, most)
 

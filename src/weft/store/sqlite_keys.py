@@ -1,7 +1,7 @@
 """Keys of names in the SQLite store: an index by which entities whose names look alike find each other.
 
-Kept for each permission, as names are, so that a spelling that the caller may not see finds nothing. Pairs are not
-kept: they are found when asked for, so neither the order of writing nor a new embedding model changes them.
+Kept for each permission, as names are, so that a spelling that the caller may not see finds nothing. Pairs are
+not kept: they are found when asked for, so neither the order of writing nor another model changes them.
 """
 
 import json
@@ -37,7 +37,11 @@ def remove_keys(db: apsw.Connection, of: int, named: Iterable[Named]) -> None:
 
 def fill_keys(db: apsw.Connection) -> None:
     """Index every name of a file that was made before there were keys."""
-    db.create_scalar_function("name_keys", lambda name: json.dumps(keys(name)), 1, deterministic=True)
+
+    def name_keys(*name: Any) -> str:
+        return json.dumps(keys(*name))
+
+    db.create_scalar_function("name_keys", name_keys, 1, deterministic=True)
     db.execute(SQL["fill_keys"])
 
 
@@ -46,22 +50,16 @@ def alike(
 ) -> Mapping[str, tuple[Alike, ...]]:
     """For each entity that asks with keys, the others that have one of them."""
     others = _others(db, scope, asked, most)
-    entities = described(db, scope, [row for found in others.values() for row in found])
     rows = {id_.hex(): row for id_, row in by_ids(db, "entity_rows", list(others), **_of(scope))}
-    vectors = _vectors(db, scope, [*entities, *rows.values()])
-    return {
-        id_: tuple(
-            sorted(
-                (
-                    Alike(entities[row], key, _cosine(vectors.get(rows.get(id_, 0)), vectors.get(row)))
-                    for row, key in found.items()
-                    if row in entities
-                ),
-                key=lambda a: a.entity.id,
-            )
-        )
-        for id_, found in others.items()
-    }
+    every = [*rows.values(), *(row for found in others.values() for row in found)]
+    entities, vectors = described(db, scope, every), _vectors(db, scope, every)
+    alike: dict[str, list[Alike]] = defaultdict(list)
+    for id_, row in rows.items():
+        for other, key in others[id_].items():
+            if row in entities and other in entities:
+                cosine = _cosine(vectors.get(row), vectors.get(other))
+                alike[id_].append(Alike(entities[row], entities[other], key, cosine))
+    return {id_: tuple(sorted(found, key=lambda a: a.other.id)) for id_, found in alike.items()}
 
 
 def _rows(of: int, named: Iterable[Named]) -> list[tuple[int, str, int, int]]:
@@ -88,7 +86,7 @@ def _others(
         for key in asked_keys:
             rows = [row for row, id_ in having.get(key, {}).items() if id_ != asking]
             if 0 < len(rows) <= most:
-                found[asking] = {row: key for row in rows} | found[asking]
+                found[asking] = dict.fromkeys(rows, key) | found[asking]
     return dict(found)
 
 

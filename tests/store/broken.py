@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from weft.store.base import EVERYTHING
+from weft.store.base import EVERYTHING, NONE
 from weft.store.sqlite import SqliteStore
 from weft.types import LIVE, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
 
@@ -64,8 +64,16 @@ class HearsHiddenVoices(SqliteStore):
 class WritesByHalves(SqliteStore):
     """Writes one contribution after another, so that a bad one leaves the ones before it."""
 
-    def write(self, contributions: Sequence[Contribution], *, model: str | None) -> int:
-        return sum(super(WritesByHalves, self).write([c], model=model) for c in contributions)
+    def write(
+        self,
+        contributions: Sequence[Contribution],
+        *,
+        model: str | None,
+        fingerprints: Mapping[str, str] = NONE,
+    ) -> int:
+        halves = [[c] for c in contributions] or [[]]
+        write = super().write
+        return sum(write(half, model=model, fingerprints=fingerprints) for half in halves)
 
 
 class BreaksTiesByArrival(SqliteStore):

@@ -88,5 +88,6 @@ def _reader(source: Source) -> Reader:
 
 
 def _uri(path: Path, root: Path | None) -> str:
-    address = (path.relative_to(root) if root else path).as_posix()
+    """The address of a file; a # in it is escaped, since one begins a place inside the file."""
+    address = (path.relative_to(root) if root else path).as_posix().replace("%", "%25").replace("#", "%23")
     return address.encode("utf-8", "backslashreplace").decode()

@@ -67,6 +67,8 @@ def _file(path: Path, root: Path | None, limits: Limits) -> Iterator[Reading | R
         yield from _reader(source)(source)
     except Refused as refused:
         yield Refusal(source.uri, str(refused))
+    except UnicodeDecodeError as error:
+        yield Refusal(source.uri, f"it is not text in {error.encoding} to its end: {error.reason}")
     except OSError as error:
         yield Refusal(source.uri, f"it cannot be opened: {error.strerror or error}")
     except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)

@@ -262,6 +262,16 @@ class StoreConformance:
         store.forget([rows[0].document.id])
         assert store.fingerprints(["a.csv", "b.md"]) == {"b.md": "2"}
 
+    def test_documents_go_when_others_come_instead_of_them(self, store: Store, open_store: OpenStore) -> None:
+        rows = [page(f"row {i}", Claim("row", "is", str(i)), uri=f"a.csv#row={i}") for i in range(4)]
+        store.write(rows[:3], model=MODEL)
+        gone = [rows[1].document.id, "0" * 32]
+        assert store.write([rows[3]], model=MODEL, fingerprints={"a.csv": "1"}, instead_of=gone) == 1
+        other = open_store("other")
+        other.write([rows[0], *rows[2:]], model=MODEL)
+        assert canonical(store.export()) == canonical(other.export())
+        assert store.fingerprints(["a.csv"]) == {"a.csv": "1"}
+
     def test_forgetting_is_never_having_added(self, world: Store, open_store: OpenStore) -> None:
         world.forget([SECRET.document.id])
         other = open_store("other")

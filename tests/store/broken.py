@@ -70,10 +70,12 @@ class WritesByHalves(SqliteStore):
         *,
         model: str | None,
         fingerprints: Mapping[str, str] = NONE,
+        instead_of: Sequence[str] = (),
     ) -> int:
-        halves = [[c] for c in contributions] or [[]]
-        write = super().write
-        return sum(write(half, model=model, fingerprints=fingerprints) for half in halves)
+        written = 0
+        for half in [[c] for c in contributions] or [[]]:
+            written += super().write(half, model=model, fingerprints=fingerprints, instead_of=instead_of)
+        return written
 
 
 class BreaksTiesByArrival(SqliteStore):

@@ -1,7 +1,7 @@
-"""Puts a document together from what was found in its passages: entities, mentions and facts, each in its place.
+"""Puts a document together from what was found in its passages: entities, mentions, facts, each in its place.
 
-It finds nothing itself: an extractor has read each passage (`extraction`, `weft.providers`), or a caller has said
-what a text states and `placed` looks for where.
+It finds nothing itself: an extractor has read each passage (`extraction`, `weft.providers`), or a caller has
+said what a text states and `placed` looks for where.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +27,16 @@ def assembled(
         facts |= {(f.id, passage.id): f for f in (_fact(c, passage, document) for c in said.claims)}
     return Contribution(
         document, tuple(passages), tuple(entities.values()), tuple(mentions), tuple(facts.values())
+    )
+
+
+def together(first: Extraction, second: Extraction) -> Extraction:
+    """What two have found in one passage."""
+    return Extraction(
+        (*first.claims, *second.claims),
+        {**first.names, **second.names},
+        {**first.descriptions, **second.descriptions},
+        {**first.aliases, **second.aliases},
     )
 
 

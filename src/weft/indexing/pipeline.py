@@ -1,8 +1,8 @@
 """From what a caller adds to what the store holds: contributions, their vectors, one write.
 
-A text becomes a document with passages, and what it states is either said by the caller or found by an extractor.
-A claim that comes without a text is its own document, so that it can be found, explained and forgotten like
-any other. Files and folders of them come in through `ingesting`.
+A text becomes a document with passages, and what it states is either said by the caller or found by an
+extractor. A claim that comes without a text is its own document, so that it can be found, explained and
+forgotten like any other. Files and folders of them come in through `ingesting`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from weft.types import Claim, Contribution, Document, Embeddable, identity
 def contribution(
     document: Document, text: str, claims: Sequence[Claim] = (), *, extractor: Extractor | None = None
 ) -> Contribution:
-    """A document with its text cut into passages, and what they state: as claimed, or as an extractor finds it."""
+    """A document with its text cut into passages, and what they state: as claimed, or as extracted."""
     blocks = paragraphs(text, most=len(text))
     cut = passages(Reading(document.uri, document.title, text, blocks), document)
     if not cut:
@@ -39,15 +39,20 @@ def stated(claim: Claim, document: Document) -> Contribution:
     return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
 
 
+def changed(store: Store, contributions: Sequence[Contribution]) -> list[Contribution]:
+    """Those that are new or say something else than the store has."""
+    digests = store.digests([c.document.id for c in contributions])
+    return [c for c in contributions if digests.get(c.document.id) != c.digest]
+
+
 def write(store: Store, embedder: Embedder | None, contributions: Sequence[Contribution]) -> int:
     """Embed what is new or changed and write it; what is there already costs a look."""
-    digests = store.digests([c.document.id for c in contributions])
-    changed = [c for c in contributions if digests.get(c.document.id) != c.digest]
-    if not changed:
+    fresh = changed(store, contributions)
+    if not fresh:
         return 0
     if embedder is None:
-        return store.write(changed, model=None)
-    return store.write(embedded(changed, embedder), model=embedder.name)
+        return store.write(fresh, model=None)
+    return store.write(embedded(fresh, embedder), model=embedder.name)
 
 
 def embedded(contributions: Sequence[Contribution], embedder: Embedder) -> list[Contribution]:

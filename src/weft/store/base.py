@@ -44,12 +44,14 @@ class Store(Protocol):
         *,
         model: str | None,
         fingerprints: Mapping[str, str] = NONE,
+        instead_of: Sequence[str] = (),
     ) -> int:
         """Write all of the contributions or none; return how many were new or changed.
 
         A document that is there already is replaced, or left alone if it says the same. `model` names
         what made the vectors; None means that there are none. Another model than the collection's is
-        refused with ModelMismatch. `fingerprints` are of files that were read to their ends.
+        refused with ModelMismatch. Documents that these come `instead_of` go in the same moment.
+        `fingerprints` are of files that documents were read from.
         """
         ...
 

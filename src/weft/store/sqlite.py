@@ -60,9 +60,12 @@ class SqliteStore:
         *,
         model: str | None,
         fingerprints: Mapping[str, str] = NONE,
+        instead_of: Sequence[str] = (),
     ) -> int:
         """Write all of the contributions or none; return how many were new or changed."""
         with self._writing() as db:
+            if instead_of:
+                writing.forget(db, self._name, instead_of)
             changed = writing.write(db, self._name, contributions, model=model)
             writing.keep_fingerprints(db, self._row, fingerprints)
             return changed

@@ -25,7 +25,11 @@ from weft import text
 from weft.config import CHAIN, RECIPES, Cache, Context, Recipe
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
 from weft.indexing import exchange, pipeline
-from weft.models import Embedder, Reranker
+from weft.indexing.blocks import Limits
+from weft.indexing.extraction import RuleExtractor
+from weft.indexing.ingesting import Task, add_files
+from weft.indexing.progress import Added, Progress
+from weft.models import Embedder, Extractor, Reranker
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
 from weft.retrieval.search import NO_EMBEDDER, search
@@ -47,6 +51,7 @@ from weft.types import (
 
 log = logging.getLogger(__name__)
 BATCH = 256  # documents or vectors that one transaction writes
+RULES = RuleExtractor()
 Clock = Callable[[], datetime]
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,11 +79,13 @@ class Weft:
         store: Store,
         embedder: Embedder | None = None,
         *,
+        extractor: Extractor | None = RULES,
         clock: Clock = _now,
         cache: Cache = Cache(),  # noqa: B008
     ) -> None:
         self._store = store
         self._embedder = embedder
+        self._extractor = extractor
         self._clock = clock
         self._answers: TTLCache[object, Found] = TTLCache(cache.size, cache.seconds)
         self._asked_for: Counter[str] = Counter()
@@ -95,13 +102,18 @@ class Weft:
         *,
         collection: str = "default",
         embedder: Embedder | None = None,
+        extractor: Extractor | None = RULES,
         clock: Clock = _now,
         cache: Cache = Cache(),  # noqa: B008
     ) -> Self:
-        """Open a collection, making it if need be. Without an embedder only words are searched."""
+        """Open a collection, making it if need be.
+
+        Without an embedder only words are searched. `extractor` finds names and facts in what is added; by
+        default rules do, and None leaves texts as they are.
+        """
         store = open_store(str(url), collection)
         try:
-            return cls(store, embedder, clock=clock, cache=cache)
+            return cls(store, embedder, extractor=extractor, clock=clock, cache=cache)
         except BaseException:
             store.close()
             raise
@@ -121,16 +133,39 @@ class Weft:
     ) -> str:
         """Add a text and the facts it states; return the document's identity.
 
-        A text with the same `uri` replaces what was there. `labels` say who may read it: everyone, if
-        there are none. Adding the same again changes nothing.
+        Without `facts`, names and facts are found by the extractor. A text with the same `uri` replaces what
+        was there. `labels` say who may read it: everyone, if there are none. Adding the same again changes
+        nothing.
         """
         readers = frozenset(labels)
         id_ = document_id(uri=uri, text=text, labels=readers)
         frame = self._document(id_, metadata=metadata, labels=readers, source=source)
         document = replace(frame, title=title, uri=uri)
         claims = [_claim(fact, source) for fact in facts]
-        pipeline.write(self._store, self._embedder, [pipeline.contribution(document, text, claims)])
+        added = pipeline.contribution(document, text, claims, extractor=self._extractor)
+        pipeline.write(self._store, self._embedder, [added])
         return id_
+
+    def add_files(
+        self,
+        path: str | Path,
+        *,
+        root: str | Path | None = None,
+        metadata: Metadata | None = None,
+        labels: Iterable[str] = (),
+        limits: Limits = Limits(),  # noqa: B008
+        prune: bool = False,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> Added:
+        """Add a file, or all files of a folder that `.gitignore` does not leave out.
+
+        Files that did not change cost a hash; a changed one replaces what it said; `prune` forgets those that
+        vanished. May be stopped at any moment: the next run goes on. Addresses are paths below `root`, or as
+        given. What could not be read is told in `refusals`.
+        """
+        frame = self._document("", metadata=metadata, labels=frozenset(labels), source="file")
+        task = Task(Path(path), None if root is None else Path(root), frame, limits, prune)
+        return add_files(self._store, self._embedder, self._extractor, task, progress)
 
     def add_facts(
         self,
@@ -204,6 +239,18 @@ class Weft:
             raise NotFound(f"no document {document} that you may see")
         return found[document]
 
+    def documents(
+        self,
+        *,
+        under: str = "",
+        after: Document | None = None,
+        limit: int = 1_000,
+        where: Filter = EVERYTHING,
+    ) -> tuple[Document, ...]:
+        """Documents by address, those that begin with `under`; the next page comes `after` the last of one."""
+        last = (after.uri, after.id) if after else ("", "")
+        return self._store.listed(under=under, after=last, limit=limit, where=where)
+
     def stats(self) -> Statistics:
         """How much there is, and the embedding model."""
         return self._store.statistics()
@@ -275,11 +322,13 @@ class Weft:
     # -- the same, awaited -----------------------------------------------------------------------------
 
     aadd = _awaited(add)
+    aadd_files = _awaited(add_files)
     aadd_facts = _awaited(add_facts)
     asearch = _awaited(search)
     acontext = _awaited(context)
     aprewarm = _awaited(prewarm)
     aget = _awaited(get)
+    adocuments = _awaited(documents)
     astats = _awaited(stats)
     aforget = _awaited(forget)
     aexport = _awaited(export)

@@ -227,6 +227,51 @@ class StoreConformance:
 
     # -- forgetting ------------------------------------------------------------------------------------
 
+    def test_documents_are_listed_by_address(self, store: Store) -> None:
+        addresses = [
+            "docs/b.md",
+            "docs/a.csv#row=2",
+            "docs/a.csv#row=10",
+            "docs",
+            "docs2/a.md",
+            "docs/é.md",
+            "",
+        ]
+        pages = [
+            page(f"page {i}", uri=uri, labels=["red"] if i == 0 else []) for i, uri in enumerate(addresses)
+        ]
+        store.write(pages, model=MODEL)
+        below = ["docs/a.csv#row=10", "docs/a.csv#row=2", "docs/b.md", "docs/é.md"]
+        assert [d.uri for d in store.listed(under="docs/")] == below
+        assert [d.uri for d in store.listed()] == ["", "docs", *below, "docs2/a.md"]
+        assert [d.uri for d in store.listed(under="docs/", where=PUBLIC)] == [*below[:2], below[3]]
+        first = store.listed(limit=3)
+        rest = store.listed(after=(first[-1].uri, first[-1].id))
+        assert first + rest == store.listed()
+
+    def test_a_file_is_known_until_a_document_of_it_goes(self, store: Store) -> None:
+        rows = [page(f"row {i}", uri=f"a.csv#row={i}") for i in range(3)]
+        store.write(rows, model=MODEL, fingerprints={"a.csv": "1", "b.md": "2"})
+        assert store.fingerprints(["a.csv", "b.md", "c.md"]) == {"a.csv": "1", "b.md": "2"}
+        store.write(rows, model=MODEL, fingerprints={"a.csv": "3"})
+        assert store.fingerprints(["a.csv"]) == {"a.csv": "3"}
+        store.write([page("another row", uri="a.csv#row=1")], model=MODEL)
+        assert store.fingerprints(["a.csv", "b.md"]) == {"b.md": "2"}
+        store.write([], model=MODEL, fingerprints={"a.csv": "4"})
+        assert store.fingerprints([]) == {}
+        store.forget([rows[0].document.id])
+        assert store.fingerprints(["a.csv", "b.md"]) == {"b.md": "2"}
+
+    def test_documents_go_when_others_come_instead_of_them(self, store: Store, open_store: OpenStore) -> None:
+        rows = [page(f"row {i}", Claim("row", "is", str(i)), uri=f"a.csv#row={i}") for i in range(4)]
+        store.write(rows[:3], model=MODEL)
+        gone = [rows[1].document.id, "0" * 32]
+        assert store.write([rows[3]], model=MODEL, fingerprints={"a.csv": "1"}, instead_of=gone) == 1
+        other = open_store("other")
+        other.write([rows[0], *rows[2:]], model=MODEL)
+        assert canonical(store.export()) == canonical(other.export())
+        assert store.fingerprints(["a.csv"]) == {"a.csv": "1"}
+
     def test_forgetting_is_never_having_added(self, world: Store, open_store: OpenStore) -> None:
         world.forget([SECRET.document.id])
         other = open_store("other")

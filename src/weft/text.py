@@ -108,6 +108,7 @@ def _folded(text: str) -> str:
     return folded.replace("i\u0307", "i")  # what case folding makes of the Turkish capital
 
 
+@lru_cache(maxsize=64)  # a passage is asked for one name after another
 def _apart(text: str) -> str:
     """Words between spaces of their own, so that names next to each other are both counted."""
     return f" {text.replace(' ', '  ')} "

@@ -114,7 +114,7 @@ def filled(path: Path, embedder: FastEmbedder, world: str) -> Weft:
     plain = read(world)
     now = moment(plain["now"])
     today = [now]
-    memory = Weft.open(path / f"{world}.weft", embedder=embedder, clock=lambda: today[0])
+    memory = Weft.open(path / f"{world}.weft", embedder=embedder, extractor=None, clock=lambda: today[0])
     for document in plain["documents"]:
         today[0] = moment(document.pop("recorded")) if "recorded" in document else now
         source = document.get("source", "file")

@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory(path: Path) -> Iterator[Weft]:
-    with Weft.open(path, embedder=EMBEDDER, clock=lambda: NOON) as memory:
+    with Weft.open(path, embedder=EMBEDDER, extractor=None, clock=lambda: NOON) as memory:
         for title, text in TEXTS.items():
             memory.add(text, title=title, uri=title)
         yield memory

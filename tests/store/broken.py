@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from weft.store.base import EVERYTHING
+from weft.store.base import EVERYTHING, NONE
 from weft.store.sqlite import SqliteStore
 from weft.types import LIVE, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
 
@@ -64,8 +64,18 @@ class HearsHiddenVoices(SqliteStore):
 class WritesByHalves(SqliteStore):
     """Writes one contribution after another, so that a bad one leaves the ones before it."""
 
-    def write(self, contributions: Sequence[Contribution], *, model: str | None) -> int:
-        return sum(super(WritesByHalves, self).write([c], model=model) for c in contributions)
+    def write(
+        self,
+        contributions: Sequence[Contribution],
+        *,
+        model: str | None,
+        fingerprints: Mapping[str, str] = NONE,
+        instead_of: Sequence[str] = (),
+    ) -> int:
+        written = 0
+        for half in [[c] for c in contributions] or [[]]:
+            written += super().write(half, model=model, fingerprints=fingerprints, instead_of=instead_of)
+        return written
 
 
 class BreaksTiesByArrival(SqliteStore):

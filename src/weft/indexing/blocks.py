@@ -12,7 +12,6 @@ from typing import Any, Literal
 from weft.types import Metadata
 
 BlockKind = Literal["heading", "paragraph", "code", "turn", "row", "list"]
-LinkKind = Literal["link", "wiki", "import", "defines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a text points to something else, or says what it defines."""
+    """Where a text points to something else without showing it, as HTML does."""
 
     start: int
     end: int
     target: str
     text: str = ""
-    kind: LinkKind = "link"
 
 
 @dataclass(frozen=True, slots=True)

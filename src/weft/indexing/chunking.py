@@ -13,7 +13,6 @@ from weft.indexing.blocks import Block, Reading
 from weft.text import pieces as tokens
 from weft.types import Document, Passage, passage_id
 
-LONGEST = 1_200
 LONGEST_TOKENS = 300
 OVERLAP_TOKENS = 40
 _PARAGRAPHS = re.compile(r"\n\s*\n")
@@ -154,33 +153,6 @@ class _Cutter:
 
     def _fits(self, start: int, end: int, longest: int) -> bool:
         return self.count(self.text[start:end]) <= longest
-
-
-def pieces(text: str, *, longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Where the passages of a text begin and end; together they hold all of it but white space."""
-    packed: list[tuple[int, int]] = []
-    for start, end in _split(text, 0, len(text), longest, 0):
-        if packed and end - packed[-1][0] <= longest:
-            packed[-1] = (packed[-1][0], end)
-        else:
-            packed.append((start, end))
-    return packed
-
-
-def _split(text: str, start: int, end: int, longest: int, level: int) -> Iterator[tuple[int, int]]:
-    start, end = _trimmed(text, start, end)
-    if start == end:
-        return
-    if end - start <= longest:
-        yield start, end
-    elif level == len(_CUTS):
-        yield from ((at, min(at + longest, end)) for at in range(start, end, longest))
-    else:
-        last = start
-        for cut in _CUTS[level].finditer(text, start, end):
-            yield from _split(text, last, cut.start(), longest, level + 1)
-            last = cut.end()
-        yield from _split(text, last, end, longest, level + 1)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

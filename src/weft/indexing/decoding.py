@@ -44,7 +44,7 @@ def encoding_of(content: bytes) -> str:
     if b"\x00" in content:
         raise Refused("it has zero bytes: it is not text, or it is UTF-16 without a byte order mark")
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(content)
+        codecs.getincrementaldecoder("utf-8")().decode(content, final=len(content) < SAMPLE)
     except UnicodeDecodeError:
         return _guessed(content[:SAMPLE])
     return "utf-8"

@@ -20,7 +20,19 @@ from weft.indexing.reading_office import docx, pdf
 from weft.indexing.reading_rows import json_lines, table
 from weft.indexing.reading_text import text
 
-__all__ = ["READERS", "Block", "Limits", "Link", "Reading", "Refusal", "read"]
+__all__ = [
+    "READERS",
+    "Block",
+    "Limits",
+    "Link",
+    "Reading",
+    "Refusal",
+    "Source",
+    "address",
+    "read",
+    "readings",
+    "sources",
+]
 
 Reader: TypeAlias = Callable[[Source], Iterator[Reading | Refusal]]
 _CODE = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh .cs
@@ -48,25 +60,35 @@ def read(
 
     A `uri` is the path below `root`, or the path as given; `.gitignore` files from `root` down count.
     """
+    for found in sources(path, root=root, limits=limits):
+        if isinstance(found, Refusal):
+            yield found
+        else:
+            yield from readings(found)
+
+
+def sources(
+    path: str | Path, *, root: str | Path | None = None, limits: Limits = _DEFAULTS
+) -> Iterator[Source | Refusal]:
+    """The files that `read` would read, in its order, and what it would not even open."""
     path, root = Path(path), None if root is None else Path(root)
     if root is not None and path != root and root not in path.parents:
         raise ConfigError(f"{path} is not below root={str(root)!r}: give a root that holds it")
-    if not path.is_dir():
-        yield from _file(path, root, limits)
-        return
-    for found in files(path, root=root):
+    for found in files(path, root=root) if path.is_dir() else [path]:
         if isinstance(found, tuple):
-            yield Refusal(_uri(found[0], root), found[1])
+            yield Refusal(address(found[0], root), found[1])
         else:
-            yield from _file(found, root, limits)
+            yield Source(found, address(found, root), limits)
 
 
-def _file(path: Path, root: Path | None, limits: Limits) -> Iterator[Reading | Refusal]:
-    source = Source(path, _uri(path, root), limits)
+def readings(source: Source) -> Iterator[Reading | Refusal]:
+    """The documents of one file."""
     try:
         yield from _reader(source)(source)
     except Refused as refused:
         yield Refusal(source.uri, str(refused))
+    except UnicodeDecodeError as error:
+        yield Refusal(source.uri, f"it is not text in {error.encoding} to its end: {error.reason}")
     except OSError as error:
         yield Refusal(source.uri, f"it cannot be opened: {error.strerror or error}")
     except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)
@@ -87,6 +109,7 @@ def _reader(source: Source) -> Reader:
     return reader
 
 
-def _uri(path: Path, root: Path | None) -> str:
-    address = (path.relative_to(root) if root else path).as_posix()
+def address(path: Path, root: Path | None) -> str:
+    """The address of a file; a # in it is escaped, since one begins a place inside the file."""
+    address = (path.relative_to(root) if root else path).as_posix().replace("%", "%25").replace("#", "%23")
     return address.encode("utf-8", "backslashreplace").decode()

@@ -1,15 +1,13 @@
 """Reads Markdown with markdown-it-py: headings, paragraphs, lists, tables and code, in the file's own text.
 
-Only the structure of blocks is parsed; links are found by their pattern, because offsets into the original are
-wanted, which no Markdown parser keeps for inline text. Front matter becomes metadata where it is plain keys
-with scalars and lists; it is not YAML in full.
+Only the structure of blocks is parsed; what links say is `structure`'s business. Front matter becomes metadata
+where it is plain keys with scalars and lists; it is not YAML in full.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from weft.indexing.blocks import Block, BlockKind, Link, Reading, Source, nested, required, without_gaps
+from weft.indexing.blocks import Block, BlockKind, Reading, Source, nested, required, without_gaps
 from weft.indexing.decoding import decoded, line_starts
 from weft.indexing.front_matter import front_matter
 
@@ -23,13 +21,6 @@ _KINDS: dict[str, BlockKind] = {
     "fence": "code",
     "code_block": "code",
 }
-# Bounded, so that a line of a million brackets takes no longer than any other.
-_LINK = re.compile(
-    r"\[\[(?P<wiki>[^\[\]|\r\n]{1,300})(?:\|(?P<said>[^\[\]\r\n]{1,300}))?\]\]"
-    r"|\[(?P<text>[^\[\]\r\n]{0,300})\]\((?P<target>[^\s()<>]{1,2000})(?:\s[^()\r\n]{0,300})?\)"
-    r"|<(?P<auto>https?://[^\s<>]{1,2000})>"
-)
-_CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\r\n]{1,500}\1(?!`)")
 
 
 def markdown(source: Source) -> Iterator[Reading]:
@@ -38,7 +29,7 @@ def markdown(source: Source) -> Iterator[Reading]:
     metadata, body = front_matter(written)
     blocks = tuple(without_gaps(written, _blocks(written, body, source.limits.blocks), body))
     title = str(metadata.get("title") or "") or _first_heading(blocks) or source.name
-    yield Reading(source.uri, title, written, blocks, metadata, tuple(_links(written, blocks)))
+    yield Reading(source.uri, title, written, blocks, metadata)
 
 
 def _blocks(written: str, body: int, most: int) -> Iterator[Block]:
@@ -66,22 +57,3 @@ def _pieces(body: str) -> Iterator[tuple[BlockKind, Any, str]]:
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:
     return next((b.headings[-1] for b in blocks if b.kind == "heading"), "")
-
-
-def _links(written: str, blocks: tuple[Block, ...]) -> Iterator[Link]:
-    for block in blocks:
-        if block.kind == "code":
-            continue
-        quoted = {
-            at for span in _CODE_SPAN.finditer(written, block.start, block.end) for at in range(*span.span())
-        }
-        for found in _LINK.finditer(written, block.start, block.end):
-            if found.start() not in quoted:
-                yield _link(found)
-
-
-def _link(found: re.Match[str]) -> Link:
-    wiki, said, text, target, auto = (found[name] for name in ("wiki", "said", "text", "target", "auto"))
-    if wiki is not None:
-        return Link(*found.span(), wiki.strip(), (said or wiki).strip(), "wiki")
-    return Link(*found.span(), target or auto, text if text is not None else auto)

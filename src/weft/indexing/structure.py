@@ -2,16 +2,19 @@
 
 These are typed claims, with the line that declares them as their statement. The prose is what is left: front
 matter cut out, links replaced by their text. Source code, known by the suffix of its address, is declaration
-and has no prose. It parses no language: lines are matched, in the languages that `_CODE` lists.
+and has no prose. What a reader took out of the text (front matter, the fields of a row, where links of HTML
+lead) comes in through `declared`. It parses no language: lines are matched, in the languages of `_CODE`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from weft.indexing.blocks import Reading
+from weft.models import Extraction
 from weft.text import normalise, without_aside
-from weft.types import Claim, Document, Passage
+from weft.types import Claim, Document, Metadata, Passage
 
 CONFIDENCE = 0.9
 LINKS_TO, IMPORTS, DEFINES = "links_to", "imports", "defines"
@@ -78,10 +81,44 @@ class Structure:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
+def declared(reading: Reading, document: Document, passages: Sequence[Passage]) -> list[Extraction]:
+    """For each passage what the reader found besides its text; what is about all of it is with the first."""
+    about = _about(document, document.title)
+    claims: list[list[Claim]] = [[] for _ in passages]
+    if passages:
+        claims[0] += _fields(about, reading.metadata)
+    for link in reading.links:
+        number = next((n for n, p in enumerate(passages) if p.start <= link.start < p.end), None)
+        if number is not None:
+            line = _line(reading.text, link.start)
+            statement = line if normalise(about) in normalise(line) else f"{about}: {line}"
+            claims[number] += _claim(about, LINKS_TO, _led_to(link.text, link.target), statement)
+    said = [_declared("", of_passage) for of_passage in claims]
+    return [Extraction(s.claims, s.names) for s in said]
+
+
+def _fields(about: str, metadata: Metadata) -> Iterator[Claim]:
+    """The words among the fields of a document; numbers and truth values name nothing."""
+    for key, value in metadata.items():
+        for one in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []:
+            if isinstance(one, str) and one.strip() and key != "title":
+                yield from _entry(about, key, one.strip())
+
+
+def _entry(about: str, key: str, value: str) -> Iterator[Claim]:
+    is_value = bool(_PLAIN.match(value)) or len(value) > LONGEST_VALUE
+    yield from _claim(about, key, value, f"{about} {key}: {value}", is_value=is_value)
+
+
+def _about(document: Document, title: str) -> str:
+    path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
+    return without_aside(title).strip() or path.name.strip()
+
+
 def structure(document: Document, passage: Passage) -> Structure:
     """What a passage of a document declares about what the document is about."""
     path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
-    about = without_aside(passage.title or document.title).strip() or path.name.strip()
+    about = _about(document, passage.title or document.title)
     if patterns := _CODE.get(path.suffix.removeprefix(".").lower()):
         return _declared("", _coded(about, passage.text, *patterns))
     head = _FRONT_MATTER.match(passage.text) if passage.position == 0 else None
@@ -111,8 +148,7 @@ def _entries(about: str, head: str) -> Iterator[Claim]:
         key = entry[1].strip().lower() if entry[1] else key
         for value in _values(entry[2] or entry[3] or entry[4] or ""):
             if key and key != "title":
-                is_value = bool(_PLAIN.match(value)) or len(value) > LONGEST_VALUE
-                yield from _claim(about, key, value, f"{about} {key}: {value}", is_value=is_value)
+                yield from _entry(about, key, value)
 
 
 def _values(written: str) -> list[str]:

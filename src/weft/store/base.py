@@ -9,6 +9,7 @@ identity, so that the same rows give the same answer on every engine. No verb bu
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Protocol
 
 from weft.types import (
@@ -30,6 +31,7 @@ from weft.types import (
 )
 
 EVERYTHING = Filter()
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Store(Protocol):
@@ -37,13 +39,25 @@ class Store(Protocol):
 
     # -- writing ---------------------------------------------------------------------------------------
 
-    def write(self, contributions: Sequence[Contribution], *, model: str | None) -> int:
+    def write(
+        self,
+        contributions: Sequence[Contribution],
+        *,
+        model: str | None,
+        fingerprints: Mapping[str, str] = NONE,
+        instead_of: Sequence[str] = (),
+    ) -> int:
         """Write all of the contributions or none; return how many were new or changed.
 
         A document that is there already is replaced, or left alone if it says the same. `model` names
         what made the vectors; None means that there are none. Another model than the collection's is
-        refused with ModelMismatch.
+        refused with ModelMismatch. Documents that these come `instead_of` go in the same moment.
+        `fingerprints` are of files that documents were read from.
         """
+        ...
+
+    def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
+        """What these files were when they were last read; those of which a document went since are left out."""
         ...
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
@@ -130,6 +144,17 @@ class Store(Protocol):
 
     def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
         """Documents by identity."""
+        ...
+
+    def listed(
+        self,
+        *,
+        under: str = "",
+        after: tuple[str, str] = ("", ""),
+        limit: int = 1_000,
+        where: Filter = EVERYTHING,
+    ) -> tuple[Document, ...]:
+        """Documents whose address begins with `under`, by address and identity, from `after` on."""
         ...
 
     def passages(

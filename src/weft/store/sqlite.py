@@ -20,7 +20,7 @@ from weft.store import sqlite_reembedding as reembedding
 from weft.store import sqlite_scope as scoping
 from weft.store import sqlite_searching as searching
 from weft.store import sqlite_writing as writing
-from weft.store.base import EVERYTHING
+from weft.store.base import EVERYTHING, NONE
 from weft.types import (
     LIVE,
     Alike,
@@ -56,10 +56,26 @@ class SqliteStore:
 
     # -- writing ---------------------------------------------------------------------------------------
 
-    def write(self, contributions: Sequence[Contribution], *, model: str | None) -> int:
+    def write(
+        self,
+        contributions: Sequence[Contribution],
+        *,
+        model: str | None,
+        fingerprints: Mapping[str, str] = NONE,
+        instead_of: Sequence[str] = (),
+    ) -> int:
         """Write all of the contributions or none; return how many were new or changed."""
         with self._writing() as db:
-            return writing.write(db, self._name, contributions, model=model)
+            if instead_of:
+                writing.forget(db, self._name, instead_of)
+            changed = writing.write(db, self._name, contributions, model=model)
+            writing.keep_fingerprints(db, self._row, fingerprints)
+            return changed
+
+    def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
+        """What these files were when they were last read; those of which a document went since are left out."""
+        with self._reading(EVERYTHING) as (db, scope):
+            return reading.fingerprints(db, scope, files)
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
         """What is there of these documents: `Contribution.digest` by identity."""
@@ -159,6 +175,18 @@ class SqliteStore:
         """Documents by identity."""
         with self._reading(where) as (db, scope):
             return reading.documents(db, scope, ids)
+
+    def listed(
+        self,
+        *,
+        under: str = "",
+        after: tuple[str, str] = ("", ""),
+        limit: int = 1_000,
+        where: Filter = EVERYTHING,
+    ) -> tuple[Document, ...]:
+        """Documents whose address begins with `under`, by address and identity, from `after` on."""
+        with self._reading(where) as (db, scope):
+            return reading.listed(db, scope, under, after, limit)
 
     def passages(
         self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False

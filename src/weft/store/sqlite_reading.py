@@ -17,6 +17,7 @@ from weft.types import Contribution, Document, Entity, Fact, Mention, Passage
 SQL = queries("sqlite")
 VOICES = 8  # documents of each permission that describe an entity
 NAMESAKES = 1_000  # entities of one name that are looked at
+LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 
 
 def entities_by_names(
@@ -127,6 +128,24 @@ def documents(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[
     """Documents by identity."""
     found = map(sqlite_rows.document, by_ids(db, "documents", ids, **scope.bindings))
     return {d.id: d for d in found}
+
+
+def listed(
+    db: apsw.Connection, scope: Scope, under: str, after: tuple[str, str], limit: int
+) -> tuple[Document, ...]:
+    """Documents by address."""
+    uri, id_ = after
+    place = {"uri": uri, "id": bytes.fromhex(id_), "under": under, "beyond": under + LAST, "limit": limit}
+    return tuple(map(sqlite_rows.document, db.execute(SQL["listed"], {**scope.bindings, **place})))
+
+
+def fingerprints(db: apsw.Connection, scope: Scope, files: Sequence[str]) -> Mapping[str, str]:
+    """What files were when they were last read."""
+    if not files:
+        return {}
+    bound = {"collection": scope.collection.row, "uris": apsw.carray(tuple(files))}
+    found: list[Any] = db.execute(SQL["fingerprints"], bound).fetchall()
+    return dict(found)
 
 
 def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: bool) -> Mapping[str, Passage]:

@@ -38,6 +38,7 @@ def remove(db: apsw.Connection, of: Collection, documents: Sequence[int], change
     db.executemany(SQL["leave_access"], accesses)
     db.execute(SQL["drop_unused_accesses"], {"collection": of.row})
     by_rows(db, "delete_document_tags", documents)
+    by_rows(db, "delete_fingerprints", documents)
     gone = [id_.hex() for (id_,) in by_rows(db, "delete_documents", documents)]
     change.documents -= len(gone)
     return Receipt(tuple(sorted(gone)), tuple(sorted(went)), entities, facts)

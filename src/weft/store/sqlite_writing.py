@@ -1,7 +1,7 @@
 """The writing verbs of the SQLite store: functions of a connection in a transaction that the store began."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -51,6 +51,11 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str]) -> Receipt:
     if rows and of.statistics.documents + change.documents == 0:
         set_model(db, of.row, None, None)  # an empty collection is like a new one
     return receipt
+
+
+def keep_fingerprints(db: apsw.Connection, collection: int, fingerprints: Mapping[str, str]) -> None:
+    """Remember what files were, now that all of what they say is written."""
+    db.executemany(SQL["set_fingerprint"], [(collection, *file) for file in fingerprints.items()])
 
 
 def touch(db: apsw.Connection, collection: int, kind: str, ids: Sequence[str], at: datetime) -> None:

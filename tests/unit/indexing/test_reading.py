@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.errors import ConfigError
 from weft.indexing import blocks
-from weft.indexing.reading import READERS, Block, Limits, Link, Reading, Refusal, read
+from weft.indexing.reading import READERS, Limits, Reading, Refusal, read
 
 
 def one(path: Path, content: bytes | str, limits: Limits | None = None) -> Reading | Refusal:
@@ -111,16 +111,6 @@ def test_markdown_front_matter_is_metadata(tmp_path: Path) -> None:
     assert found.blocks[0].start == MARKDOWN.index("Before.")
 
 
-def test_markdown_links_are_in_their_place(tmp_path: Path) -> None:
-    found = reading(tmp_path / "a.md", MARKDOWN)
-    assert [(x.kind, x.target, x.text) for x in found.links] == [
-        ("link", "pass.md", "passwords"),
-        ("wiki", "Sessions", "tokens"),
-        ("link", "https://example.org", "https://example.org"),
-    ]
-    assert found.text[found.links[1].start : found.links[1].end] == "[[Sessions|tokens]]"
-
-
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 def test_markdown_offsets_hold_with_every_line_end(ends: str, tmp_path: Path) -> None:
     written = ends.join(["Title", "=====", "", "Said.", "", "## Två", "Mer.", ""])
@@ -187,30 +177,24 @@ def test_python_is_cut_at_its_definitions(tmp_path: Path) -> None:
     assert by_path["Box", "open"].endswith("pass")
     assert set(by_path) == {(), ("first",), ("Box",), ("Box", "open"), ("Box", "Lid")}
     assert "LIMIT = 1" in [t.strip() for t in texts(found)]
-    assert [x.target for x in found.links if x.kind == "defines"] == ["first", "Box", "Box.open", "Box.Lid"]
-    imports = [x.target for x in found.links if x.kind == "import"]
-    assert imports == ["os.path", ".near", ".far.one", ".far.two"]
 
 
 @pytest.mark.parametrize(
-    ("name", "written", "defines", "imports"),
+    ("name", "written", "defines"),
     [
-        ("a.py", "import os\ndef broken(:\n", ["broken"], ["os"]),
-        ("a.ts", 'import {x} from "./x";\nexport async function go() {}\n', ["go"], ["./x"]),
-        ("a.js", "const fs = require('fs');\nclass A {\n}\n", ["A"], ["fs"]),
-        ("a.rs", "use std::io;\npub(crate) fn run() {}\nstruct S;\n", ["run", "S"], ["std::io"]),
-        ("a.go", "type T struct {}\nfunc (t *T) Go() {}\n", ["T", "Go"], []),
-        ("a.c", "#include <stdio.h>\nstruct point { int x; };\n", ["point"], ["stdio.h"]),
-        ("a.java", "import java.util.List;\npublic final class Main {}\n", ["Main"], ["java.util.List"]),
-        ("a.sql", "SELECT 1;\n", [], []),
+        ("a.py", "import os\ndef broken(:\n", ["broken"]),
+        ("a.ts", 'import {x} from "./x";\nexport async function go() {}\n', ["go"]),
+        ("a.js", "const fs = require('fs');\nclass A {\n}\n", ["A"]),
+        ("a.rs", "use std::io;\npub(crate) fn run() {}\nstruct S;\n", ["run", "S"]),
+        ("a.go", "type T struct {}\nfunc (t *T) Go() {}\n", ["T", "Go"]),
+        ("a.c", "#include <stdio.h>\nstruct point { int x; };\n", ["point"]),
+        ("a.java", "import java.util.List;\npublic final class Main {}\n", ["Main"]),
+        ("a.sql", "SELECT 1;\n", []),
     ],
 )
-def test_other_code_is_read_by_patterns(
-    name: str, written: str, defines: list[str], imports: list[str], tmp_path: Path
-) -> None:
+def test_other_code_is_read_by_patterns(name: str, written: str, defines: list[str], tmp_path: Path) -> None:
     found = reading(tmp_path / name, written)
-    assert [x.target for x in found.links if x.kind == "defines"] == defines
-    assert [x.target for x in found.links if x.kind == "import"] == imports
+    assert [name for b in found.blocks for name in b.headings] == defines
     assert "".join("".join(texts(found)).split()) == "".join(written.split())
 
 
@@ -393,6 +377,20 @@ def check(found: Reading) -> None:
         assert "".join(covered.split()) == "".join(found.text.split())
 
 
-def test_blocks_and_links_are_plain_values() -> None:
-    assert Block("paragraph", 0, 1).headings == ()
-    assert Link(0, 1, "x").kind == "link"
+def test_a_python_module_is_called_as_others_import_it(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "box" / "lid"
+    package.mkdir(parents=True)
+    for place in (
+        package.parent / "__init__.py",
+        package / "__init__.py",
+        package / "hinge.py",
+        tmp_path / "run.py",
+    ):
+        place.write_text("import os\n")
+    titles = {r.uri: r.title for r in read(tmp_path, root=tmp_path) if isinstance(r, Reading)}
+    assert titles == {
+        "run.py": "run.py",
+        "src/box/__init__.py": "box",
+        "src/box/lid/__init__.py": "box.lid",
+        "src/box/lid/hinge.py": "box.lid.hinge",
+    }

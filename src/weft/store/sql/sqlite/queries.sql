@@ -111,6 +111,29 @@ WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
+-- name: listed
+-- By address, from one place on; a prefix is a range.
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d
+WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
+  AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+ORDER BY d.uri, d.id LIMIT :limit
+
+-- name: fingerprints
+SELECT uri, fingerprint FROM files WHERE collection = :collection AND uri IN carray(:uris)
+
+-- name: set_fingerprint
+INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint
+
+-- name: delete_fingerprints
+-- Of the files that documents came from: the address of a row in a file ends in its place, after a #.
+DELETE FROM files WHERE (collection, uri) IN (
+  SELECT collection, iif(instr(uri, '#'), substr(uri, 1, instr(uri, '#') - 1), uri)
+  FROM documents WHERE row IN carray(:rows))
+
 -- name: export_documents
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM documents d WHERE d.collection = :collection ORDER BY d.id

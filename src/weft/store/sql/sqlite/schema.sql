@@ -39,6 +39,7 @@ CREATE TABLE documents (
   digest BLOB NOT NULL,
   UNIQUE (collection, id)
 ) STRICT;
+CREATE INDEX documents_by_uri ON documents (collection, uri, id);
 
 -- One row for each key and value of a document's metadata.
 CREATE TABLE document_tags (
@@ -221,4 +222,12 @@ CREATE TABLE staged (
   passage INTEGER NOT NULL,  -- 0 but for facts
   vector BLOB NOT NULL,
   PRIMARY KEY (collection, model, kind, row, passage)
+) STRICT, WITHOUT ROWID;
+
+-- A file that was read to its end, and what it was read from: an unchanged one is not read again.
+CREATE TABLE files (
+  collection INTEGER NOT NULL,
+  uri TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  PRIMARY KEY (collection, uri)
 ) STRICT, WITHOUT ROWID;

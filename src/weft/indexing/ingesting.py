@@ -1,0 +1,302 @@
+"""Adds files and folders: read, cut, extract, embed and write, each step ahead of the next by a bounded amount.
+
+What is written is whole: a batch is one transaction, and a file is known as read only when all of it is there.
+So a run may be stopped at any moment, by Ctrl-C or by SIGKILL, and the next one goes on: files that did not
+change cost a hash, documents that are there already are not embedded again. Nothing here depends on what else
+the store holds, so the order of adding does not matter.
+"""
+
+import hashlib
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeVar
+
+from weft.indexing import chunking, pipeline
+from weft.indexing.assembling import assembled, together
+from weft.indexing.blocks import Limits, Reading, Refusal, Source
+from weft.indexing.progress import Added, Progress
+from weft.indexing.reading import address, readings, sources
+from weft.indexing.structure import declared
+from weft.models import Embedder, Extraction, Extractor
+from weft.store.base import Store
+from weft.types import Contribution, Document, Passage, document_id, identity
+
+VERSION = "1"  # of reading and cutting: a new one reads every file again
+PARTS = 2_048  # passages, entities and facts that one transaction writes, about
+WINDOW = 256  # files whose fingerprints are looked up at once
+T = TypeVar("T")
+R = TypeVar("R")
+Show = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be added, and how: `frame` is what all documents have in common."""
+
+    path: Path
+    root: Path | None
+    frame: Document
+    limits: Limits = field(default_factory=Limits)
+    prune: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where addresses begin: files of one place do not vanish because another place is added."""
+        base = self.root or (Path(self.path.anchor) if self.path.is_absolute() else Path())
+        return identity("place", str(base.resolve()))[:8]
+
+    def fingerprint(self, source: Source, extractor: Extractor | None) -> str:
+        """Tells whether adding a file again could change anything."""
+        with source.path.open("rb") as file:
+            content = hashlib.file_digest(file, "blake2b").hexdigest()
+        frame = [sorted(self.frame.labels), self.frame.source, dict(self.frame.metadata)]
+        name = extractor.name if extractor else ""
+        options = json.dumps(frame, sort_keys=True, default=list)
+        return f"{self.place}:{identity('file', VERSION, content, name, options)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A document cut into passages, about to be read by an extractor."""
+
+    document: Document
+    passages: Sequence[Passage]
+    declared: Sequence[Extraction]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A file that was read to its end: what it was, and which of its documents are no more."""
+
+    source: Source
+    size: int
+    fingerprint: str
+    gone: tuple[str, ...] = ()
+    unchanged: bool = False
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one transaction writes."""
+
+    contributions: list[Contribution] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    written: int = 0
+    forgotten: int = 0
+
+
+def add_files(
+    store: Store, embedder: Embedder | None, extractor: Extractor | None, task: Task, show: Show
+) -> Added:
+    """Add what is new or changed under a path; forget what vanished from it, if asked to."""
+    began = time.monotonic()
+    found = list(sources(task.path, root=task.root, limits=task.limits))
+    refusals = [f for f in found if isinstance(f, Refusal)]
+    files = [f for f in found if isinstance(f, Source)]
+    sizes = {f.uri: _size(f.path) for f in files}
+    told = Progress(0, len(files), 0, sum(sizes.values()), 0, 0, 0.0)
+    added = Added(files=len(files))
+
+    cuts = _cut(store, extractor, task, files, sizes, refusals)
+    at_once = extractor.concurrency if extractor else 1
+    batches = _batches(_ahead(lambda part: _extracted(part, extractor), cuts, at_once))
+    embedded = _ahead(lambda batch: _embedded(store, embedder, batch), batches, 1)
+    for batch in _ahead(lambda batch: _written(store, embedder, task.place, batch), embedded, 1):
+        added = _with(added, batch)
+        told = _further(told, batch, time.monotonic() - began)
+        show(told)
+    gone = _vanished(store, task, {*sizes, *(r.uri for r in refusals)}) if task.prune else []
+    for few in _chunks(gone, WINDOW):
+        store.forget(few)
+    return replace(
+        added,
+        forgotten=added.forgotten + len(gone),
+        refusals=tuple(refusals),
+        seconds=time.monotonic() - began,
+    )
+
+
+# -- reading --------------------------------------------------------------------------------------------
+
+
+def _cut(
+    store: Store,
+    extractor: Extractor | None,
+    task: Task,
+    files: Sequence[Source],
+    sizes: dict[str, int],
+    refusals: list[Refusal],
+) -> Iterator[Cut | End]:
+    """The documents of all files that changed, and the end of every file that could be read."""
+    for few in _chunks(files, WINDOW):
+        known = store.fingerprints([source.uri for source in few])
+        for source in few:
+            try:
+                now = task.fingerprint(source, extractor)
+            except OSError as error:
+                refusals.append(Refusal(source.uri, f"it cannot be opened: {error.strerror or error}"))
+                continue
+            end = End(source, sizes[source.uri], now, unchanged=True)
+            if known.get(source.uri) == now:
+                yield end
+            else:
+                yield from _file(store, task, end, refusals)
+
+
+def _file(store: Store, task: Task, end: End, refusals: list[Refusal]) -> Iterator[Cut | End]:
+    """The documents of one file; one with refusals is not taken as known, so that they are told again."""
+    seen: set[str] = set()
+    refused = len(refusals)
+    for read in readings(end.source):
+        if isinstance(read, Refusal):
+            refusals.append(read)
+            continue
+        document = _document(task.frame, read)
+        seen.add(document.id)
+        passages = chunking.passages(read, document)
+        yield Cut(document, passages, declared(read, document, passages))
+    is_whole = len(refusals) == refused
+    gone = tuple(d.id for d in _documents_of(store, end.source.uri) if d.id not in seen) if seen else ()
+    fingerprint = end.fingerprint if is_whole else f"{task.place}:"
+    yield replace(end, unchanged=False, gone=gone, fingerprint=fingerprint if seen else "")
+
+
+def _document(frame: Document, read: Reading) -> Document:
+    metadata = {**read.metadata, **frame.metadata}
+    return replace(frame, id=document_id(uri=read.uri), uri=read.uri, title=read.title, metadata=metadata)
+
+
+def _documents_of(store: Store, file: str) -> Iterator[Document]:
+    own = store.listed(under=file, limit=1)
+    return chain((d for d in own if d.uri == file), _listed(store, f"{file}#"))
+
+
+def _listed(store: Store, under: str) -> Iterator[Document]:
+    after = ("", "")
+    while page := store.listed(under=under, after=after, limit=WINDOW):
+        yield from page
+        after = (page[-1].uri, page[-1].id)
+
+
+def _file_of(document: Document) -> str:
+    return document.uri.partition("#")[0]
+
+
+def _vanished(store: Store, task: Task, seen: set[str]) -> list[str]:
+    """Documents of files that were read from here once and are here no more."""
+    top = address(task.path, task.root)
+    under = "" if top == "." else f"{top}/"
+    gone: list[str] = []
+    for few in _chunks(_listed(store, under), WINDOW):
+        file_of = {d.id: _file_of(d) for d in few}
+        known = store.fingerprints(sorted(set(file_of.values()) - seen))
+        gone += [id_ for id_, file in file_of.items() if known.get(file, "").startswith(f"{task.place}:")]
+    return gone
+
+
+def _extracted(part: Cut | End, extractor: Extractor | None) -> Contribution | End:
+    """A document with what it declares and, if anyone reads it, with what it says."""
+    if isinstance(part, End):
+        return part
+    if extractor is None:
+        return assembled(part.document, part.passages, [Extraction() for _ in part.passages])
+    said = extractor.extract(part.document, part.passages)
+    return assembled(part.document, part.passages, list(map(together, part.declared, said)))
+
+
+# -- batches --------------------------------------------------------------------------------------------
+
+
+def _batches(parts: Iterable[Contribution | End]) -> Iterator[Batch]:
+    batch, size = Batch(), 0
+    for part in parts:
+        if isinstance(part, End):
+            batch.ends.append(part)
+            size += 1
+        else:
+            batch.contributions.append(part)
+            size += sum(1 for _ in part.parts)
+        if size >= PARTS:
+            yield batch
+            batch, size = Batch(), 0
+    yield batch
+
+
+def _embedded(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
+    """The batch without what is there already, with vectors."""
+    changed = pipeline.changed(store, batch.contributions)
+    batch.contributions = pipeline.embedded(changed, embedder) if embedder else changed
+    return batch
+
+
+def _written(store: Store, embedder: Embedder | None, place: str, batch: Batch) -> Batch:
+    """One transaction: what is new, what is no more, and which files are known, to their ends or in part."""
+    gone = [id_ for end in batch.ends for id_ in end.gone]
+    fingerprints = {_file_of(c.document): f"{place}:" for c in batch.contributions}
+    fingerprints |= {e.source.uri: e.fingerprint for e in batch.ends if not e.unchanged and e.fingerprint}
+    if batch.contributions or fingerprints:
+        model = embedder.name if embedder else None
+        batch.written = store.write(
+            batch.contributions, model=model, fingerprints=fingerprints, instead_of=gone
+        )
+        batch.forgotten = len(gone)
+    return batch
+
+
+def _with(added: Added, batch: Batch) -> Added:
+    return replace(
+        added,
+        unchanged=added.unchanged + sum(end.unchanged for end in batch.ends),
+        documents=added.documents + batch.written,
+        passages=added.passages + sum(len(c.passages) for c in batch.contributions),
+        facts=added.facts + sum(len(c.facts) for c in batch.contributions),
+        forgotten=added.forgotten + batch.forgotten,
+    )
+
+
+def _further(told: Progress, batch: Batch, seconds: float) -> Progress:
+    return replace(
+        told,
+        files=told.files + len(batch.ends),
+        bytes=told.bytes + sum(end.size for end in batch.ends),
+        passages=told.passages + sum(len(c.passages) for c in batch.contributions),
+        facts=told.facts + sum(len(c.facts) for c in batch.contributions),
+        seconds=seconds,
+    )
+
+
+# -- running ahead --------------------------------------------------------------------------------------
+
+
+def _ahead(function: Callable[[T], R], items: Iterable[T], at_once: int) -> Iterator[R]:
+    """The results in order; up to `at_once` items are worked on, and as many are done, before one is taken."""
+    waiting: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="weft-adding")
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * at_once:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while few := list(islice(rest, size)):
+        yield few
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,8 @@
+-- A file that was read to its end, and what it was read from: an unchanged one is not read again.
+CREATE TABLE files (
+  collection INTEGER NOT NULL,
+  uri TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  PRIMARY KEY (collection, uri)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX documents_by_uri ON documents (collection, uri, id);

@@ -1,0 +1,78 @@
+"""Adding a folder is killed fifty times at random, while the folder changes: the store is as if it never was.
+
+Whole exports are compared, with those of a store that took the same folder in one go.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from faults.checking import check_file
+from faults.folders import edit, opened
+
+KILLS = 50
+FILES, EDITS = 140, 60
+LATEST = 0.5  # seconds of work before a kill, at most
+COMPARED = 10  # kills after which stores are compared
+TESTS = Path(__file__).parents[1]
+
+Adder = subprocess.Popen[str]
+
+
+@pytest.mark.timeout(600)
+def test_killed_adding_that_goes_on_gives_the_store_of_one_that_was_not_killed(tmp_path: Path) -> None:
+    path, folder = tmp_path / "weft.db", tmp_path / "folder"
+    folder.mkdir()
+    chosen = Random(4)
+    kills = tries = 0
+    while kills < KILLS:
+        tries += 1
+        edit(folder, chosen, files=FILES, edits=EDITS)
+        kills += killed_at_work(path, folder, chosen.uniform(0, LATEST))
+        if tries % COMPARED == 0 or kills == KILLS:
+            compare_with_one_go(path, folder, tmp_path / f"{tries}.db")
+        assert tries < 4 * KILLS, "adding ends before it can be killed"
+    check_file(path)
+
+
+def killed_at_work(path: Path, folder: Path, after: float) -> bool:
+    """Whether the process was killed before it was done."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "faults.crash_adder", str(path), str(folder)],
+        cwd=TESTS,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as adder:
+        assert adder.stdin
+        assert adder.stdout
+        assert adder.stdout.readline() == "ready\n"
+        adder.stdin.write("add\n")
+        adder.stdin.flush()
+        time.sleep(after)
+        was_at_work = not select.select([adder.stdout], [], [], 0)[0]
+        assert adder.poll() is None, "the process ended by itself"
+        os.killpg(adder.pid, signal.SIGKILL)
+        adder.stdin.close()
+    return was_at_work
+
+
+def compare_with_one_go(path: Path, folder: Path, fresh: Path) -> None:
+    exports = []
+    for file in (path, fresh):
+        with opened(file) as weft:
+            weft.add_files(folder, root=folder, prune=True)
+            again = weft.add_files(folder, root=folder, prune=True)
+            assert (again.documents, again.forgotten, again.refusals) == (0, 0, ())
+            weft.export(file.with_suffix(".export"))
+            exports.append(file.with_suffix(".export").read_bytes())
+    assert exports[0] == exports[1]
+    assert len(exports[0]) > 100_000

@@ -22,7 +22,7 @@ from typing import ParamSpec, Self, TypeVar
 from cachetools import TTLCache
 
 from weft import text
-from weft.config import CHAIN, RECIPES, Cache, Context, Recipe
+from weft.config import CHAIN, RECIPES, Cache, Context, Recipe, Resolution
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
 from weft.indexing import exchange, pipeline
 from weft.indexing.blocks import Limits
@@ -30,6 +30,7 @@ from weft.indexing.extraction import RuleExtractor
 from weft.indexing.ingesting import Task, add_files
 from weft.indexing.progress import Added, Progress
 from weft.models import Embedder, Extractor, Reranker
+from weft.retrieval import resolving
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
 from weft.retrieval.search import NO_EMBEDDER, search
@@ -41,6 +42,7 @@ from weft.types import (
     Document,
     Filter,
     Found,
+    Merge,
     Metadata,
     Query,
     Receipt,
@@ -182,6 +184,16 @@ class Weft:
             pipeline.write(self._store, self._embedder, batch)
         return tuple(c.document.id for c in told)
 
+    def part(self, one: str, other: str, *, labels: Iterable[str] = ()) -> str:
+        """Say that two names are not of one thing, whatever documents or their likeness say.
+
+        Returns the identity of a document that holds this; forget it, and what joined them joins them again.
+        """
+        frame = self._document("", metadata=None, labels=frozenset(labels), source="user_edit")
+        told = pipeline.parted(one, other, frame)
+        pipeline.write(self._store, self._embedder, [told])
+        return told.document.id
+
     # -- asking ----------------------------------------------------------------------------------------
 
     def search(
@@ -250,6 +262,16 @@ class Weft:
         """Documents by address, those that begin with `under`; the next page comes `after` the last of one."""
         last = (after.uri, after.id) if after else ("", "")
         return self._store.listed(under=under, after=last, limit=limit, where=where)
+
+    def merges(
+        self,
+        name: str,
+        *,
+        where: Filter = EVERYTHING,
+        config: Resolution = Resolution(),  # noqa: B008
+    ) -> tuple[Merge, ...]:
+        """With what a name is taken to be the same, then what it resembles, and why; `part` undoes it."""
+        return resolving.merges(self._store, Query(name, where=where, as_of=self._clock()), config)
 
     def stats(self) -> Statistics:
         """How much there is, and the embedding model."""
@@ -328,6 +350,8 @@ class Weft:
     acontext = _awaited(context)
     aprewarm = _awaited(prewarm)
     aget = _awaited(get)
+    amerges = _awaited(merges)
+    apart = _awaited(part)
     adocuments = _awaited(documents)
     astats = _awaited(stats)
     aforget = _awaited(forget)

@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’.&][^\W_]+)*", re.UNICODE)
 _INITIAL = re.compile(r"\b([^\W\d_])\.", re.UNICODE)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _ARTICLE = re.compile(r"^\s*(?:the|an?)\s+(?=\w)", re.IGNORECASE)
-_ELISION = re.compile(r"\b[dl]['’](?=\w)", re.IGNORECASE)
+ELISION = re.compile(r"\b[dl]['’](?=\w)", re.IGNORECASE)
 _SHORT = re.compile(r"(?:[^\W_]\.){2,10}|[^\W_][\w&/-]{1,9}", re.UNICODE)
 
 
@@ -63,9 +63,8 @@ def words_key(name: str) -> tuple[str, ...]:
 def stems(name: str) -> tuple[str, ...]:
     """The words that tell a name from others, stemmed and in order, small words and all that is idle aside."""
     told = spelled(name)
-    return [
-        stem for word in told if word not in SMALL or len(word) == 1 for stem in terms(word) or [word]
-    ] or told
+    telling = [word for word in told if word not in SMALL or len(word) == 1] or told
+    return tuple(stem for word in telling for stem in terms(word) or [word])
 
 
 @lru_cache(maxsize=65_536)
@@ -102,11 +101,12 @@ def is_short_for(short: str, full: str) -> bool:
     if not is_short(short) or not 1 <= len(words) <= LONGEST_FULL or letters(full) == wanted:
         return False
     tries = [wanted, wanted.removesuffix("s")] if short.endswith("s") else [wanted]
-    return any(_spells(each, words) for each in tries)
+    fulls = [words, words[:-1]] if words[-1].casefold() in LEGAL_FORMS else [words]
+    return any(_spells(each, full) for each in tries for full in fulls)
 
 
 def _words(name: str) -> list[str]:
-    return _WORD.findall(_ELISION.sub("", name).replace("-", " "))
+    return _WORD.findall(ELISION.sub("", name).replace("-", " "))
 
 
 def _spells(wanted: str, words: list[str]) -> bool:

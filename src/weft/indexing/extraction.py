@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from weft.indexing.structure import Structure, structure
 from weft.models import Extraction
+from weft.naming import is_short
 from weft.text import STOP_WORDS, is_unspaced, normalise, units, without_aside
 from weft.types import Claim, Document, Passage
 
@@ -111,7 +112,7 @@ def tidied(names: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, type_ in names:
         bare = _POSSESSIVE.sub("", _ARTICLE.sub("", " ".join(name.split()))).strip(" .,;:!?\"'`“”‘’()[]*")
-        if len(normalise(bare)) > 1 and bare.casefold() not in _OPENERS:
+        if len(normalise(bare)) > 1 and (bare.casefold() not in _OPENERS or is_short(bare)):
             found.setdefault(bare, type_)
     return found
 
@@ -245,7 +246,7 @@ def _capitalised(sentence: str) -> Iterator[tuple[int, int]]:
             yield run[0].start(), run[-1].end()
             run, joins = [], []
         if word[0][0].isupper() or (run and not joins and word[0][0].isdigit()):
-            if run or word[0].casefold() not in _OPENERS:
+            if run or word[0].casefold() not in _OPENERS or (is_short(word[0]) and not sentence.isupper()):
                 run, joins = [*run, *joins, word], []
         elif run and word[0] in _JOINS and len(joins) < 2:
             joins.append(word)

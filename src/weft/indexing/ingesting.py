@@ -22,6 +22,7 @@ from weft.indexing.assembling import assembled, together
 from weft.indexing.blocks import Limits, Reading, Refusal, Source
 from weft.indexing.progress import Added, Progress
 from weft.indexing.reading import address, readings, sources
+from weft.indexing.resolution import resolved
 from weft.indexing.structure import declared
 from weft.models import Embedder, Extraction, Extractor
 from weft.store.base import Store
@@ -206,8 +207,8 @@ def _extracted(part: Cut | End, extractor: Extractor | None) -> Contribution | E
         return part
     if extractor is None:
         return assembled(part.document, part.passages, [Extraction() for _ in part.passages])
-    said = extractor.extract(part.document, part.passages)
-    return assembled(part.document, part.passages, list(map(together, part.declared, said)))
+    said = map(together, part.declared, extractor.extract(part.document, part.passages))
+    return assembled(part.document, part.passages, resolved(part.document, part.passages, list(said)))
 
 
 # -- batches --------------------------------------------------------------------------------------------

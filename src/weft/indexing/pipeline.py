@@ -15,9 +15,10 @@ from weft.indexing.assembling import assembled, claim_id, placed, words
 from weft.indexing.blocks import Reading
 from weft.indexing.chunking import passages
 from weft.indexing.reading_text import paragraphs
+from weft.indexing.resolution import resolved
 from weft.models import Embedder, Extractor, Vectors
 from weft.store.base import Store
-from weft.types import Claim, Contribution, Document, Embeddable, identity
+from weft.types import SAME, Claim, Contribution, Document, Embeddable, entity_id, identity
 
 
 def contribution(
@@ -28,8 +29,9 @@ def contribution(
     cut = passages(Reading(document.uri, document.title, text, blocks), document)
     if not cut:
         raise QueryError("there is nothing to add: the text is empty")
-    found = placed(cut, claims) if claims or extractor is None else extractor.extract(document, cut)
-    return assembled(document, cut, found)
+    if claims or extractor is None:
+        return assembled(document, cut, placed(cut, claims))
+    return assembled(document, cut, resolved(document, cut, extractor.extract(document, cut)))
 
 
 def stated(claim: Claim, document: Document) -> Contribution:
@@ -37,6 +39,17 @@ def stated(claim: Claim, document: Document) -> Contribution:
     statement = claim.statement or f"{claim.subject} {words(claim.predicate)} {claim.object}"
     own = identity("document", "fact", claim_id(claim), *sorted(document.labels))
     return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
+
+
+def parted(one: str, other: str, document: Document) -> Contribution:
+    """That two names are not of one thing, as a document of its own: `same_as`, retracted both ways."""
+    own = identity("document", "parted", *sorted(map(entity_id, (one, other))), *sorted(document.labels))
+    statement = f"{one} is not the same as {other}."
+    claims = [
+        Claim(*ends, statement=statement, weight=10.0, source=document.source, status="retracted")
+        for ends in ((one, SAME, other), (other, SAME, one))
+    ]
+    return contribution(replace(document, id=own), statement, claims)
 
 
 def changed(store: Store, contributions: Sequence[Contribution]) -> list[Contribution]:

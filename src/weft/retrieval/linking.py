@@ -6,12 +6,13 @@ nearest names asked for. Facts near the question link too: the few that bear on 
 walk. This stage says what is named, not whether that is worth following: the gate does.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft.config import Linking, Resolution, Walk
-from weft.naming import mirrored
+from weft.naming import is_short, mirrored
 from weft.retrieval.resolving import joins
 from weft.retrieval.similarity import cosines
 from weft.retrieval.walking import facts_in, facts_of
@@ -24,6 +25,7 @@ KINDS_OF_THINGS = frozenset(
     same song year""".split()
 )
 ASKER = "user"  # the entity that the first person stands for, if there is one (S13)
+_WORDS = re.compile(r"\w+")
 FIRST_PERSON = frozenset("i me my mine myself".split())
 
 
@@ -62,7 +64,8 @@ def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
 def _named(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
     """Entities by the longest names first; who asks, in the first person, if nothing else is named."""
     words = units(normalise(query.text))
-    spans = dict(_spans(words, config.longest_name))
+    short = {normalise(word) for word in _WORDS.findall(query.text) if is_short(word)}
+    spans = dict(_spans(words, config.longest_name, short))
     found = store.entities_by_names([*dict.fromkeys(spans.values()), ASKER], where=query.where)
     links: list[Link] = []
     used: set[int] = set()
@@ -129,12 +132,15 @@ def seeds(
     return {id_: weights[id_] / max(entity.passages, 1) for id_, entity in known.items()}
 
 
-def _spans(words: list[str], longest: int) -> Iterator[tuple[tuple[int, int], str]]:
-    """Runs of words that may be names, the longest first: where each begins, how long it is, what it says."""
+def _spans(words: list[str], longest: int, short: Collection[str]) -> Iterator[tuple[tuple[int, int], str]]:
+    """Runs of words that may be names, the longest first: where each begins, how long it is, what it says.
+
+    A word that the question writes as a short form (WHO, IT) is a name, though it is written like a small word.
+    """
     for length in range(min(longest, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             name = "".join(words[start : start + length]).strip()
-            if _may_be_a_name(name):
+            if name in short or _may_be_a_name(name):
                 yield (start, length), name
 
 

@@ -11,21 +11,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.config import Resolution
-from weft.naming import is_short, spelled, stems
+from weft.naming import is_short, mirrored, spelled, stems
 from weft.store.base import Store
 from weft.text import normalise
-from weft.types import RESEMBLES, SAME, SOURCES, STATUSES, Alike, Entity, Fact, Query, identity
+from weft.types import RESEMBLES, SAME, SOURCES, STATUSES, Alike, Entity, Fact, Merge, Query, identity
 
 
 @dataclass(frozen=True, slots=True)
 class Joins:
-    """By entity, the facts that join it with others, those parted among them; and the facts alone."""
+    """By entity, the facts that join it with others, what was parted among them."""
 
     by_entity: Mapping[str, Mapping[str, Fact]]
 
     def same(self, entity_id: str) -> dict[str, Fact]:
         """What is one with an entity, and the fact that says so."""
-        return {id_: f for id_, f in self._live(entity_id) if normalise(f.predicate) == normalise(SAME)}
+        return {id_: f for id_, f in self.live(entity_id).items() if normalise(f.predicate) == normalise(SAME)}
+
+    def live(self, entity_id: str) -> dict[str, Fact]:
+        """What an entity is joined with, and the fact that says so; what was parted is left out."""
+        found = self.by_entity.get(entity_id, {})
+        return {id_: fact for id_, fact in found.items() if fact.status != "retracted"}
 
     def are_parted(self, one: str, other: str) -> bool:
         """Whether it was said of the two that they are not the same."""
@@ -35,11 +40,7 @@ class Joins:
     @property
     def facts(self) -> dict[str, Fact]:
         """All that hold, each once, by identity."""
-        return {f.id: f for entity_id in self.by_entity for _, f in self._live(entity_id)}
-
-    def _live(self, entity_id: str) -> list[tuple[str, Fact]]:
-        found = self.by_entity.get(entity_id, {})
-        return [(id_, fact) for id_, fact in found.items() if fact.status != "retracted"]
+        return {f.id: f for entity_id in self.by_entity for f in self.live(entity_id).values()}
 
 
 def joins(store: Store, query: Query, asked: Mapping[str, Sequence[str]], config: Resolution) -> Joins:
@@ -54,6 +55,20 @@ def joins(store: Store, query: Query, asked: Mapping[str, Sequence[str]], config
     )
     alike = store.alike(asked, most=config.most, where=query.where)
     return Joins({id_: _joined(id_, told.get(id_, ()), alike.get(id_, ()), config) for id_ in asked})
+
+
+def merges(store: Store, query: Query, config: Resolution) -> tuple[Merge, ...]:
+    """With what the entities of this name are taken for one or for alike, and why; each pair once."""
+    named = {e.id: e for es in store.entities_by_names([query.text], where=query.where).values() for e in es}
+    own_first = sorted(named, key=lambda id_: (normalise(named[id_].name) != normalise(query.text), id_))
+    joined = joins(store, query, {id_: mirrored(named[id_].name) for id_ in own_first}, config)
+    pairs: dict[frozenset[str], tuple[str, str, Fact]] = {}
+    for id_ in own_first:
+        for other, fact in joined.live(id_).items():
+            pairs.setdefault(frozenset((id_, other)), (id_, other, fact))
+    others = store.entities([other for _, other, _ in pairs.values()], where=query.where)
+    found = [Merge(named[id_], others[other], fact) for id_, other, fact in pairs.values() if other in others]
+    return tuple(sorted(found, key=lambda m: (not m.is_same, m.entity.id, m.other.id)))
 
 
 def _joined(

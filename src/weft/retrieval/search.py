@@ -149,7 +149,8 @@ def _prefixed(path: FactPath, merged: Link | None) -> FactPath:
         return path
     step = Step(merged.over, is_forward=merged.over.object_id == merged.entity.id)
     start = merged.over.subject if step.is_forward else merged.over.object
-    return FactPath(start, (step, *path.steps))
+    is_way_back = bool(path.steps) and path.steps[0].fact.id == merged.over.id
+    return FactPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
 
 
 def _hits(

@@ -12,7 +12,7 @@ from weft.store.queries import migrations, queries
 from weft.store.sqlite_keys import fill_keys
 
 SQL = queries("sqlite")
-KEYS = 2  # the migration that brought the keys of names
+KEYS = 3  # the migration that brought the keys of names
 
 
 def connect(path: str, *, busy_seconds: float) -> apsw.Connection:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from weft import naming
 from weft.errors import DimensionMismatch, ModelMismatch
 from weft.indexing import pipeline
 from weft.providers.hashing import HashingEmbedder
@@ -133,6 +134,7 @@ SECRET = page(
     replace(RULES, statement="Lothair II rules Lotharingia by the sword", weight=10, source="user_edit"),
     labels=["spies"],
 )
+NAMES_APART = page("The Beatles sang.", Claim("The Beatles", "sang", "songs"), metadata={"lang": "en"})
 WORLD = (KING, QUEEN, SECRET)
 LOTHAIR = entity_id("Lothair II")
 LOTHARINGIA = entity_id("Lotharingia")
@@ -405,6 +407,69 @@ class StoreConformance:
         found = store.entities_by_names(["mercury"])["mercury"]
         assert {e.type for e in found} == {"planet", "metal"}
 
+    def test_names_that_share_a_key_are_alike(self, store: Store) -> None:
+        store.write([NAMES_APART, page("The Beatles met.", Claim("Beatles", "met", "Elvis"))], model=MODEL)
+        the_beatles, beatles = entity_id("The Beatles"), entity_id("Beatles")
+        asked = {the_beatles: naming.mirrored("The Beatles"), LOTHAIR: naming.mirrored("Lothair II")}
+        [alike] = store.alike(asked, most=1)[the_beatles]
+        assert (alike.entity.id, alike.other.id, alike.key) == (the_beatles, beatles, "words:beatl")
+        expected = _cosine(*(EMBEDDER.embed_passages([name])[0] for name in ("the beatles", "beatles")))
+        assert alike.cosine == pytest.approx(expected, abs=2e-3)
+        assert LOTHAIR not in store.alike(asked, most=1)
+        assert store.alike(asked, most=1, where=Filter(metadata={"lang": "en"})) == {}
+
+    def test_a_short_form_is_alike_to_what_it_stands_for(self, store: Store) -> None:
+        store.write([page("Both.", Claim("WHO", "is in", "World Health Organization"))], model=MODEL)
+        who, full = entity_id("WHO"), entity_id("World Health Organization")
+        found = store.alike(
+            {who: naming.mirrored("WHO"), full: naming.mirrored("World Health Organization")}, most=1
+        )
+        assert {id_: [a.other.id for a in alike] for id_, alike in found.items()} == {who: [full], full: [who]}
+
+    def test_a_key_that_many_share_finds_none_of_them(self, store: Store) -> None:
+        names = ["Treaty of Rome", "Rome Treaty", "The Rome Treaty", "Treaties of Rome"]
+        store.write(
+            [page(name, Claim(name, "is", "old"), labels=["spies"][: i // 3]) for i, name in enumerate(names)],
+            model=MODEL,
+        )
+        asked = {entity_id(names[0]): naming.mirrored(names[0])}
+        assert len(store.alike(asked, most=3)[entity_id(names[0])]) == 3
+        assert store.alike(asked, most=2) == {}
+        assert len(store.alike(asked, most=2, where=PUBLIC)[entity_id(names[0])]) == 2
+
+    def test_a_hidden_name_is_alike_to_nothing(self, store: Store) -> None:
+        secret = page("Psst.", Claim("Beatles", "met", "Elvis"), labels=["spies"])
+        store.write([NAMES_APART, secret], model=MODEL)
+        asked = {entity_id("The Beatles"): naming.mirrored("The Beatles")}
+        assert store.alike(asked, most=3, where=PUBLIC) == {}
+        assert store.alike(asked, most=3)
+        store.forget([secret.document.id])
+        assert store.alike(asked, most=3) == {}
+
+    def test_likeness_does_not_depend_on_the_order_of_writing(
+        self, store: Store, open_store: OpenStore
+    ) -> None:
+        pages = [
+            NAMES_APART,
+            *(page(f"{name}.", Claim(name, "met", "Elvis")) for name in ("Beatles", "A Beatle")),
+        ]
+        asked = {entity_id(name): naming.mirrored(name) for name in ("The Beatles", "Beatles", "A Beatle")}
+        other = open_store("other")
+        store.write(pages, model=MODEL)
+        for each in reversed(pages):
+            other.write([each], model=MODEL)
+        assert store.alike(asked, most=3) == other.alike(asked, most=3) != {}
+        other.close()
+
+    def test_likeness_is_of_the_vectors_that_were_adopted(self, store: Store) -> None:
+        store.write([NAMES_APART, page("More.", Claim("Beatles", "met", "Elvis"))], model=MODEL)
+        asked = {entity_id("The Beatles"): naming.mirrored("The Beatles")}
+        _stage(store, limit=50, rounds=99)
+        assert store.adopt(ANOTHER.name)
+        [alike] = store.alike(asked, most=1)[entity_id("The Beatles")]
+        expected = _cosine(*(ANOTHER.embed_passages([name])[0] for name in ("the beatles", "beatles")))
+        assert alike.cosine == pytest.approx(expected, abs=2e-3)
+
     # -- the graph -------------------------------------------------------------------------------------
 
     def test_facts_come_strongest_first_from_both_ends(self, world: Store) -> None:
@@ -530,6 +595,7 @@ class StoreConformance:
             world.entities([]),
             world.facts([]),
             world.entities_by_names([]),
+            world.alike({}, most=1),
             world.facts_of_entities([], per_entity=1),
             world.facts_of_passages([], per_passage=1),
             world.passages_of_entities([], per_entity=1),
@@ -636,6 +702,7 @@ class StoreConformance:
         assert world.documents([c.document.id for c in WORLD], where=where).keys() == {QUEEN.document.id}
         assert world.entities([LOTHARINGIA], where=where) == {}
         assert world.entities_by_names(["Lotharingia"], where=where) == {}
+        assert world.alike({LOTHAIR: naming.keys("Lotharingia")}, most=9, where=where) == {}
         assert world.facts([RULES_ID], where=where) == {}
         assert world.facts_of_entities([LOTHAIR], per_entity=9, where=where) == {}
         assert world.facts_of_passages([KING.passages[0].id], per_passage=9, where=where) == {}

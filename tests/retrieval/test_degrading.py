@@ -33,7 +33,7 @@ from weft.types import Vector
 
 OPEN = Gate(min_confidence=0.0)
 OF_THE_GRAPH = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages cosines entities""".split()
+    entities_of_passages cosines entities alike""".split()
 NOT_SEARCHED = "the graph could not be searched"
 
 

@@ -36,7 +36,7 @@ from weft.types import Claim, Entity, FactPath, Found, Hit, Mention, Step, entit
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages documents passages cosines contributions entities facts export""".split()
+    entities_of_passages documents passages cosines contributions entities facts export alike""".split()
 )
 OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
 GENEROUS = {"top_k": 50, "gate": OPEN}
@@ -193,6 +193,8 @@ def most(recipe: Recipe, links: int) -> dict[str, int]:
     base = dict.fromkeys(["dense", "lexical"], recipe.hybrid.reach(recipe.top_k))
     base |= {"passages": shown, "documents": shown, "entities_by_names": links}
     base |= {"nearest_entities": link.nearest_limit, "entities": link.nearest_limit}
+    looked_at = recipe.resolution.links + links + 2 * link.facts + recipe.resolution.ends
+    base |= {"alike": 4 * recipe.resolution.most * looked_at}  # a name has four keys at the most
     hops = walk.facts_per_entity * (links + (walk.max_hops - 1) * walk.frontier)
     expanded = recipe.expansion.max_queries * recipe.expansion.results_per_query
     seeds, pool, best = links + 2 * link.facts, chain.walked + chain.hybrid, link.hybrid_passages

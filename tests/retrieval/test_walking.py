@@ -1,7 +1,7 @@
 """A walk on a real store: it reaches what is connected, sees nothing hidden, and reads no more than it may."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,11 @@ class Counting(SqliteStore):
         self.calls["facts"] += 1
         self.given["facts"] += sum(map(len, found.values()))
         return found
+
+    def alike(self, asked: Mapping[str, Sequence[str]], **options: Any) -> Any:
+        self.calls["alike"] += 1
+        assert len(asked) <= 1 + Resolution().ends
+        return super().alike(asked, **options)
 
     def passages_of_entities(self, entities: Sequence[str], **options: Any) -> Any:
         found = super().passages_of_entities(entities, **options)
@@ -74,12 +79,12 @@ def test_a_walk_may_be_kept_to_some_predicates(store: Counting) -> None:
 
 
 def test_a_walk_reads_no_more_than_it_may(store: Counting) -> None:
-    """One call for facts a hop and one for mentions, each within its caps, whatever the hub."""
+    """One call for facts a hop, one for what is the same, one for mentions; each capped, whatever the hub."""
     claims = [Claim("Lothair II", "met", f"Person {i}") for i in range(400)]
     claims += [Claim(f"Person {i}", "met", f"Person {i + 1}") for i in range(399)]
     store.write([page("Lothair II met everyone.", *claims)], model=MODEL)
     config = Walk(facts_per_entity=7, passages_per_entity=3, frontier=5, max_entities=11)
     reached(store, Filter(), facts_per_entity=7, passages_per_entity=3, frontier=5, max_entities=11)
-    assert store.calls == {"facts": 2, "mentions": 1}
+    assert store.calls == {"facts": 3, "alike": 1, "mentions": 1}
     assert store.given["facts"] <= config.facts_per_entity * (1 + config.frontier)
     assert store.given["mentions"] <= config.passages_per_entity * config.max_entities

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from weft.store.base import EVERYTHING, NONE
 from weft.store.sqlite import SqliteStore
-from weft.types import LIVE, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
+from weft.types import LIVE, Alike, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
 
 
 class FiltersAfterwards(SqliteStore):
@@ -84,3 +84,12 @@ class BreaksTiesByArrival(SqliteStore):
     def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
         found = super().lexical(query, top_k=10 * top_k, where=where)
         return tuple(sorted(found, key=lambda s: (-s.score, s.id[::-1])))[:top_k]
+
+
+class IntroducesHiddenNames(SqliteStore):
+    """Finds names that look alike, whoever asks."""
+
+    def alike(
+        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[Alike, ...]]:
+        return super().alike(asked, most=most)

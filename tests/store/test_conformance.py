@@ -1,4 +1,4 @@
-"""The conformance suite must fail on a store that is broken: here are five, and the tests that catch them."""
+"""The conformance suite must fail on a store that is broken: here are six, and the tests that catch them."""
 
 import subprocess
 import sys
@@ -27,6 +27,7 @@ class TestBroken(StoreConformance):
         ("HearsHiddenVoices", "test_a_hidden_voice_is_not_heard"),
         ("WritesByHalves", "test_a_batch_is_written_whole_or_not_at_all"),
         ("BreaksTiesByArrival", "test_ties_are_broken_by_identity"),
+        ("IntroducesHiddenNames", "test_a_hidden_name_is_alike_to_nothing"),
     ],
 )
 def test_a_broken_store_is_caught(tmp_path: Path, store: str, caught_by: str) -> None:

@@ -71,7 +71,7 @@ class RuleExtractor:
     @property
     def name(self) -> str:
         """The rules and their version."""
-        return "rules-1"
+        return "rules-2"
 
     @property
     def concurrency(self) -> int:

@@ -58,7 +58,7 @@ class Resolution:
     links: int = 8  # entities that the question names and that are looked at
     ends: int = 16  # and entities that facts lead to, the most promising
     same_weight: float = 10.0  # of the step from one name to the other
-    resembling_weight: float = 3.0
+    resembling_weight: float = 1.0  # the least that a fact has: more did harm
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from weft import Claim, Filter, Merge, Weft
 from weft.config import RECIPES, Gate
+from weft.errors import QueryError
 from weft.indexing.extraction import RuleExtractor
 from weft.providers.hashing import HashingEmbedder
 from weft.testing import ANOTHER, day
@@ -121,6 +122,11 @@ def test_a_likeness_is_undone_too(memory: Weft) -> None:
     assert memory.merges("Quebec Band") == ()
     memory.forget(parted)
     assert memory.merges("Quebec Band") == (merge,)
+
+
+def test_one_name_cannot_be_parted_from_itself(memory: Weft) -> None:
+    with pytest.raises(QueryError, match="one name"):
+        memory.part("WHO", "who")
 
 
 def test_types_that_differ_keep_names_apart(memory: Weft) -> None:

@@ -43,6 +43,8 @@ def stated(claim: Claim, document: Document) -> Contribution:
 
 def parted(one: str, other: str, document: Document) -> Contribution:
     """That two names are not of one thing, as a document of its own: `same_as`, retracted both ways."""
+    if entity_id(one) == entity_id(other):
+        raise QueryError(f"{one!r} and {other!r} are one name: there is nothing to part")
     own = identity("document", "parted", *sorted(map(entity_id, (one, other))), *sorted(document.labels))
     statement = f"{one} is not the same as {other}."
     claims = [

@@ -2,9 +2,9 @@
 
     python -m weft.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
 
-A set is indexed from its own triples, and with `--read-by` from its text alone as well. `--vectors` and `--folder`
-keep vectors and indexed sets for the next run, `--sample` asks that many questions only, `--json` writes figures
-and rankings, and `--beside` puts runs from another program's JSON into the same table.
+A set is indexed from its own triples, and with `--read-by` from its text alone as well. `--vectors` and
+`--folder` keep vectors and indexed sets for the next run, `--sample` asks that many questions only, `--json`
+writes figures and rankings, and `--beside` puts runs from another program's JSON into the same table.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Ends a fact where a newer one contradicts it: by a functional predicate a subject has one object at a time.
 
 Nothing is written for it. The older fact is kept, and told with the time at which the newer one began; whoever
-may not see the newer one still has the older, and forgetting the newer brings the older back. A fact begins when
-it says so, else when it was recorded; of two that begin together neither ends the other.
+may not see the newer one still has the older, and forgetting the newer brings the older back. A fact begins
+when it says so, else when it was recorded; of two that begin together neither ends the other.
 """
 
 from collections import defaultdict

@@ -17,11 +17,12 @@ _APART = 2  # characters between two parts, as if a blank line stood there
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a document as someone else cut it: its text, what it claims, and what it names."""
+    """A piece of a document as someone else cut it: its text, what it claims and names, where it begins."""
 
     text: str
     claims: tuple[Claim, ...] = ()
     named: tuple[Entity, ...] = ()
+    start: int | None = None  # behind the part before it, if nothing else is known
 
 
 def framed(frame: Document, kind: str, *said: str, **fields: str) -> Document:
@@ -71,12 +72,13 @@ def assembled(document: Document, parts: Iterable[Part], about: Sequence[Entity]
 
 def _placed(document: Document, parts: Iterable[Part]) -> Iterator[Contribution]:
     """Each part as a contribution of its own, its passages where they lie in the whole."""
-    start = 0
+    after = 0
     for part in parts:
+        start = after if part.start is None else part.start
         told = _naming(contribution(document, part.text, part.claims), part.named)
         moved = (replace(p, start=p.start + start, end=p.end + start) for p in told.passages)
         yield replace(told, passages=tuple(moved))
-        start += len(part.text) + _APART
+        after = start + len(part.text) + _APART
 
 
 def _naming(told: Contribution, named: Sequence[Entity]) -> Contribution:

@@ -14,6 +14,7 @@ from typing import Any
 
 from weft.indexing.assembling import Part, assembled, card, entity, framed, told
 from weft.indexing.blocks import Refusal, Refused, Source, over, required
+from weft.indexing.decoding import storable
 from weft.indexing.importing_rows import Fields, Row, each, listed, name_in, number_in, said
 from weft.types import Claim, Contribution, Document, Entity
 
@@ -25,7 +26,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "relationships": ("source", "target", "description", "weight", "text_unit_ids"),
     "community_reports": ("title", "full_content", "summary", "level", "community"),
 }
-NAMES = ("{}.parquet", "create_final_{}.parquet")
+NAMES = ("create_final_{}.parquet", "{}.parquet")  # before version 1, and since; the newer counts
 PLACES = (".", "output", "artifacts", "output/*/artifacts", "*/artifacts")
 
 
@@ -43,8 +44,8 @@ def tables(folder: Path) -> dict[str, Path]:
     """The tables of a GraphRAG output by name; the newest run's, if the folder holds several."""
     for place in PLACES:
         for candidate in sorted(folder.glob(place) if "*" in place else [folder / place], reverse=True):
-            files = {t: candidate / name.format(t) for name in NAMES for t in COLUMNS}
-            found = {table: file for table, file in files.items() if file.is_file()}
+            files = ((table, candidate / name.format(table)) for table in COLUMNS for name in NAMES)
+            found = {table: file for table, file in files if file.is_file()}
             if found:
                 return found
     return {}
@@ -54,7 +55,7 @@ def output(source: Source, frame: Document) -> Iterator[Contribution | Refusal]:
     """What is known without a text, then each document with what its text units say, then the reports."""
     found = tables(source.path if source.path.is_dir() else source.path.parent)
     if not found:
-        raise Refused(f"there is no table of GraphRAG's in it, such as {NAMES[0].format('entities')}")
+        raise Refused(f"there is no table of GraphRAG's in it, such as {NAMES[-1].format('entities')}")
     if sum(file.stat().st_size for file in found.values()) > source.limits.bytes:
         raise Refused(over("bytes", source.limits.bytes))
     known = Known()
@@ -70,7 +71,7 @@ def _rows(found: Mapping[str, Path], source: Source, table: str) -> Iterator[Row
     if table not in found:
         return
     uri = f"{source.uri}/{found[table].name}"
-    parquet = required("pyarrow.parquet", "parquet")
+    parquet, broken = required("pyarrow.parquet", "parquet"), required("pyarrow").ArrowException
     number = 0
     try:
         with parquet.ParquetFile(found[table]) as file:
@@ -79,7 +80,7 @@ def _rows(found: Mapping[str, Path], source: Source, table: str) -> Iterator[Row
                 for value in batch.to_pylist():
                     number += 1
                     yield Row(f"{uri}#row={number}", value)
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:  # pyarrow's own derive from these
+    except (broken, OSError, ValueError, KeyError) as error:
         yield Refusal(uri, f"from row {number + 1} on it cannot be read: {error}"[:300])
 
 
@@ -128,16 +129,18 @@ def _documents(known: Known, rows: Iterable[Row | Refusal]) -> Iterator[Row | Re
 
 
 def _document(known: Known, frame: Document, row: Fields) -> Iterable[Contribution]:
-    id_, title = name_in(row, "id"), said(row, "title")
-    units = [*known.documents.get(id_, ()), *_units(known, row)]
-    parts = [
-        Part(known.texts[unit], tuple(known.claims[unit]), tuple(known.named[unit]))
-        for unit in dict.fromkeys(units)
-    ]
-    if not parts and not said(row, "text", "raw_content"):
+    id_, whole = name_in(row, "id"), str(row.get("text") or row.get("raw_content") or "")
+    units = dict.fromkeys((*_units(known, row), *known.documents.get(id_, ())))
+    parts = [_part(known, unit, whole) for unit in units] or [Part(storable(whole))]
+    if not any(part.text.strip() for part in parts):
         raise Refused("it has neither text units nor a text")
-    whole = [Part(said(row, "text", "raw_content"))]
-    return [assembled(framed(frame, "graphrag", id_, title=title), parts or whole)]
+    return [assembled(framed(frame, "graphrag", id_, title=said(row, "title")), parts)]
+
+
+def _part(known: Known, unit: str, whole: str) -> Part:
+    text = known.texts[unit]
+    start = storable(whole).find(text)
+    return Part(text, tuple(known.claims[unit]), tuple(known.named[unit]), None if start < 0 else start)
 
 
 def _report(frame: Document, row: Fields) -> Iterable[Contribution]:

@@ -65,9 +65,14 @@ def _statements(source: Source) -> Iterator[Row | Refusal]:
         try:
             statements = list(library.parse(line.encode(), format=library.RdfFormat.N_TRIPLES))
         except (SyntaxError, ValueError) as error:
-            yield Refusal(uri, f"it is not N-Triples: {error}"[:LONGEST_REASON])
+            yield Refusal(uri, f"it is not N-Triples: {_why(error)}"[:LONGEST_REASON])
         else:
             yield from (Row(uri, statement) for statement in statements)
+
+
+def _why(error: Exception) -> str:
+    """What the parser says, which counts lines in what it was given: in one line."""
+    return str(getattr(error, "msg", error)).replace(" at line 1", "")
 
 
 def _learn(known: Known, statement: Any) -> None:

@@ -62,7 +62,7 @@ def json_rows(source: Source) -> Iterator[Row | Refusal]:
             try:
                 yield Row(uri, json.loads(line))
             except (ValueError, RecursionError) as error:
-                yield Refusal(uri, f"it is not JSON: {error}"[:LONGEST_REASON])
+                yield Refusal(uri, _not_json(error))
 
 
 def table_rows(source: Source) -> Iterator[Row | Refusal]:
@@ -199,12 +199,17 @@ def _elements(source: Source) -> Iterator[Row | Refusal]:
     try:
         value = json.loads(content.decode(marked_encoding(content) or "utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Refused(f"it is not JSON: {error}"[:LONGEST_REASON]) from error
+        raise Refused(_not_json(error)) from error
     if not isinstance(value, list):
         yield Row(source.uri, value)
         return
     for number, element in enumerate(value, start=1):
         yield Row(f"{source.uri}#item={number}", element)
+
+
+def _not_json(error: Exception) -> str:
+    place = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
+    return f"it is not JSON: {place}"[:LONGEST_REASON]
 
 
 def _cells(source: Source) -> Iterator[Row | Refusal]:

@@ -12,7 +12,7 @@ from unit.indexing.imports import facts, imported, own, texts
 from weft.indexing.blocks import Limits
 
 WHOLE = "  Scrooge knew Marley. Marley was dead. London was cold."
-UNITS = [
+UNITS: list[dict[str, Any]] = [
     {"id": "u1", "text": "Scrooge knew Marley. Marley was dead.", "document_ids": ["d1"]},
     {"id": "u2", "text": "Marley was dead. London was cold.", "document_ids": ["d1"]},
     {"id": "u3", "text": "A note without a document.", "document_ids": None},
@@ -132,7 +132,7 @@ def test_a_broken_table_is_refused_and_the_others_are_read(tmp_path: Path) -> No
 
 
 def test_bad_rows_are_refused_in_their_place(tmp_path: Path) -> None:
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "text_units": [{"id": "u1", "text": ""}, {"id": None, "text": "x"}],
         "entities": [{"title": None}, {"title": "A"}],
         "relationships": [

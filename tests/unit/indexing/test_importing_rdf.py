@@ -82,6 +82,12 @@ def test_namesakes_are_told_apart(tmp_path: Path) -> None:
     assert [e.aliases for c in found if not c.facts for e in c.entities] == [(), ("Paris",)]
 
 
+def test_text_that_no_database_takes_is_mended(tmp_path: Path) -> None:
+    content = statements('ex:a rdfs:label "A\\u0000" .', "ex:a ex:b ex:c%00 .", 'ex:a ex:b "\\u0000" .')
+    found, _ = imported(tmp_path / "a.nt", content)
+    assert [fact.split(" | ")[0] for fact in facts(found)] == ["A\ufffd —b→ c\ufffd", "A\ufffd —b→ \ufffd"]
+
+
 def test_blank_nodes_of_two_files_are_two_things(tmp_path: Path) -> None:
     content = statements("_:b0 ex:knows _:b1 .")
     left, _ = imported(tmp_path / "left.nt", content)

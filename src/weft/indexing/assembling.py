@@ -8,7 +8,7 @@ reads no format.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weft.indexing.pipeline import contribution, stated
+from weft.indexing.pipeline import contribution
 from weft.text import normalise, occurrences
 from weft.types import Claim, Contribution, Document, Entity, Fact, Mention, Passage, entity_id, identity
 
@@ -35,7 +35,9 @@ def told(claim: Claim, frame: Document) -> Contribution:
     """A claim that comes without a text; the same claim by another source is another document."""
     said = (claim.subject, claim.predicate, claim.object, claim.statement, claim.source, str(claim.valid_from))
     own = framed(frame, "claim", *said, "value" if claim.is_value else "")
-    return stated(claim, replace(own, title=frame.title, uri=frame.uri, source=claim.source))
+    document = replace(own, title=frame.title, uri=frame.uri, source=claim.source)
+    statement = claim.statement or f"{claim.subject} {claim.predicate.replace('_', ' ')} {claim.object}"
+    return contribution(document, statement, [replace(claim, statement=statement)])
 
 
 def entity(name: str, type_: str = "", description: str = "", aliases: Sequence[str] = ()) -> Entity:

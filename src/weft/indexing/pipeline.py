@@ -51,9 +51,9 @@ def contribution(document: Document, text: str, claims: Sequence[Claim] = ()) ->
 
 
 def stated(claim: Claim, document: Document) -> Contribution:
-    """A claim that comes without a text, as a document of its own; the frame may say which."""
+    """A claim that comes without a text, as a document of its own."""
     statement = claim.statement or f"{claim.subject} {_words(claim.predicate)} {claim.object}"
-    own = document.id or identity("document", "fact", _id(claim), *sorted(document.labels))
+    own = identity("document", "fact", _id(claim), *sorted(document.labels))
     return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
 
 

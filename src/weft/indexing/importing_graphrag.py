@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from weft.indexing.assembling import Part, assembled, card, entity, framed, told
+from weft.indexing.importing_parts import Part, assembled, card, entity, framed, told
 from weft.indexing.blocks import Refusal, Refused, Source, over, required
 from weft.indexing.decoding import storable
 from weft.indexing.importing_rows import Fields, Row, each, listed, name_in, number_in, said

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from weft.indexing.assembling import Part, assembled, card, entity, framed, told
+from weft.indexing.importing_parts import Part, assembled, card, entity, framed, told
 from weft.indexing.blocks import Refusal, Refused, Source
 from weft.indexing.importing_rows import Fields, Row, each, json_rows, name_in, number_in, rest_of, said
 from weft.text import normalise, occurrences

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from weft.indexing.assembling import Part, assembled, entity, framed, told
+from weft.indexing.importing_parts import Part, assembled, entity, framed, told
 from weft.indexing.blocks import Refusal, Refused, Source
 from weft.indexing.importing_rows import Fields, each, json_rows, name_in, said, texts_in
 from weft.types import Claim, Contribution, Document

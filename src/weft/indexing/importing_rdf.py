@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from weft.indexing.assembling import card, entity, told
+from weft.indexing.importing_parts import card, entity, told
 from weft.indexing.blocks import Refusal, Refused, Source, required
 from weft.indexing.decoding import storable
 from weft.indexing.importing_rows import LONGEST_REASON, Row, each, lines, name_in

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from weft.indexing.assembling import Part, assembled, entity, framed
+from weft.indexing.importing_parts import Part, assembled, entity, framed
 from weft.indexing.blocks import Refusal, Source
 from weft.indexing.importing_rows import Fields, Row, each, json_rows, listed, name_in, rest_of, said, texts_in
 from weft.types import Claim, Contribution, Document, document_id

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from weft.indexing.assembling import Part, assembled, framed, told
+from weft.indexing.importing_parts import Part, assembled, framed, told
 from weft.indexing.blocks import Refusal, Refused, Source, over
 from weft.indexing.importing_rows import (
     Fields,

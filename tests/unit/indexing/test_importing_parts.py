@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.indexing.imports import FRAME
-from weft.indexing.assembling import Part, assembled, card, entity, framed, told
+from weft.indexing.importing_parts import Part, assembled, card, entity, framed, told
 from weft.indexing.pipeline import stated
 from weft.types import Claim
 

@@ -1,10 +1,10 @@
 """From what a model wrote about a passage to what the passage says.
 
 An answer of the wrong shape is `Malformed`, with an error that the model can be shown. In one of the right
-shape each entity and fact stands for itself: what is invalid is dropped, the rest is kept. Models invent:
-a fact is dropped if neither of its ends is in the passage or its titles, or if one is there only in another
-script (a translation); a fact with one end that is not there keeps at most half of a full confidence. Names
-and aliases are what the passage itself calls things. It asks nobody, and does not know whether a fact is true.
+shape each entity and fact stands for itself: what is invalid is dropped, the rest is kept. Models invent, so
+names and aliases are what the passage or its titles call things. A fact whose subject is not there is dropped;
+an object that is not there is a plain value, joins nothing, and halves the confidence; one in another script
+than the passage's is a translation, and its fact is dropped. It asks nobody, and does not know what is true.
 """
 
 import json
@@ -23,7 +23,7 @@ from weft.text import normalise, occurrences, terms, without_aside
 from weft.types import Claim, Passage
 
 LONGEST_NAME = 120  # characters
-DOUBTFUL = 0.5  # the most confidence of a fact with an end that is not in the passage
+DOUBT = 0.5  # what is left of the confidence in a fact whose object is not in the passage
 MAIN_SCRIPT = 0.2  # of a text's letters that a script must have to be one that it is written in
 PRONOUNS = frozenset("he she it they we you him her them us this that these those who which".split())
 INVALID, INVENTED, TRANSLATED, TOO_MANY = "invalid", "not in the passage", "translated", "too many"
@@ -154,13 +154,13 @@ def _claim(fact: Mapping[str, Any], named: _Named, read: _Read) -> Claim | str:
     """The fact as a claim, or why there is none."""
     subject, predicate, object_ = _ends(fact)
     subject, object_ = named.of(subject), named.of(object_)
-    is_value = fact.get("object_is_value") is True and object_ not in named.types
+    is_there = read.has(object_)
+    is_value = (fact.get("object_is_value") is True and object_ not in named.types) or not is_there
     longest = LONGEST_STATEMENT if is_value else LONGEST_NAME
     if max(len(subject), len(predicate)) > LONGEST_NAME or len(object_) > longest:
         return INVALID
     if reason := _objection(subject, object_, read):
         return reason
-    is_doubtful = not (read.has(subject) and read.has(object_))
     try:
         return Claim(
             subject,
@@ -168,9 +168,7 @@ def _claim(fact: Mapping[str, Any], named: _Named, read: _Read) -> Claim | str:
             object_,
             statement=_text(fact.get("statement"))[:LONGEST_STATEMENT],
             weight=_number(fact.get("weight"), 1.0, 10.0, otherwise=5.0),
-            confidence=_number(
-                fact.get("confidence"), 0.0, DOUBTFUL if is_doubtful else 1.0, otherwise=DOUBTFUL
-            ),
+            confidence=_number(fact.get("confidence"), 0.0, 1.0, otherwise=1.0) * (1.0 if is_there else DOUBT),
             valid_from=_begin(_text(fact.get("valid_from"))),
             valid_to=_end(_text(fact.get("valid_to"))),
             subject_type=named.types.get(subject, ""),
@@ -187,10 +185,9 @@ def _objection(subject: str, object_: str, read: _Read) -> str:
         return INVALID
     if normalise(subject) == normalise(object_):
         return INVALID
-    missing = [end for end in (subject, object_) if not read.has(end)]
-    if len(missing) == 2:
+    if subject and not read.has(subject):
         return INVENTED
-    return TRANSLATED if any(map(read.is_foreign, missing)) else ""
+    return TRANSLATED if not read.has(object_) and read.is_foreign(object_) else ""
 
 
 def _key(claim: Claim) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ entities: the people, organisations, places, works, products, events and concept
 
 facts: what the passage states about them, the important ones first, at most 24.
 - subject: the name of an entity. A pronoun or "the company" stands for an entity: write its name.
-- predicate: a short verb phrase, such as "was born in".
+- predicate: a short verb phrase, such as "was born in". What type an entity has is no fact.
 - object: the name of another entity, or a plain value (a date, a number, a quality).
 - object_is_value: true where the object is a plain value and no entity.
 - statement: the fact as one whole sentence that is understood without the passage.

@@ -30,6 +30,8 @@ from weft.types import Document, Passage, identity
 
 log = logging.getLogger(__name__)
 MOST_TOKENS = 2_048  # of an answer
+BATCH = 500  # answers that an estimate looks up at once
+OURS = frozenset("model messages max_tokens max_completion_tokens n stream".split())
 UNANSWERED = 5  # passages without an answer, one after the other, after which nobody is asked any more
 EVERYWHERE = frozenset({401, 404})  # what is refused for one passage for such a reason is refused for all
 MALFORMED, NO_BUDGET, NO_ANSWER = "malformed answer", "budget used up", "no answer"
@@ -66,6 +68,8 @@ class LLMExtractor:
     ) -> None:
         if concurrency < 1 or max_tokens < 1:
             raise ConfigError("concurrency and max_tokens must be at least 1")
+        if taken := OURS & set(options or {}):
+            raise ConfigError(f"options cannot hold {', '.join(sorted(taken))}: the budget depends on them")
         self._endpoint = Endpoint(
             "chat/completions",
             model=model,
@@ -114,12 +118,14 @@ class LLMExtractor:
 
     def estimate(self, passages: Sequence[Passage]) -> Estimate:
         """What asking about these costs at most, before anything is sent; what is in the cache is free."""
-        asked = {self._key(p): self._chat.most(prompt.messages(p)) for p in passages if p.text.strip()}
-        kept = self._kept.read(list(asked)) if asked else {}
-        tokens = sum((most for key, most in asked.items() if key not in kept), Tokens())
-        covered = self._budget.covers(self.report.tokens + tokens)
+        asked = [(self._key(p), self._chat.most(prompt.messages(p))) for p in passages if p.text.strip()]
+        keys = [key for key, _ in asked]
+        kept = {key for i in range(0, len(keys), BATCH) for key in self._kept.read(keys[i : i + BATCH])}
+        calls = [most for key, most in asked if key not in kept]
+        tokens = sum(calls, Tokens())
+        is_covered = self._budget.covers(self.report.tokens + tokens)
         money = self._budget.cost(tokens)
-        return Estimate(len(passages), len(kept), len(asked) - len(kept), tokens, money, covered)
+        return Estimate(len(passages), len(asked) - len(calls), len(calls), tokens, money, is_covered)
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """What each passage says, in order."""

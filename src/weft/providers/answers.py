@@ -1,10 +1,11 @@
 """From what a model wrote about a passage to what the passage says.
 
 An answer of the wrong shape is `Malformed`, with an error that the model can be shown. In one of the right
-shape each entity and fact stands for itself: what is invalid is dropped, the rest is kept. Models invent, so
-names and aliases are what the passage or its titles call things. A fact whose subject is not there is dropped;
-an object that is not there is a plain value, joins nothing, and halves the confidence; one in another script
-than the passage's is a translation, and its fact is dropped. It asks nobody, and does not know what is true.
+shape each entity and fact stands for itself: what is invalid is dropped, the rest is kept, also of an answer
+that was cut off (small models repeat themselves until they are). Models invent, so names and aliases are what
+the passage or its titles call things. A fact whose subject is not there is dropped; an object that is not there
+is a plain value, joins nothing, and halves the confidence; one in another script than the passage's is a
+translation, and its fact is dropped. It asks nobody, and does not know what is true.
 """
 
 import json
@@ -13,6 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,11 +26,13 @@ from weft.types import Claim, Passage
 
 LONGEST_NAME = 120  # characters
 DOUBT = 0.5  # what is left of the confidence in a fact whose object is not in the passage
+MOST_ENDS = 4  # places at which an answer may have been whole before it was cut off
 MAIN_SCRIPT = 0.2  # of a text's letters that a script must have to be one that it is written in
 PRONOUNS = frozenset("he she it they we you him her them us this that these those who which".split())
 INVALID, INVENTED, TRANSLATED, TOO_MANY = "invalid", "not in the passage", "translated", "too many"
 
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(?![\d-])")
 
 
@@ -54,7 +58,8 @@ class _Named:
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, written: str) -> str:
-        return self.by_any.get(normalise(written), written)
+        name = _ARTICLE.sub("", written)
+        return self.by_any.get(normalise(written)) or self.by_any.get(normalise(name), name)
 
 
 def parsed(content: str) -> Answer:
@@ -63,10 +68,7 @@ def parsed(content: str) -> Answer:
     start = said.find("{")
     if start < 0:
         raise Malformed("it holds no JSON object")
-    try:
-        found, _ = json.JSONDecoder().raw_decode(said, start)
-    except (ValueError, RecursionError) as error:
-        raise Malformed(f"it is not valid JSON: {error}") from error
+    found = _decoded(said[start:])
     entities, facts = found.get("entities"), found.get("facts")
     if not (isinstance(entities, list) and isinstance(facts, list)):
         raise Malformed('the object needs two lists, "entities" and "facts"')
@@ -76,6 +78,19 @@ def parsed(content: str) -> Answer:
     return Answer(
         [e for e in entities if isinstance(e, dict)], [*objects, *([{}] * (len(facts) - len(objects)))]
     )
+
+
+def _decoded(said: str) -> dict[str, Any]:
+    """The object that a text begins with; one that was cut off in a list of facts, as far as it goes."""
+    try:
+        return dict(json.JSONDecoder().raw_decode(said)[0])
+    except (ValueError, RecursionError) as error:
+        end = len(said)
+        for _ in range(MOST_ENDS):
+            end = said.rfind("}", 0, end)
+            with suppress(ValueError, RecursionError):
+                return dict(json.loads(said[: end + 1] + "]}"))
+        raise Malformed(f"it is not valid JSON: {error}") from error
 
 
 def extraction(answer: Answer, passage: Passage) -> tuple[Extraction, Counter[str]]:
@@ -134,7 +149,7 @@ def _named(entities: Sequence[Mapping[str, Any]], read: _Read) -> _Named:
     named = _Named()
     own = {normalise(_text(e.get("name"))) for e in entities}
     for entity in entities:
-        written = _text(entity.get("name"))
+        written = _ARTICLE.sub("", _text(entity.get("name")))
         aliases = [alias for alias in _texts(entity.get("aliases")) if read.says(alias)]
         name = written if read.has(written) else next(iter(aliases), "")
         if not name or len(name) > LONGEST_NAME or normalise(name) in named.by_any:

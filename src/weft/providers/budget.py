@@ -101,6 +101,7 @@ class Report:
     from_cache: int = 0
     answered: int = 0
     repaired: int = 0
+    cut_off: int = 0
     fell_back: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     calls: int = 0
@@ -112,7 +113,7 @@ class Report:
         return "\n".join(
             [
                 f"{self.passages:,} passages: {self.answered:,} answered, {self.from_cache:,} from the cache",
-                f"answers repaired: {self.repaired:,}",
+                f"answers repaired: {self.repaired:,}; cut off and read as far as they go: {self.cut_off:,}",
                 f"read without the model: {_listed(self.fell_back)}",
                 f"facts dropped: {_listed(self.dropped)}",
                 f"spent: {self.calls:,} calls, {self.tokens}{price}",
@@ -169,6 +170,7 @@ class Ledger:
             from_cache=counts["from_cache", ""],
             answered=counts["answered", ""],
             repaired=counts["repaired", ""],
+            cut_off=counts["cut_off", ""],
             fell_back={reason: n for (what, reason), n in counts.items() if what == "fell_back"},
             dropped={reason: n for (what, reason), n in counts.items() if what == "dropped"},
             calls=counts["calls", ""],

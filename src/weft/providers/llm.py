@@ -186,6 +186,7 @@ class LLMExtractor:
         self._kept.write({key: reply.content.encode("utf-8", "surrogatepass")})
         answer = _usable(reply.content)
         self._ledger.count("repaired", number=int(bool(error)))
+        self._ledger.count("cut_off", number=int(reply.is_cut))
         return answer
 
     def _wrong(self, reply: Reply) -> str:

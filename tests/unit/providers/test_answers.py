@@ -82,6 +82,25 @@ def test_fences_thoughts_and_pleasantries_around_it_do_no_harm(around: str) -> N
     assert parsed(around.replace("{{", "<<").replace("{}", answer).replace("<<", "{{")).facts == [fact()]
 
 
+@given(cut=st.integers(0, 1000))
+def test_an_answer_that_was_cut_off_is_read_as_far_as_it_goes(cut: int) -> None:
+    facts = [fact(predicate=f"says {{{i}}}") for i in range(8)]
+    whole = json.dumps({"entities": [], "facts": facts})
+    cut = min(cut, len(whole))
+    complete = sum(whole[:cut].count(json.dumps(one)) for one in facts)
+    if not complete:
+        with pytest.raises(Malformed):
+            parsed(whole[:cut])
+    else:
+        assert parsed(whole[:cut]).facts == facts[:complete]
+
+
+def test_articles_are_no_part_of_a_name() -> None:
+    said, _ = read(fact("the film", "is by", "the Christopher Nolan"), entities=[{"name": "the film"}])
+    assert triples(said) == {("film", "is by", "Christopher Nolan")}
+    assert set(said.names) == {"Inception", "film", "Christopher Nolan"}
+
+
 def test_a_passage_that_says_nothing_is_a_good_answer() -> None:
     said, dropped = read(title="")
     assert said == Extraction()

@@ -102,10 +102,10 @@ def test_an_estimate_says_what_it_may_cost_and_whether_the_budget_covers_it() ->
 
 
 def test_a_report_tells_everything_in_words() -> None:
-    report = Report(5, 1, 4, 1, {"malformed answer": 1}, {"invalid": 2}, 6, Tokens(1_200, 300), 0.0)
+    report = Report(5, 1, 4, 1, 2, {"malformed answer": 1}, {"invalid": 2}, 6, Tokens(1_200, 300), 0.0)
     assert str(report).splitlines() == [
         "5 passages: 4 answered, 1 from the cache",
-        "answers repaired: 1",
+        "answers repaired: 1; cut off and read as far as they go: 2",
         "read without the model: 1 (malformed answer)",
         "facts dropped: 2 (invalid)",
         "spent: 6 calls, 1,200 tokens sent, 300 answered",

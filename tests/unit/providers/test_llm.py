@@ -156,7 +156,14 @@ def test_a_malformed_answer_is_repaired_once(server: Script, bad: str | None) ->
     assert "cannot be used" in second[3]["content"]
 
 
-def test_an_answer_that_was_cut_off_is_asked_for_shorter(server: Script) -> None:
+def test_an_answer_that_was_cut_off_is_read_as_far_as_it_goes(server: Script) -> None:
+    server.faults.append(saying(GOOD[:-2] + ', {"subject": "Ko', finish="length"))
+    with extractor(server) as model:
+        assert triples(extracted(model)[0]) == [("Mara", "met", "Kofi")]
+        assert (model.report.cut_off, model.report.repaired, model.report.calls) == (1, 0, 1)
+
+
+def test_an_answer_that_was_cut_off_before_it_said_anything_is_asked_for_shorter(server: Script) -> None:
     server.faults.extend([saying(GOOD[:-9], finish="length"), saying(GOOD)])
     with extractor(server) as model:
         extracted(model)

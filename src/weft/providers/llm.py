@@ -130,14 +130,11 @@ class LLMExtractor:
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """What each passage says, in order."""
         read = list(self._pool.map(self._read, passages))
-        missed = [i for i, said in enumerate(read) if said is None]
-        if missed:
-            with self._falling_back:
-                fallen = self._fallback.extract(document, [passages[i] for i in missed])
-            instead = dict(zip(missed, fallen, strict=True))
+        missed = [passage for said, passage in zip(read, passages, strict=True) if said is None]
+        instead = iter(self._without_model(document, missed))
         return [
-            instead[i] if said is None else _with_declared(said, document, passage)
-            for i, (said, passage) in enumerate(zip(read, passages, strict=True))
+            next(instead) if said is None else _with_declared(said, document, passage)
+            for said, passage in zip(read, passages, strict=True)
         ]
 
     def close(self) -> None:
@@ -165,6 +162,12 @@ class LLMExtractor:
         for reason, number in dropped.items():
             self._ledger.count("dropped", reason, number)
         return said
+
+    def _without_model(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
+        if not passages:
+            return ()
+        with self._falling_back:
+            return self._fallback.extract(document, passages)
 
     def _tell(self, reason: str, cause: BaseException | None, passage: Passage) -> None:
         """Count and log a passage that the model did not read: the first of a kind as a warning."""

@@ -24,7 +24,7 @@ from cachetools import TTLCache
 from weft import text
 from weft.config import CHAIN, RECIPES, Cache, Context, Recipe, Resolution
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
-from weft.indexing import exchange, pipeline
+from weft.indexing import exchange, importing, pipeline
 from weft.indexing.blocks import Limits
 from weft.indexing.extraction import RuleExtractor
 from weft.indexing.ingesting import Task, add_files
@@ -194,6 +194,26 @@ class Weft:
         pipeline.write(self._store, self._embedder, [told])
         return told.document.id
 
+    def import_from(
+        self,
+        path: str | Path,
+        format: str = importing.AUTO,  # noqa: A002
+        *,
+        metadata: Metadata | None = None,
+        labels: Iterable[str] = (),
+        limits: Limits = importing.LIMITS,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> importing.Imported:
+        """Add what another program knows: triples, papers, or the graph of GraphRAG, LightRAG or an MCP memory.
+
+        Broken lines are refused with their reason and passed over. Importing the same again changes nothing.
+        `progress` is told how many documents so far.
+        """
+        frame = self._document("", metadata=metadata, labels=frozenset(labels), source="file")
+        return importing.imported(
+            self._store, self._embedder, Path(path), format, frame, limits=limits, progress=progress
+        )
+
     # -- asking ----------------------------------------------------------------------------------------
 
     def search(
@@ -346,6 +366,7 @@ class Weft:
     aadd = _awaited(add)
     aadd_files = _awaited(add_files)
     aadd_facts = _awaited(add_facts)
+    aimport_from = _awaited(import_from)
     asearch = _awaited(search)
     acontext = _awaited(context)
     aprewarm = _awaited(prewarm)

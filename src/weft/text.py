@@ -22,9 +22,9 @@ _UNSPACED = re.compile(
 _UNIT = re.compile(rf"{_UNSPACED.pattern[:-1]} ?|(?:(?!{_UNSPACED.pattern[:-1]})\S)+ ?")
 # Marks belong to the letter before them, which `\w` does not know: without them Hindi falls to pieces.
 _MARKS = "".join(chr(c) for c in range(0x0300, 0x1E900) if unicodedata.category(chr(c)).startswith("M"))
-_WORD = re.compile(rf"(?:[^\W_][{_MARKS}]*)+")
+_WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
 _NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
-_PLAIN = re.compile("[a-z0-9]+(?: [a-z0-9]+)*")  # is normalised already, as most names that are looked up
+_TO_SPACES = {c: " " for c in range(128) if not (chr(c).isalnum() or chr(c).isspace())}  # the same for ASCII
 _SPACES = re.compile(r"\s+")
 _ASIDE = re.compile(r"\(.*?\)")
 # Marks that may be left out in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels.
@@ -55,10 +55,11 @@ STOP_WORDS = frozenset(
 )
 
 
+@lru_cache(maxsize=4_096)
 def normalise(name: str) -> str:
     """Make a name comparable: NFKC, case-folded, punctuation to spaces; `C++` and `C#` keep their marks."""
-    if _PLAIN.fullmatch(name):
-        return name
+    if name.isascii() and "+" not in name and "#" not in name:
+        return " ".join(name.lower().translate(_TO_SPACES).split()) or " ".join(name.split())
     folded = _folded(name)
     cleaned = _SPACES.sub(" ", _NOT_A_NAME.sub(" ", folded.replace("_", " "))).strip()
     return cleaned or _SPACES.sub(" ", folded).strip()

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal, TypeAlias
 
@@ -50,6 +51,7 @@ def passage_id(document: str, text: str) -> str:
     return identity("passage", document, text)
 
 
+@lru_cache(maxsize=65_536)
 def entity_id(name: str, sense: str = "") -> str:
     """An entity is its normalised name, and a sense where two things share a name."""
     return identity("entity", normalise(name), normalise(sense))

@@ -2,9 +2,9 @@
 
     python -m weft.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
 
-A set is indexed from its own triples. `--vectors` and `--folder` keep vectors and indexed sets for the next
-run, `--sample` asks that many questions only, `--json` writes figures and rankings, and `--beside` puts runs
-from another program's JSON into the same table.
+A set is indexed from its own triples, and with `--read-by` from its text alone as well. `--vectors` and
+`--folder` keep vectors and indexed sets for the next run, `--sample` asks that many questions only, `--json`
+writes figures and rankings, and `--beside` puts runs from another program's JSON into the same table.
 """
 
 import argparse
@@ -18,9 +18,12 @@ from weft.config import RECIPES, Recipe
 from weft.errors import WeftError
 from weft.evaluation import report
 from weft.evaluation.datasets import Dataset, load
+from weft.evaluation.from_text import from_text
 from weft.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
 from weft.evaluation.run import Progress, Run, as_json, asked, from_json
+from weft.indexing.extraction import RuleExtractor
 from weft.models import Embedder
+from weft.providers.spacy import SpacyExtractor
 from weft.store.base import Store
 
 
@@ -31,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         embedder = chosen_embedder(options)
         beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
         sets = (load(options.data / name, sample=options.sample) for name in options.sets)
-        results = [_evaluated(dataset, embedder, beside, options) for dataset in sets]
+        read = (version for dataset in sets for version in _versions(dataset, options))
+        results = [_evaluated(dataset, embedder, beside, options) for dataset in read]
     except WeftError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -43,6 +47,15 @@ def main(arguments: list[str] | None = None) -> int:
         told = {"rows": [report.as_json(row) for row in rows], "sentences": sentences}
         options.json.write_text(json.dumps({**told, **runs}, ensure_ascii=False), encoding="utf-8")
     return 0
+
+
+def _versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dataset]:
+    """The set with its own triples, or read from its text by each of the extractors asked for."""
+    for reader in options.read_by:
+        if reader == "triples":
+            yield dataset
+        else:
+            yield from_text(dataset, RuleExtractor() if reader == "rules" else SpacyExtractor(options.spacy))
 
 
 def _evaluated(
@@ -100,6 +113,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the sets")
     parser.add_argument("--sets", nargs="+", required=True)
     parser.add_argument("--recipes", nargs="+", choices=sorted(RECIPES), default=["hybrid", "chain"])
+    parser.add_argument(
+        "--read-by",
+        nargs="+",
+        choices=("triples", "rules", "spacy"),
+        default=["triples"],
+        help="what facts come from: the set's triples, or its text as an extractor reads it",
+    )
+    parser.add_argument("--spacy", type=Path, default=Path("en_core_web_sm"), help="spaCy's pipeline")
     parser.add_argument("--sample", type=int, help="ask this many questions of each set, evenly spread")
     parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON of runs to print with ours")
     parser.add_argument("--json", type=Path, help="write figures and rankings to this file")

@@ -28,8 +28,8 @@ def indexed(dataset: Dataset, embedder: Embedder, folder: Path | None) -> Iterat
     with TemporaryDirectory() as passing:
         place = folder or Path(passing)
         place.mkdir(parents=True, exist_ok=True)
-        model = "".join(c if c.isalnum() else "-" for c in embedder.name)
-        store = open_store(str(place / f"{dataset.name}.{model}.weft"), "default")
+        set_, model = ("".join(c if c.isalnum() else "-" for c in n) for n in (dataset.name, embedder.name))
+        store = open_store(str(place / f"{set_}.{model}.weft"), "default")
         try:
             for start in range(0, len(dataset.contributions), BATCH):
                 pipeline.write(store, embedder, dataset.contributions[start : start + BATCH])

@@ -105,12 +105,12 @@ def over(limit: str, most: int, of: str = "") -> str:
     return f"it has more than {most:,} {of or limit.replace('_', ' ')}: split it, or raise Limits({limit}=…)"
 
 
-def required(module: str) -> Any:
-    """Import a library of the extra `files`, or refuse with what to install."""
+def required(module: str, extra: str = "files") -> Any:
+    """Import a library of an extra, or refuse with what to install."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise Refused(f"{module} is not installed: run `pip install 'weft[files]'`") from error
+        raise Refused(f"{module} is not installed: run `pip install 'weft[{extra}]'`") from error
 
 
 def without_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Block]:

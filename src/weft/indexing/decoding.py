@@ -38,9 +38,8 @@ def decoded(content: bytes, limits: Limits) -> str:
 
 def encoding_of(content: bytes) -> str:
     """What a file, or the beginning of a long one, is encoded in."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return encoding
+    if marked := marked_encoding(content):
+        return marked
     if b"\x00" in content:
         raise Refused("it has zero bytes: it is not text, or it is UTF-16 without a byte order mark")
     try:
@@ -48,6 +47,11 @@ def encoding_of(content: bytes) -> str:
     except UnicodeDecodeError:
         return _guessed(content[:SAMPLE])
     return "utf-8"
+
+
+def marked_encoding(content: bytes) -> str:
+    """The encoding that a byte order mark tells; nothing where there is none."""
+    return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
 
 
 def storable(text: str) -> str:

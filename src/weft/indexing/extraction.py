@@ -3,8 +3,8 @@
 Names are capitalised runs, quoted titles and code identifiers; what links, front matter and source code
 declare comes from `structure`. A sentence of a page that names something else is a claim about what the page
 is about, with the sentence as its statement. Scripts without capitals give what their links, quotes and front
-matter name, and the names that `with_known` recognises. It reads no facts out of grammar: a claim says that two
-things are spoken of together, and where.
+matter name, and what of a list of `known` names they have. It reads no facts out of grammar: a claim says that
+two things are spoken of together, and where.
 """
 
 import re
@@ -15,7 +15,7 @@ from weft.indexing.structure import Structure, structure
 from weft.models import Extraction
 from weft.naming import is_short
 from weft.text import STOP_WORDS, is_unspaced, normalise, units, without_aside
-from weft.types import Claim, Document, Passage
+from weft.types import Claim, Document, Passage, identity
 
 MOST_CLAIMS = 24  # of one passage
 LONGEST_NAME = 8  # words
@@ -66,12 +66,15 @@ class Sentence:
 
 
 class RuleExtractor:
-    """Names and claims by rules alone."""
+    """Names and claims by rules alone; `known` names are recognised wherever they stand, in any script."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = frozenset(map(normalise, known)) - {""}
 
     @property
     def name(self) -> str:
-        """The rules and their version."""
-        return "rules-2"
+        """The rules and their version, with a fingerprint of the names that are known."""
+        return f"rules-2@{identity('known', *sorted(self._known))[:8]}" if self._known else "rules-2"
 
     @property
     def concurrency(self) -> int:
@@ -85,7 +88,8 @@ class RuleExtractor:
     def _extracted(self, document: Document, passage: Passage) -> Extraction:
         declared = structure(document, passage)
         read = [Sentence(text, names_in(text)) for text in sentences(declared.prose)]
-        return extraction(passage.title or document.title, read, declared)
+        said = extraction(passage.title or document.title, read, declared)
+        return with_known(said, document, passage, self._known) if self._known else said
 
 
 def sentences(text: str) -> list[str]:

@@ -110,9 +110,7 @@ def _document(source: Source, place: str, row: Mapping[str, Any]) -> Iterator[Re
         return
     title = storable(fields[named]).strip() if named else source.name
     blocks = paragraphs(text, source.limits.blocks) if own else (Block("row", 0, len(text)),)
-    metadata = {
-        key: _kept(value) for key, value in fields.items() if key not in (own, named) and _is_kept(value)
-    }
+    metadata = {key: kept(value) for key, value in fields.items() if key not in (own, named) and is_kept(value)}
     yield Reading(uri, title, text, blocks, metadata)
 
 
@@ -120,17 +118,18 @@ def _said(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _is_kept(value: object) -> bool:
+def is_kept(value: object) -> bool:
     """Whether metadata can hold it: a scalar that every database takes, or a list of such."""
     if isinstance(value, list):
-        return all(not isinstance(item, list) and _is_kept(item) for item in value)
+        return all(not isinstance(item, list) and is_kept(item) for item in value)
     if isinstance(value, float):
         return isfinite(value)
     return isinstance(value, str) or (isinstance(value, int) and abs(value) <= _LARGEST)
 
 
-def _kept(value: Any) -> Scalar | list[Scalar]:
+def kept(value: Any) -> Scalar | list[Scalar]:
+    """What metadata holds of a value that `is_kept`."""
     if isinstance(value, list):
         return [storable(item) if isinstance(item, str) else item for item in value]
-    kept: Scalar = storable(value) if isinstance(value, str) else value
-    return kept
+    scalar: Scalar = storable(value) if isinstance(value, str) else value
+    return scalar

@@ -5,27 +5,16 @@ threads and processes may share it. It never forgets and knows no age: a model's
 its weights do, and deleting the file is always safe.
 """
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-import apsw
 import numpy as np
 
-from weft.errors import DimensionMismatch, StoreUnavailable
+from weft.errors import DimensionMismatch
 from weft.models import Embedder, Vectors
+from weft.providers.kept import VECTORS, Kept
 from weft.types import Vector, identity
-
-BUSY_MILLISECONDS = 30_000
-SCHEMA = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
-CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) STRICT;
-"""
-READ = "SELECT key, vector FROM vectors WHERE key IN carray(?)"
-WRITE = "INSERT OR IGNORE INTO vectors (key, vector) VALUES (?, ?)"
 
 
 class CachedEmbedder:
@@ -33,13 +22,7 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, directory: Path) -> None:
         self._embedder = embedder
-        self._file = directory / "vectors.sqlite"
-        self._lock = threading.Lock()
-        directory.mkdir(parents=True, exist_ok=True)
-        with self._errors_wrapped():
-            self._database = apsw.Connection(str(self._file))
-            self._database.set_busy_timeout(BUSY_MILLISECONDS)
-            self._database.execute(SCHEMA).fetchall()
+        self._kept = Kept(VECTORS, directory)
 
     @property
     def name(self) -> str:
@@ -64,8 +47,7 @@ class CachedEmbedder:
 
     def close(self) -> None:
         """Close the file; the wrapped embedder stays open."""
-        with self._lock:
-            self._database.close()
+        self._kept.close()
 
     def __enter__(self) -> Self:
         return self
@@ -75,36 +57,18 @@ class CachedEmbedder:
 
     def _embed(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Vectors]) -> Vectors:
         keys = [bytes.fromhex(identity("vector", self.name, kind, text)) for text in texts]
-        found = self._read(keys)
+        found = self._kept.read(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             rows = embed(list(missing.values())).astype(np.float32)
             fresh = {key: row.tobytes() for key, row in zip(missing, rows, strict=True)}
-            self._write(fresh)
+            self._kept.write(fresh)
             found |= fresh
         return self._stack([found[key] for key in keys])
-
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        with self._lock, self._errors_wrapped():
-            return dict(self._database.execute(READ, (apsw.carray(tuple(keys)),)))
-
-    def _write(self, fresh: dict[bytes, bytes]) -> None:
-        with self._lock, self._errors_wrapped(), self._database:
-            self._database.executemany(WRITE, fresh.items())
 
     def _stack(self, rows: Sequence[bytes]) -> Vectors:
         if len({len(row) for row in rows}) > 1:
             raise DimensionMismatch(
-                f"{self._file} holds vectors of another length for {self.name}; delete the file"
+                f"{self._kept.file} holds vectors of another length for {self.name}; delete the file"
             )
         return np.stack([np.frombuffer(row, dtype=np.float32) for row in rows])
-
-    @contextmanager
-    def _errors_wrapped(self) -> Iterator[None]:
-        try:
-            yield
-        except apsw.Error as error:
-            raise StoreUnavailable(
-                f"the vectors kept in {self._file} cannot be used: {error}; free the disk or the "
-                "lock, or delete the file, which holds nothing that cannot be made again"
-            ) from error

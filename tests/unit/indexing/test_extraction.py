@@ -179,3 +179,14 @@ def test_an_empty_passage_says_nothing() -> None:
 def test_no_claim_joins_a_thing_to_itself_or_to_nothing(title: str, text: str) -> None:
     for claim in extracted(text, title).claims:
         assert claim.subject.strip() != claim.object.strip() != ""
+
+
+def test_known_names_are_recognised_in_any_script() -> None:
+    extractor = RuleExtractor(known=["東京タワー", "grid operator"])
+    document = Document("d", title="観光案内")
+    texts = ["昨日は東京タワーに行きました。", "A report by the grid operator came in."]
+    tower, report = extractor.extract(document, [Passage(t, "d", t, "観光案内") for t in texts])
+    assert "東京タワー" in tower.names
+    assert [(c.subject, c.object) for c in tower.claims] == [("観光案内", "東京タワー")]
+    assert "grid operator" in report.names
+    assert extractor.name not in (RuleExtractor().name, RuleExtractor(known=["東京"]).name)

@@ -1,8 +1,9 @@
-"""A real HTTP server on 127.0.0.1 that speaks the embeddings protocol and fails on request.
+"""A real HTTP server on 127.0.0.1 that speaks the embeddings and chat protocols and fails on request.
 
 Faults are queued and used up one by one, by whichever request comes next; without a fault the
 answer is right. The vector of a text is three numbers made from its letters, so a test can tell
-whose it is.
+whose it is. A chat is answered with the facts of the passage's sentences, which have three words each;
+what it is charged for is added up.
 """
 
 import json
@@ -33,6 +34,34 @@ def _letters(text: str) -> list[float]:
     return [1.0 + len(text), float(sum(map(ord, text)) % 97), float(ord(text[-1]))]
 
 
+def _embedded(asked: Answer) -> Answer:
+    rows = [
+        {"object": "embedding", "index": index, "embedding": _letters(text)}
+        for index, text in enumerate(asked["input"])
+    ]
+    return {"object": "list", "data": rows, "model": asked["model"]}
+
+
+def facts_of(text: str) -> str:
+    """Return what a model should answer: sentences have three words, a subject, a predicate and an object."""
+    triples = [sentence.split() for sentence in text.split(".") if len(sentence.split()) == 3]
+    names = dict.fromkeys(name for triple in triples for name in (triple[0], triple[2]))
+    entities = [{"name": n, "type": "person", "description": f"{n} is told of", "aliases": []} for n in names]
+    facts = [
+        {"subject": s, "predicate": p, "object": o, "statement": f"{s} {p} {o}", "weight": 7, "confidence": 0.9}
+        for s, p, o in triples
+    ]
+    return json.dumps({"entities": entities, "facts": facts}, ensure_ascii=False)
+
+
+def completion(content: str | None, *, sent: int = 10, finish: str = "stop") -> Answer:
+    """Return a chat completion in OpenAI's form."""
+    message = {"role": "assistant", "content": content}
+    usage = {"prompt_tokens": sent, "completion_tokens": len((content or "").split())}
+    choices = [{"index": 0, "message": message, "finish_reason": finish}]
+    return {"object": "chat.completion", "choices": choices, "usage": usage}
+
+
 @dataclass
 class Script:
     """What the server is to do, and what it saw."""
@@ -45,7 +74,14 @@ class Script:
     running: int = 0
     most_running: int = 0
     url: str = ""
+    charged: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def chatted(self, asked: Answer) -> Answer:
+        """Return a completion that states the facts of the passage."""
+        content = facts_of(asked["messages"][1]["content"].partition("Passage:\n")[2])
+        sent = sum(len(message["content"].split()) for message in asked["messages"])
+        return completion(content, sent=sent)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -59,11 +95,7 @@ class Handler(BaseHTTPRequestHandler):
         fault = self._record(asked)
         try:
             time.sleep(self.script.pause)
-            rows = [
-                {"object": "embedding", "index": index, "embedding": _letters(text)}
-                for index, text in enumerate(asked["input"])
-            ]
-            fault(self, {"object": "list", "data": rows, "model": asked["model"]})
+            fault(self, self.script.chatted(asked) if "messages" in asked else _embedded(asked))
         finally:
             with self.script.lock:
                 self.script.running -= 1
@@ -76,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
             script.at.append(time.monotonic())
             script.running += 1
             script.most_running = max(script.most_running, script.running)
-            return script.faults.popleft() if script.faults else right
+            return script.faults.popleft() if script.faults else charging if "messages" in asked else right
 
     def reply(self, status: int, body: Answer | bytes, **headers: str) -> None:
         """Send a whole answer."""
@@ -94,6 +126,13 @@ class Handler(BaseHTTPRequestHandler):
 
 def right(handler: Handler, answer: Answer) -> None:
     """Answer as OpenAI does."""
+    handler.reply(200, answer)
+
+
+def charging(handler: Handler, answer: Answer) -> None:
+    """Answer as a server does that is paid for it."""
+    with handler.script.lock:
+        handler.script.charged += answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
     handler.reply(200, answer)
 
 
@@ -128,6 +167,11 @@ def cut(handler: Handler, answer: Answer) -> None:
 def changed(change: Callable[[list[Answer]], list[Answer]]) -> Fault:
     """Answer with other rows than the right ones."""
     return lambda handler, answer: handler.reply(200, {**answer, "data": change(answer["data"])})
+
+
+def saying(content: str | None, *, finish: str = "stop") -> Fault:
+    """Answer a chat with this."""
+    return lambda handler, _: charging(handler, completion(content, finish=finish))
 
 
 def raw(content: bytes) -> Fault:

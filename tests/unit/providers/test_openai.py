@@ -24,7 +24,8 @@ from unit.providers.loopback import (
 )
 from weft.errors import ConfigError, DimensionMismatch, ModelUnavailable
 from weft.models import Embedder
-from weft.providers.openai import LONGEST_WAIT, OpenAIEmbedder, wait_before_retry
+from weft.providers.http import LONGEST_WAIT, wait_before_retry
+from weft.providers.openai import OpenAIEmbedder
 
 KEY = "sk-very-secret"
 TEXTS = [f"passage number {i}" for i in range(10)]

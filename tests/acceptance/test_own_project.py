@@ -1,0 +1,66 @@
+"""Weft reads its own docs and source, and answers what a contributor would ask.
+
+Names and facts are found by rules, vectors are potion's: no language model, nothing prepared by hand.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weft import Weft
+from weft.providers.model2vec import Model2VecEmbedder
+
+ROOT = Path(__file__).parents[2]
+ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
+# A question, the document that answers it, the heading above the answer, how the path to it begins, and among
+# how many hits it must be.
+QUESTIONS = [
+    (
+        "Which module imports weft.store.migrate?",
+        "src/weft/store/sqlite_file.py",
+        "",
+        "weft.store.migrate ←imports— weft.store.sqlite_file",
+        3,
+    ),
+    ("Why is sqlite-vec not used?", "ARCHITECTURE.md", "Where did we leave the design, and why?", "SQLite", 3),
+    ("What does the gate decide?", "src/weft/retrieval/gating.py", "gate", "Gate →", 3),
+    (
+        "How do I write a store of my own?",
+        "docs/how-to/write-a-store.md",
+        "Write a store of your own",
+        "",
+        3,
+    ),
+    (
+        "Which files are left out of a folder?",
+        "docs/how-to/files.md",
+        "What is left out of a folder",
+        "Add files and folders —mentions→ gitignore",
+        3,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+    embedder = Model2VecEmbedder(ROOT / ".cache" / "models" / "potion")
+    with Weft.open(tmp_path_factory.mktemp("own") / "own.weft", embedder=embedder) as memory:
+        for path in ADDED:
+            memory.add_files(ROOT / path, root=ROOT)
+        yield memory
+
+
+@pytest.mark.parametrize(("question", "uri", "heading", "path", "among"), QUESTIONS, ids=lambda x: str(x)[:40])
+def test_a_contributor_is_answered(
+    memory: Weft, question: str, uri: str, heading: str, path: str, among: int
+) -> None:
+    hits = memory.search(question).hits[:among]
+    answers = [h for h in hits if h.document.uri == uri and (not heading or heading in h.passage.headings)]
+    assert answers, [(h.document.uri, h.passage.headings) for h in hits]
+    assert any(str(hit.path).startswith(path) for hit in answers), [str(hit.path) for hit in answers]
+
+
+def test_all_of_it_was_read(memory: Weft) -> None:
+    assert memory.stats().documents > 100
+    assert memory.stats().facts > 2_000

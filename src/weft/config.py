@@ -96,6 +96,7 @@ class Walk:
 
     max_hops: int = 1  # S4, up to 3; S12 says 2
     predicates: tuple[str, ...] = ()  # S4, all if empty
+    functional: tuple[str, ...] = ()  # of which a subject has one object at a time, the newest
     statuses: tuple[Status, ...] = LIVE  # S12
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
     facts_per_entity: int = 30

@@ -34,12 +34,14 @@ from weft.retrieval import resolving
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
 from weft.retrieval.search import NO_EMBEDDER, search
+from weft.retrieval.validity import current
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
 from weft.types import (
     Claim,
     Contribution,
     Document,
+    Fact,
     Filter,
     Found,
     Merge,
@@ -82,12 +84,14 @@ class Weft:
         embedder: Embedder | None = None,
         *,
         extractor: Extractor | None = RULES,
+        functional: Iterable[str] = (),
         clock: Clock = _now,
         cache: Cache = Cache(),  # noqa: B008
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._extractor = extractor
+        self._functional = tuple(functional)
         self._clock = clock
         self._answers: TTLCache[object, Found] = TTLCache(cache.size, cache.seconds)
         self._asked_for: Counter[str] = Counter()
@@ -105,17 +109,19 @@ class Weft:
         collection: str = "default",
         embedder: Embedder | None = None,
         extractor: Extractor | None = RULES,
+        functional: Iterable[str] = (),
         clock: Clock = _now,
         cache: Cache = Cache(),  # noqa: B008
     ) -> Self:
         """Open a collection, making it if need be.
 
         Without an embedder only words are searched. `extractor` finds names and facts in what is added; by
-        default rules do, and None leaves texts as they are.
+        default rules do, and None leaves texts as they are. By `functional` predicates (`works_at`) a subject
+        has one object at a time: a newer fact ends the older one.
         """
         store = open_store(str(url), collection)
         try:
-            return cls(store, embedder, extractor=extractor, clock=clock, cache=cache)
+            return cls(store, embedder, extractor=extractor, functional=functional, clock=clock, cache=cache)
         except BaseException:
             store.close()
             raise
@@ -240,6 +246,8 @@ class Weft:
             raise QueryError(f"top_k is {top_k}; ask for at least one hit")
         wanted, chosen = (recipe, "") if recipe else _recipe(method, query)
         wanted = wanted if top_k is None else replace(wanted, top_k=top_k)
+        if self._functional:
+            wanted = replace(wanted, walk=replace(wanted.walk, functional=self._functional))
         found = self._found(Query(query, where=where, as_of=as_of), wanted, chosen, reranker)
         if count_use and found.hits:
             self._used.put(found)
@@ -270,6 +278,23 @@ class Weft:
         if document not in found:
             raise NotFound(f"no document {document} that you may see")
         return found[document]
+
+    def facts(
+        self,
+        name: str,
+        *,
+        as_of: datetime | None = None,
+        limit: int = 100,
+        where: Filter = EVERYTHING,
+    ) -> tuple[Fact, ...]:
+        """What is known of an entity, strongest first: what held `as_of` a time, or all, each with its end."""
+        query = Query(name, where=where, as_of=as_of)
+        named = self._store.entities_by_names([name], where=where).get(name, ())
+        ids = [entity.id for entity in named]
+        told = self._store.facts_of_entities(ids, per_entity=limit, as_of=as_of, where=where)
+        held = current(self._store, query, told, self._functional)
+        distinct = {fact.id: fact for id_ in ids for fact in held.get(id_, ())}
+        return tuple(distinct.values())[:limit]
 
     def documents(
         self,
@@ -374,6 +399,7 @@ class Weft:
     amerges = _awaited(merges)
     apart = _awaited(part)
     adocuments = _awaited(documents)
+    afacts = _awaited(facts)
     astats = _awaited(stats)
     aforget = _awaited(forget)
     aexport = _awaited(export)

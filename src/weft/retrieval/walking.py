@@ -19,6 +19,7 @@ from weft.config import Resolution, Trust, Walk
 from weft.naming import words_key
 from weft.retrieval.resolving import joins, names_of_ends
 from weft.retrieval.similarity import NEUTRAL, cosines
+from weft.retrieval.validity import current
 from weft.store.base import Store
 from weft.text import normalise
 from weft.types import Fact, Mention, Query, Scored
@@ -170,7 +171,7 @@ def facts_of(
     store: Store, query: Query, entities: Sequence[str], config: Walk
 ) -> Mapping[str, tuple[Fact, ...]]:
     """One step of a walk: the facts of these entities, strongest first, that the walk may follow."""
-    return store.facts_of_entities(
+    facts = store.facts_of_entities(
         entities,
         per_entity=config.facts_per_entity,
         predicates=config.predicates,
@@ -178,6 +179,7 @@ def facts_of(
         as_of=query.as_of,
         where=query.where,
     )
+    return current(store, query, facts, config.functional)
 
 
 def facts_in(
@@ -187,6 +189,7 @@ def facts_in(
     stated = store.facts_of_passages(
         passages, per_passage=per_passage, statuses=config.statuses, as_of=query.as_of, where=query.where
     )
+    stated = current(store, query, stated, config.functional)
     if not config.predicates:
         return stated
     wanted = set(map(normalise, config.predicates))

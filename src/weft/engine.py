@@ -214,6 +214,17 @@ class Weft:
         """Remove documents with all that nothing else supports; the receipt says what went."""
         return self._store.forget(documents)
 
+    def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
+        """What is left of what went, a line each; nothing, if it is gone from every table, index and page.
+
+        Reads everything that is stored, in proportion to its size.
+        """
+        return self._store.remains(receipt)
+
+    def compact(self) -> None:
+        """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
+        self._store.compact()
+
     def export(self, path: str | Path) -> int:
         """Write everything to a file; return how many documents that is."""
         with Path(path).open("w", encoding="utf-8") as file:
@@ -282,6 +293,8 @@ class Weft:
     aget = _awaited(get)
     astats = _awaited(stats)
     aforget = _awaited(forget)
+    averify_forgotten = _awaited(verify_forgotten)
+    acompact = _awaited(compact)
     aexport = _awaited(export)
     aimport_ = _awaited(import_)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import apsw
 
 from weft.errors import QueryError, StoreError, StoreUnavailable
+from weft.store import sqlite_pages
 from weft.store.migrate import migrate
 from weft.store.queries import migrations, queries
 
@@ -17,7 +18,9 @@ def connect(path: str, *, busy_seconds: float) -> apsw.Connection:
     """A connection that waits its turn to write, and syncs what it commits."""
     db = apsw.Connection(path)
     db.set_busy_timeout(int(busy_seconds * 1000))
-    db.execute(SQL["settings"])
+    db.execute(SQL["settings"]).fetchall()  # apsw runs no statement before the rows of the last are fetched
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    db.set_wal_hook(sqlite_pages.checkpoint_when_long)
     return db
 
 

@@ -24,7 +24,7 @@ from cachetools import TTLCache
 from weft import text
 from weft.config import CHAIN, RECIPES, Cache, Context, Recipe
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
-from weft.indexing import exchange, pipeline
+from weft.indexing import exchange, hygiene, pipeline
 from weft.models import Embedder, Reranker
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
@@ -122,13 +122,17 @@ class Weft:
         """Add a text and the facts it states; return the document's identity.
 
         A text with the same `uri` replaces what was there. `labels` say who may read it: everyone, if
-        there are none. Adding the same again changes nothing.
+        there are none. Adding the same again changes nothing. Of a memory (`source="conversation"`, no
+        `uri`) only what is new is stored: what the same readers have already is used once more, and if that
+        is all of it, the identity is that of the document which has it.
         """
         readers = frozenset(labels)
         id_ = document_id(uri=uri, text=text, labels=readers)
         frame = self._document(id_, metadata=metadata, labels=readers, source=source)
         document = replace(frame, title=title, uri=uri)
         claims = [_claim(fact, source) for fact in facts]
+        if source == "conversation" and not uri:
+            return hygiene.remember(self._store, self._embedder, document, text, claims)
         pipeline.write(self._store, self._embedder, [pipeline.contribution(document, text, claims)])
         return id_
 
@@ -140,10 +144,18 @@ class Weft:
         labels: Iterable[str] = (),
         source: Source = "user_edit",
     ) -> tuple[str, ...]:
-        """Add facts that come without a text; each is a document of its own, whose identity is returned."""
+        """Add facts that come without a text; each is a document of its own, whose identity is returned.
+
+        A fact that is known already, from a source trusted as much, is used once more instead.
+        """
         frame = self._document("", metadata=metadata, labels=frozenset(labels), source=source)
         told = [pipeline.stated(_claim(fact, source), frame) for fact in facts]
-        for batch in _batches(told):
+        batches = list(_batches(told))
+        if source != "file":
+            return tuple(
+                id_ for batch in batches for id_ in hygiene.remember_facts(self._store, self._embedder, batch)
+            )
+        for batch in batches:
             pipeline.write(self._store, self._embedder, batch)
         return tuple(c.document.id for c in told)
 

@@ -33,7 +33,7 @@ def check_file(path: Path) -> None:
 
 
 def bare(path: Path) -> apsw.Connection:
-    """A connection without Weft's settings; it leaves the log to Weft, which blanks what it moves to the file."""
+    """A connection without Weft's settings, but that it leaves the log to Weft, which blanks what it moves."""
     db = apsw.Connection(str(path))
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return db

@@ -2,7 +2,8 @@
 
 After each kill what was acknowledged is there whole, and what was not acknowledged is there whole or not at
 all; of what was forgotten or replaced not a byte is left. The steps of a writer follow from its seed, so the
-number of its acknowledgements says which step it may have been in. It is SIGKILL that is tested, not the loss of power.
+number of its acknowledgements says which step it may have been in. It is SIGKILL that is tested, not the loss
+of power.
 """
 
 import os

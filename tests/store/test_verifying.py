@@ -4,6 +4,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import apsw
@@ -154,7 +155,7 @@ def test_a_long_log_goes_to_the_file_by_itself(path: Path) -> None:
         store.write([page(f"Edition {number} of a page " * 40, uri="page")], model=MODEL)
         sizes.append(sqlite_pages.log_size(str(path)))
     assert max(sizes) < 2 * 8_192 * sqlite_pages.LOG_PAGES
-    assert any(after < before for before, after in zip(sizes, sizes[1:], strict=False))
+    assert any(after < before for before, after in pairwise(sizes))
     store.close()
 
 

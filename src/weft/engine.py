@@ -146,7 +146,8 @@ class Weft:
     ) -> tuple[str, ...]:
         """Add facts that come without a text; each is a document of its own, whose identity is returned.
 
-        A fact that is known already, from a source trusted as much, is used once more instead.
+        A fact that is there already is used once more instead; if it was heard in conversation, also where
+        another document states it, or where only its spelling differs.
         """
         frame = self._document("", metadata=metadata, labels=frozenset(labels), source=source)
         told = [pipeline.stated(_claim(fact, source), frame) for fact in facts]

@@ -181,8 +181,10 @@ def test_a_fact_that_repeats_is_used_and_not_stored(tmp_path: Path) -> None:
         assert rows(memory) == before
         assert uses(path, "fact", "Rome") == 6
         (own,) = memory.add_facts([("Ada", "plays", "cello")])
-        assert memory.add_facts([("ada", "plays", "Cello")]) == (own,)
+        assert memory.add_facts([("Ada", "plays", "cello")]) == (own,)
         assert uses(path, "fact", "cello") == 1
+        assert memory.add_facts([("ada", "plays", "Cello")], source="conversation") == (own,)
+        assert uses(path, "fact", "cello") == 2
 
 
 def test_a_fact_that_is_corrected_is_stored(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from weft.indexing import pipeline
 from weft.indexing.statements import LEAD_IN, REPORTING, Statement, statements, words
 from weft.models import Embedder
 from weft.store.base import Store
-from weft.types import SOURCES, STATUSES, Claim, Contribution, Document, Fact, Filter, Metadata, document_id
+from weft.types import STATUSES, Claim, Contribution, Document, Fact, Filter, Metadata, document_id
 
+HEARD = "conversation"  # the source that is trusted least
 WINDOWS = 12  # searches by words for one text, at the most
 NEAR = 20  # passages that each of them brings
 SHORTEST = 3  # words that are worth recognising within a longer text
@@ -241,15 +242,19 @@ def _voices(store: Store, told: Sequence[Contribution]) -> dict[str, tuple[Fact,
 
 
 def _place(told: Contribution, own: Contribution | None, others: dict[str, tuple[Fact, Document]]) -> str:
-    """The document that states a fact already; none, if this one says something new."""
+    """The document that states a fact already; none, if this one says something new.
+
+    Only what is heard in conversation may be said in other words: who edits, means the words.
+    """
     (fact,) = told.facts
     if own is not None:
-        return own.document.id if _is_restated(own, told) else ""
+        is_same = own.digest == told.digest or (fact.source == HEARD and _is_restated(own, told))
+        return own.document.id if is_same else ""
     voice, document = others.get(fact.id, (None, None))
-    if voice is None or document is None or not _is_for_the_same(document, told.document):
+    if voice is None or document is None or fact.source != HEARD:
         return ""
-    is_trusted = SOURCES.index(voice.source) <= SOURCES.index(fact.source)
-    return document.id if is_trusted and _held(voice) == _held(fact) else ""
+    is_same = _is_for_the_same(document, told.document) and _held(voice) == _held(fact)
+    return document.id if is_same else ""
 
 
 def _is_restated(own: Contribution, told: Contribution) -> bool:
@@ -258,8 +263,7 @@ def _is_restated(own: Contribution, told: Contribution) -> bool:
     types = {e.id: e.type for e in own.entities}
     return (
         _has(own.document.metadata, told.document.metadata)
-        and (_held(old), old.weight, old.confidence, old.source)
-        == (_held(new), new.weight, new.confidence, new.source)
+        and (_held(old), old.weight, old.confidence) == (_held(new), new.weight, new.confidence)
         and words(old.statement) == words(new.statement)
         and all(e.type in ("", types.get(e.id)) for e in told.entities)
     )

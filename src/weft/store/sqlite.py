@@ -74,7 +74,7 @@ class SqliteStore:
         with self._writing() as db:
             receipt = writing.forget(db, self._name, documents)
         if receipt.documents:
-            with file.wrapped_errors(self._path):
+            with suppress(apsw.Error):  # it is forgotten, and `remains` tells what the log still holds
                 sqlite_pages.checkpoint(self._path, is_emptying=True)
         return receipt
 

@@ -26,8 +26,8 @@ import numpy as np
 from benchmarks.corpus import DIMENSION, Corpus, Matrix, name
 from weft.store import codes
 from weft.store.sqlite import SqliteStore
-from weft.store.sqlite_file import connect
-from weft.store.sqlite_scope import Scopes, any_of, by_ids, word
+from weft.store.sqlite_file import SQL, connect
+from weft.store.sqlite_scope import Scopes, any_of, by_ids
 from weft.text import terms
 from weft.types import Filter, entity_id
 
@@ -138,7 +138,8 @@ def measure(store: SqliteStore, path: Path, corpus: Corpus, size: int, questions
         return db.execute(BARE[query], values).fetchall()
 
     def words(text: str) -> str:
-        return any_of(word(1, term) for term in set(terms(text)))
+        known = db.execute(SQL["terms"], {"collection": 1, "terms": apsw.carray(tuple(set(terms(text))))})
+        return any_of(str(row) for _, row, _ in known)
 
     rows: dict[str, Any] = {
         "lexical": measured(

@@ -24,7 +24,7 @@ from cachetools import TTLCache
 from weft import text
 from weft.config import CHAIN, RECIPES, Cache, Context, Recipe, Resolution
 from weft.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
-from weft.indexing import exchange, importing, pipeline
+from weft.indexing import exchange, hygiene, importing, pipeline
 from weft.indexing.blocks import Limits
 from weft.indexing.extraction import RuleExtractor
 from weft.indexing.ingesting import Task, add_files
@@ -143,13 +143,17 @@ class Weft:
 
         Without `facts`, names and facts are found by the extractor. A text with the same `uri` replaces what
         was there. `labels` say who may read it: everyone, if there are none. Adding the same again changes
-        nothing.
+        nothing. Of a memory (`source="conversation"`, no `uri`) only what is new is stored: what the same
+        readers have already is used once more, and if that is all of it, the identity is that of the document
+        which has it.
         """
         readers = frozenset(labels)
         id_ = document_id(uri=uri, text=text, labels=readers)
         frame = self._document(id_, metadata=metadata, labels=readers, source=source)
         document = replace(frame, title=title, uri=uri)
         claims = [_claim(fact, source) for fact in facts]
+        if source == "conversation" and not uri:
+            return hygiene.remember(self._store, self._embedder, self._extractor, document, text, claims)
         added = pipeline.contribution(document, text, claims, extractor=self._extractor)
         pipeline.write(self._store, self._embedder, [added])
         return id_
@@ -183,10 +187,19 @@ class Weft:
         labels: Iterable[str] = (),
         source: Source = "user_edit",
     ) -> tuple[str, ...]:
-        """Add facts that come without a text; each is a document of its own, whose identity is returned."""
+        """Add facts that come without a text; each is a document of its own, whose identity is returned.
+
+        A fact that is there already is used once more instead; if it was heard in conversation, also where
+        another document states it, or where only its spelling differs.
+        """
         frame = self._document("", metadata=metadata, labels=frozenset(labels), source=source)
         told = [pipeline.stated(_claim(fact, source), frame) for fact in facts]
-        for batch in _batches(told):
+        batches = list(_batches(told))
+        if source != "file":
+            return tuple(
+                id_ for batch in batches for id_ in hygiene.remember_facts(self._store, self._embedder, batch)
+            )
+        for batch in batches:
             pipeline.write(self._store, self._embedder, batch)
         return tuple(c.document.id for c in told)
 
@@ -328,6 +341,17 @@ class Weft:
         """Remove documents with all that nothing else supports; the receipt says what went."""
         return self._store.forget(documents)
 
+    def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
+        """What is left of what went, a line each; nothing, if it is gone from every table, index and page.
+
+        Reads everything that is stored, in proportion to its size.
+        """
+        return self._store.remains(receipt)
+
+    def compact(self) -> None:
+        """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
+        self._store.compact()
+
     def export(self, path: str | Path) -> int:
         """Write everything to a file; return how many documents that is."""
         with Path(path).open("w", encoding="utf-8") as file:
@@ -402,6 +426,8 @@ class Weft:
     afacts = _awaited(facts)
     astats = _awaited(stats)
     aforget = _awaited(forget)
+    averify_forgotten = _awaited(verify_forgotten)
+    acompact = _awaited(compact)
     aexport = _awaited(export)
     aimport_ = _awaited(import_)
 

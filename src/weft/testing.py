@@ -311,6 +311,30 @@ class StoreConformance:
         assert world.forget(["0" * 32]).documents == ()
         assert world.version() == version
 
+    def test_what_is_forgotten_leaves_nothing_behind(self, world: Store, open_store: OpenStore) -> None:
+        other = open_store("other")
+        other.write(WORLD, model=MODEL)  # the same identities, which another collection may keep
+        world.touch(passages=[SECRET.passages[0].id], facts=[RULES_ID], at=day("2024-05-02"))
+        _stage(world, limit=100, rounds=1)
+        for each in (SECRET, KING, QUEEN):
+            assert world.remains(world.forget([each.document.id])) == ()
+        other.close()
+
+    def test_what_is_there_again_is_told(self, world: Store) -> None:
+        receipt = world.forget([SECRET.document.id])
+        world.write([SECRET], model=MODEL)
+        told = world.remains(receipt)
+        went = (*receipt.documents, *receipt.passages, *receipt.entities, *receipt.facts)
+        assert all(any(id_ in line for line in told) for id_ in went)
+
+    def test_compacting_changes_nothing_that_is_known(self, world: Store) -> None:
+        receipt = world.forget([SECRET.document.id])
+        before, found = list(world.export()), world.lexical("Lothair", top_k=9)
+        world.compact()
+        assert list(world.export()) == before
+        assert world.lexical("Lothair", top_k=9) == found
+        assert world.remains(receipt) == ()
+
     def test_all_can_be_forgotten_and_added_again(self, world: Store) -> None:
         before = list(world.export())
         world.forget([c.document.id for c in WORLD])

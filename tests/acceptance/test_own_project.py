@@ -13,7 +13,7 @@ from weft.providers.model2vec import Model2VecEmbedder
 
 ROOT = Path(__file__).parents[2]
 ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
-# A question, the document that answers it, the heading above the answer, how the path to it begins, and among
+# A question, the document that answers it, the heading above the answer, what the path to it has, and among
 # how many hits it must be.
 QUESTIONS = [
     (
@@ -58,7 +58,7 @@ def test_a_contributor_is_answered(
     hits = memory.search(question).hits[:among]
     answers = [h for h in hits if h.document.uri == uri and (not heading or heading in h.passage.headings)]
     assert answers, [(h.document.uri, h.passage.headings) for h in hits]
-    assert any(str(hit.path).startswith(path) for hit in answers), [str(hit.path) for hit in answers]
+    assert any(path in str(hit.path) for hit in answers), [str(hit.path) for hit in answers]
 
 
 def test_all_of_it_was_read(memory: Weft) -> None:

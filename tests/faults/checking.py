@@ -5,6 +5,7 @@ there whole or not at all; it is found by every way in; and the counters say wha
 here writes documents but `check_that_all_can_be_forgotten`.
 """
 
+import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ import apsw
 from faults.documents import EMBEDDER, NOW, Edition, contribution, identity, opened
 from weft.engine import Weft
 from weft.store import SqliteStore, Store
-from weft.types import Contribution
+from weft.types import Contribution, Receipt
 
 Held = Mapping[int, Edition]
 KEPT_WHEN_EMPTY = {"migrations", "collections", "blocks"}
@@ -23,12 +24,19 @@ KEPT_WHEN_EMPTY = {"migrations", "collections", "blocks"}
 
 def check_file(path: Path) -> None:
     """SQLite's own view of the file, through a connection that knows nothing of Weft."""
-    db = apsw.Connection(str(path))
+    db = bare(path)
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
     finally:
         db.close()
+
+
+def bare(path: Path) -> apsw.Connection:
+    """A connection without Weft's settings, but that it leaves the log to Weft, which blanks what it moves."""
+    db = apsw.Connection(str(path))
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    return db
 
 
 def check_content(path: Path, held: Held) -> None:
@@ -68,6 +76,26 @@ def check_searches(path: Path, wanted: Iterable[Edition], gone: Iterable[Edition
             assert store.lexical(" ".join(edition.markers), top_k=10) == (), edition
     finally:
         weft.close()
+
+
+def check_forgotten(path: Path, gone: Iterable[Edition]) -> None:
+    """Of what is gone there is no row, and no byte; of what was half done there is none either."""
+    store = SqliteStore(path)
+    try:
+        there = set(exported(store))
+        forgotten = {identity(edition.number) for edition in gone} - there
+        left = store.remains(Receipt(documents=tuple(sorted(forgotten))))
+        assert left == (), left
+    finally:
+        store.close()
+    held = on_disk(path)
+    assert [m for edition in gone for m in edition.markers if m.encode() in held] == []
+
+
+def on_disk(path: Path) -> bytes:
+    """The bytes of a file and its log, read by another process: reading them here would drop our locks."""
+    files = [str(p) for p in (path, Path(f"{path}-wal")) if p.exists()]
+    return subprocess.run(["cat", *files], capture_output=True, check=True).stdout
 
 
 def check_that_all_can_be_forgotten(path: Path, held: Held) -> None:

@@ -1,8 +1,9 @@
 """A writer is killed in the middle of its work, again and again, on one file.
 
 After each kill what was acknowledged is there whole, and what was not acknowledged is there whole or not at
-all. The steps of a writer follow from its seed, so the number of its acknowledgements says which step it may
-have been in. It is SIGKILL that is tested, not the loss of power.
+all; of what was forgotten or replaced not a byte is left. The steps of a writer follow from its seed, so the
+number of its acknowledgements says which step it may have been in. It is SIGKILL that is tested, not the loss
+of power.
 """
 
 import os
@@ -16,12 +17,13 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-import apsw
 import pytest
 
 from faults.checking import (
+    bare,
     check_content,
     check_file,
+    check_forgotten,
     check_searches,
     check_that_all_can_be_forgotten,
     exported,
@@ -117,7 +119,7 @@ def _kill(writer: Writer) -> None:
 @contextmanager
 def _witness(path: Path) -> Iterator[None]:
     """Another connection, so that the last writer's end is not the WAL's."""
-    db = apsw.Connection(str(path))
+    db = bare(path)
     db.execute("SELECT count(*) FROM documents").fetchall()
     try:
         yield
@@ -149,6 +151,7 @@ def _check_round(path: Path, taken: list[Step], held: dict[int, Edition], chosen
     others = [number for number in held if number not in touched]
     looked_at = touched.intersection(held).union(chosen.sample(others, min(SAMPLE, len(others))))
     check_searches(path, [held[number] for number in sorted(looked_at)], gone)
+    check_forgotten(path, gone)
 
 
 def _follow(path: Path, taken: list[Step], held: dict[int, Edition]) -> list[Edition]:

@@ -93,3 +93,10 @@ class IntroducesHiddenNames(SqliteStore):
         self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Alike, ...]]:
         return super().alike(asked, most=most)
+
+
+class LooksNowhere(SqliteStore):
+    """Says that nothing is left without having looked."""
+
+    def remains(self, receipt: Receipt) -> tuple[str, ...]:
+        return ()

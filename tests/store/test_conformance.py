@@ -24,6 +24,7 @@ class TestBroken(StoreConformance):
     [
         ("FiltersAfterwards", "test_filters_do_not_eat_into_the_answer"),
         ("KeepsSomething", "test_forgetting_is_never_having_added"),
+        ("LooksNowhere", "test_what_is_there_again_is_told"),
         ("HearsHiddenVoices", "test_a_hidden_voice_is_not_heard"),
         ("WritesByHalves", "test_a_batch_is_written_whole_or_not_at_all"),
         ("BreaksTiesByArrival", "test_ties_are_broken_by_identity"),

@@ -49,7 +49,7 @@ def _pieces(body: str) -> Iterator[tuple[BlockKind, Any, str]]:
     parser = required("markdown_it").MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
     tokens = parser.parse(body)
     covered = 0
-    for token, inner in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
         if token.map and token.type in _KINDS and token.map[0] >= covered:
             covered = token.map[1]
             yield _KINDS[token.type], token, " ".join(inner.content.split()) if inner else ""

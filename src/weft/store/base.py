@@ -3,7 +3,8 @@
 A store is the view of one collection. Every reading verb takes a `Filter` and applies it inside the query:
 what the caller may not see is not counted, ranked or cut off. Results come in a fixed order, ties broken by
 identity, so that the same rows give the same answer on every engine. No verb but `dense` and
-`nearest_entities` (a scan of bits on SQLite), `export` and `adopt` may cost in proportion to the collection.
+`nearest_entities` (a scan of bits on SQLite), `export`, `adopt`, `remains` and `compact` may cost in proportion
+to the collection.
 `weft.testing.StoreConformance` is this protocol as tests.
 """
 
@@ -66,6 +67,17 @@ class Store(Protocol):
 
     def forget(self, documents: Sequence[str]) -> Receipt:
         """Remove documents with all that nothing else supports, and say what went."""
+        ...
+
+    def remains(self, receipt: Receipt) -> tuple[str, ...]:
+        """What is left of what a receipt says went, a line each; nothing left is the proof that it is gone.
+
+        Searches every table and index, and whatever else the engine may keep deleted bytes in.
+        """
+        ...
+
+    def compact(self) -> None:
+        """Write everything anew, so that nothing is kept but what is there; as dear as the whole of it."""
         ...
 
     def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:

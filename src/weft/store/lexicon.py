@@ -26,6 +26,12 @@ def packed(counts: Counter[int]) -> bytes:
     ).tobytes()
 
 
+def rows(packed: bytes) -> list[int]:
+    """The term rows of a passage."""
+    found: list[int] = (np.frombuffer(packed, dtype=np.uint32) >> _COUNT_BITS).tolist()
+    return found
+
+
 def rarest_first(terms: Sequence[tuple[str, int]], *, reach: float) -> list[str]:
     """The terms (each with its number of passages) that may bring candidates; always at least one."""
     chosen: list[str] = []

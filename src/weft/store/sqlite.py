@@ -7,7 +7,7 @@ snapshot. This module is the verbs; `sqlite_reading` and `sqlite_writing` carry 
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -15,12 +15,15 @@ import apsw
 
 from weft.store import sqlite_file as file
 from weft.store import sqlite_keys as keys
+from weft.store import sqlite_pages
 from weft.store import sqlite_reading as reading
 from weft.store import sqlite_reembedding as reembedding
 from weft.store import sqlite_scope as scoping
 from weft.store import sqlite_searching as searching
+from weft.store import sqlite_verifying as verifying
 from weft.store import sqlite_writing as writing
 from weft.store.base import EVERYTHING, NONE
+from weft.store.queries import queries
 from weft.types import (
     LIVE,
     Alike,
@@ -38,6 +41,8 @@ from weft.types import (
     Status,
     Vector,
 )
+
+SQL = queries("sqlite")
 
 
 class SqliteStore:
@@ -85,7 +90,23 @@ class SqliteStore:
     def forget(self, documents: Sequence[str]) -> Receipt:
         """Remove documents with all that nothing else supports, and say what went."""
         with self._writing() as db:
-            return writing.forget(db, self._name, documents)
+            receipt = writing.forget(db, self._name, documents)
+        if receipt.documents:
+            with suppress(apsw.Error):  # it is forgotten, and `remains` tells what the log still holds
+                sqlite_pages.checkpoint(self._path, is_emptying=True)
+        return receipt
+
+    def remains(self, receipt: Receipt) -> tuple[str, ...]:
+        """What is left of what a receipt says went, a line each; reads the whole file."""
+        with file.wrapped_errors(self._path), closing(self._open()) as db:
+            return verifying.remains(db, self._path, self._row, receipt)
+
+    def compact(self) -> None:
+        """Write the file anew, without any byte that belongs to nothing; no one else can write meanwhile."""
+        with file.wrapped_errors(self._path), closing(self._open()) as db:
+            db.pragma("temp_store", "file")
+            db.execute(SQL["vacuum"])
+            sqlite_pages.checkpoint(self._path, is_emptying=True)
 
     def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
         """Count a use of each, as often as it is named; does not change the collection's version."""
@@ -252,6 +273,8 @@ class SqliteStore:
                 db.close()
             self._connections.clear()
             self._threads = threading.local()
+        with suppress(apsw.Error):  # what is in the log is safe there
+            sqlite_pages.checkpoint(self._path)
 
     # -- another embedding model -----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import apsw
 
 from weft.errors import QueryError, StoreError, StoreUnavailable
+from weft.store import sqlite_pages
 from weft.store.migrate import migrate
 from weft.store.queries import migrations, queries
 from weft.store.sqlite_keys import fill_keys
@@ -21,7 +22,9 @@ def connect(path: str, *, busy_seconds: float) -> apsw.Connection:
     db.set_busy_timeout(int(busy_seconds * 1000))
     # Without it SQLite (built with STAT4) plans a statement anew each time a value is bound: 0.4 ms a query.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    db.execute(SQL["settings"])
+    db.execute(SQL["settings"]).fetchall()  # apsw runs no statement before the rows of the last are fetched
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    db.set_wal_hook(sqlite_pages.checkpoint_when_long)
     return db
 
 

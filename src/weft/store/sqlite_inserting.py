@@ -12,7 +12,7 @@ from weft.store import codes, lexicon, sqlite_rows
 from weft.store.queries import queries
 from weft.store.sqlite_blocks import allocate, checked, insert_vectors
 from weft.store.sqlite_keys import add_keys
-from weft.store.sqlite_scope import Change, Collection, access_word, by_ids, by_rows, tag_word, word
+from weft.store.sqlite_scope import Change, Collection, access_word, by_ids, by_rows, tag_word
 from weft.text import normalise, terms
 from weft.types import SOURCES, Contribution, Fact, Passage
 
@@ -31,6 +31,13 @@ class Placed:
     def tie(self) -> int:
         """What orders the document's voices among others."""
         return sqlite_rows.tie(bytes.fromhex(self.contribution.document.id))
+
+    @property
+    def tags(self) -> list[str]:
+        """What filters find the document by."""
+        return list(
+            dict.fromkeys(t for ts in sqlite_rows.tags(self.contribution.document.metadata) for t in ts)
+        )
 
 
 def insert(
@@ -74,9 +81,9 @@ def _insert_document(db: apsw.Connection, into: int, contribution: Contribution,
             digest,
         ),
     ).get
-    tags = [t for tags in sqlite_rows.tags(document.metadata) for t in tags]
-    db.executemany(SQL["insert_document_tag"], [(row, t) for t in tags])
-    return Placed(contribution, row, access)
+    placed = Placed(contribution, row, access)
+    db.executemany(SQL["insert_document_tag"], [(row, t) for t in placed.tags])
+    return placed
 
 
 def _insert_passages(
@@ -129,7 +136,7 @@ def _insert_words(
     db.executemany(
         SQL["insert_words"],
         [
-            (row, " ".join([*(word(into, t) for t in count), *_filter_words(into, p)]))
+            (row, indexed(into, [term_rows[t] for t in count], p.access, p.tags))
             for row, (p, _), count in zip(rows, told, counts, strict=True)
         ],
     )
@@ -148,9 +155,9 @@ def _term_rows(db: apsw.Connection, into: int, asked: tuple[str, ...]) -> dict[s
     return {term: row for term, row, _ in found}
 
 
-def _filter_words(into: int, placed: Placed) -> list[str]:
-    tags = sqlite_rows.tags(placed.contribution.document.metadata)
-    return [access_word(into, placed.access), *(tag_word(into, t) for ts in tags for t in ts)]
+def indexed(of: int, terms: Sequence[int], access: int, tags: Sequence[str]) -> str:
+    """What the inverted index is given for a passage, and must be told again to forget it."""
+    return " ".join([*map(str, terms), access_word(of, access), *(tag_word(of, t) for t in tags)])
 
 
 def _insert_entities(

@@ -10,12 +10,12 @@ from typing import Any
 
 import apsw
 
+from weft.store import lexicon
 from weft.store.queries import queries
 from weft.store.sqlite_blocks import remove_vectors
-from weft.store.sqlite_inserting import names_of, readable
+from weft.store.sqlite_inserting import indexed, names_of
 from weft.store.sqlite_keys import remove_keys
 from weft.store.sqlite_scope import Change, Collection, by_rows
-from weft.text import terms
 from weft.types import Receipt
 
 SQL = queries("sqlite")
@@ -27,10 +27,12 @@ def remove(db: apsw.Connection, of: Collection, documents: Sequence[int], change
         return Receipt()
     read = by_rows(db, "passage_rows_of_documents", documents)
     passages = [row for row, *_ in read]
+    tags = by_rows(db, "tags_of_documents", documents)
     _remove_mentions(db, passages, change)
     facts = _remove_facts(db, of, passages, change)
     entities = _remove_entities(db, of, documents, change)
-    _remove_words(db, of.row, read, change)
+    _remove_words(db, of.row, read, tags)
+    change.length -= sum(length for *_, length, _ in read)
     remove_vectors(db, of, "passage", passages)
     went = [id_.hex() for (id_,) in by_rows(db, "delete_passages", passages)]
     change.passages -= len(went)
@@ -85,13 +87,15 @@ def _remove_entities(
     return tuple(sorted(id_.hex() for _, id_ in gone))
 
 
-def _remove_words(db: apsw.Connection, of: int, read: Sequence[Any], change: Change) -> None:
-    frequency = Counter(t for _, title, text, _ in read for t in set(terms(readable(title, text))))
-    db.executemany(SQL["add_term"], [(of, term, -n) for term, n in frequency.items()])
-    if frequency:
-        bound = {"collection": of, "terms": apsw.carray(tuple(frequency))}
-        db.execute(SQL["delete_unused_terms"], bound)
-    rows = [row for row, *_ in read]
-    db.executemany(SQL["delete_words"], [(row,) for row in rows])
-    by_rows(db, "delete_passage_terms", rows)
-    change.length -= sum(length for *_, length in read)
+def _remove_words(db: apsw.Connection, of: int, read: Sequence[Any], tags: Sequence[Any]) -> None:
+    """Take passages from the inverted index, told from what was written: words may be read otherwise today."""
+    terms = {row: lexicon.rows(packed) for row, *_, packed in read}
+    frequency = Counter(term for of_passage in terms.values() for term in of_passage)
+    db.executemany(SQL["leave_term"], [(n, term) for term, n in frequency.items()])
+    by_rows(db, "delete_unused_terms", list(frequency))
+    told = [
+        (row, indexed(of, terms[row], access, [tag for owner, tag in tags if owner == document]))
+        for row, document, access, *_ in read
+    ]
+    db.executemany(SQL["delete_words"], told)
+    by_rows(db, "delete_passage_terms", list(terms))

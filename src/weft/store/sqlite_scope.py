@@ -132,12 +132,7 @@ class Change:
     length: int = 0
 
 
-# -- words: what the inverted index holds, for each collection apart -----------------------------------
-
-
-def word(collection: int, term: str) -> str:
-    """A term of a collection."""
-    return f"{collection}·{term}"
+# -- words: what the inverted index holds, beside the rows of terms; for each collection apart ---------
 
 
 def access_word(collection: int, access: int) -> str:

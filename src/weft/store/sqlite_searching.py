@@ -13,7 +13,7 @@ import numpy.typing as npt
 from weft.errors import DimensionMismatch
 from weft.store import codes, lexicon
 from weft.store.queries import queries
-from weft.store.sqlite_scope import Rows, Scope, any_of, by_ids, by_rows, word
+from weft.store.sqlite_scope import Rows, Scope, any_of, by_ids, by_rows
 from weft.text import terms
 from weft.types import Ranking, Scored, Vector
 
@@ -77,13 +77,14 @@ def lexical(db: apsw.Connection, scope: Scope, query: str, *, top_k: int) -> Ran
 def _candidates(db: apsw.Connection, scope: Scope, known: Sequence[Any], reach: int) -> str:
     """The rarest terms; more of them the fewer passages the caller sees."""
     frequencies = [(term, count) for term, _, count in known]
+    rows = {term: str(row) for term, row, _ in known}
     visible = scope.match
     if not visible:
-        return any_of(word(scope.collection.row, t) for t in lexicon.rarest_first(frequencies, reach=reach))
+        return any_of(rows[t] for t in lexicon.rarest_first(frequencies, reach=reach))
     seen = len(_matching(db, visible, limit=reach))
     share = max(seen, 1) / scope.collection.statistics.passages if seen < reach else 1.0
     rare = lexicon.rarest_first(frequencies, reach=reach / share)
-    return f"{any_of(word(scope.collection.row, t) for t in rare)} AND {visible}"
+    return f"{any_of(rows[t] for t in rare)} AND {visible}"
 
 
 def _is_embedded(scope: Scope, vector: Vector) -> bool:

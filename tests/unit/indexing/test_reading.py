@@ -377,6 +377,11 @@ def check(found: Reading) -> None:
         assert "".join(covered.split()) == "".join(found.text.split())
 
 
+def test_markdown_of_nothing_but_definitions_is_text(tmp_path: Path) -> None:
+    found = reading(tmp_path / "a.md", "[a]: https://example.org\n")
+    assert texts(found) == ["[a]: https://example.org\n"]
+
+
 def test_a_python_module_is_called_as_others_import_it(tmp_path: Path) -> None:
     package = tmp_path / "src" / "box" / "lid"
     package.mkdir(parents=True)

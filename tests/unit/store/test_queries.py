@@ -15,7 +15,7 @@ from weft.store.queries import migrations, queries
 SOURCE = Path(weft.__file__).parent
 SQL_FOLDER = SOURCE / "store" / "sql" / "sqlite"
 MODULES = sorted(SOURCE.rglob("*.py"))
-CACHE = SOURCE / "providers" / "cache.py"  # excused: its file may be deleted at any time
+CACHE = SOURCE / "providers" / "kept.py"  # excused: its file may be deleted at any time
 SINGULAR = ("passage", "entity", "fact")
 PLURAL = ("passages", "entities", "facts")
 STATEMENT = re.compile(

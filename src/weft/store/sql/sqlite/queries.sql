@@ -6,7 +6,10 @@
 -- --------------------------------------------------------------------------------------------- the file
 
 -- name: settings
+-- The log is checkpointed by sqlite_pages, and cut to what is new whenever it begins anew.
 PRAGMA synchronous = FULL;
+PRAGMA secure_delete = ON;
+PRAGMA journal_size_limit = 0;
 PRAGMA mmap_size = 2147418112;
 PRAGMA cache_size = -32768;
 PRAGMA temp_store = MEMORY;
@@ -144,6 +147,9 @@ SELECT access FROM documents WHERE row IN carray(:rows)
 -- name: delete_documents
 DELETE FROM documents WHERE row IN carray(:rows) RETURNING id
 
+-- name: tags_of_documents
+SELECT document, tag FROM document_tags WHERE document IN carray(:rows)
+
 -- name: delete_document_tags
 DELETE FROM document_tags WHERE document IN carray(:rows)
 
@@ -178,7 +184,7 @@ SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end"
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: passage_rows_of_documents
-SELECT p.row, p.title, p.text, t.length FROM passages p JOIN passage_terms t ON t.row = p.row
+SELECT p.row, p.document, p.access, t.length, t.terms FROM passages p JOIN passage_terms t ON t.row = p.row
 WHERE p.document IN carray(:rows)
 
 -- name: delete_passages
@@ -202,7 +208,8 @@ SELECT v.row, v.vector FROM passages p JOIN passage_vectors v ON v.row = p.row W
 INSERT INTO words (rowid, terms) VALUES (?, ?)
 
 -- name: delete_words
-DELETE FROM words WHERE rowid = ?
+-- Contentless, and yet nothing stays behind (secure-delete): FTS5 must be told what it was given.
+INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
 
 -- name: match
 -- The newest first, so that a cap cuts off the oldest.
@@ -224,8 +231,11 @@ ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
 -- name: terms
 SELECT term, row, passages FROM terms WHERE collection = :collection AND term IN carray(:terms)
 
+-- name: leave_term
+UPDATE terms SET passages = passages - ? WHERE row = ?
+
 -- name: delete_unused_terms
-DELETE FROM terms WHERE collection = :collection AND term IN carray(:terms) AND passages <= 0
+DELETE FROM terms WHERE row IN carray(:rows) AND passages <= 0
 
 -- ----------------------------------------------------------------------------------------------- entities
 
@@ -554,3 +564,92 @@ WHERE s.collection = :collection AND s.model = :model AND s.kind = 'fact' AND su
 
 -- name: drop_staged
 DELETE FROM staged WHERE collection = :collection
+
+-- ------------------------------------------------------------------------------- what is left of the forgotten
+
+-- name: integrity_check
+-- Whether each index holds what its table does.
+PRAGMA integrity_check(3)
+
+-- name: vacuum
+VACUUM
+
+-- name: create_instances
+CREATE VIRTUAL TABLE temp.instances USING fts5vocab (main, words, instance)
+
+-- name: orphans
+-- Rows whose owner is gone, in every table of the file.
+SELECT count(*), 'passages have no document' FROM passages p
+WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.row = p.document AND d.id = p.document_id)
+UNION ALL
+SELECT count(*), 'files have no document' FROM files f
+WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.collection = f.collection
+  AND (d.uri = f.uri OR d.uri >= f.uri || '#' AND d.uri < f.uri || '$'))
+UNION ALL
+SELECT count(*), 'tags have no document' FROM document_tags WHERE document NOT IN (SELECT row FROM documents)
+UNION ALL
+SELECT count(*), 'sets of labels have another number of documents' FROM accesses a
+WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
+UNION ALL
+SELECT count(*), 'vectors have no passage' FROM passage_vectors WHERE row NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(*), 'vectors have no entity' FROM entity_vectors WHERE row NOT IN (SELECT row FROM entities)
+UNION ALL
+SELECT count(*), 'lists of terms have no passage' FROM passage_terms WHERE row NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(DISTINCT doc), 'entries of the full-text index have no passage' FROM temp.instances
+WHERE doc NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(*), 'entities have no document that describes them' FROM entities WHERE row NOT IN (SELECT entity FROM profiles)
+UNION ALL
+SELECT count(*), 'entities have another number of mentions' FROM entities e
+WHERE e.passages <> (SELECT count(*) FROM mentions m WHERE m.entity = e.row)
+UNION ALL
+SELECT count(*), 'descriptions have no document' FROM profiles WHERE document NOT IN (SELECT row FROM documents)
+UNION ALL
+SELECT count(*), 'descriptions have no entity' FROM profiles WHERE entity NOT IN (SELECT row FROM entities)
+UNION ALL
+SELECT count(*), 'mentions have no passage' FROM mentions m
+WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = m.passage AND p.id = m.passage_id)
+UNION ALL
+SELECT count(*), 'mentions have no entity' FROM mentions m
+WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = m.entity AND e.id = m.entity_id)
+UNION ALL
+SELECT count(*), 'facts have no passage that states them' FROM facts WHERE row NOT IN (SELECT fact FROM supports)
+UNION ALL
+SELECT count(*), 'facts have no entity at an end' FROM facts f
+WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.subject AND e.id = f.subject_id)
+  OR f.object IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.object AND e.id = f.object_id)
+UNION ALL
+SELECT count(*), 'statements have no passage' FROM supports s
+WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = s.passage AND p.id = s.passage_id AND p.document = s.document)
+UNION ALL
+SELECT count(*), 'statements have no fact' FROM supports WHERE fact NOT IN (SELECT row FROM facts)
+UNION ALL
+SELECT count(*), 'edges have no statement' FROM edges x
+WHERE NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = x.fact AND s.access = x.access)
+UNION ALL
+SELECT count(*), 'uses are of nothing' FROM usage
+WHERE CASE kind WHEN 'fact' THEN row NOT IN (SELECT row FROM facts) ELSE row NOT IN (SELECT row FROM passages) END
+UNION ALL
+SELECT count(*), 'staged vectors are of nothing' FROM staged s
+WHERE CASE kind WHEN 'passage' THEN row NOT IN (SELECT row FROM passages) WHEN 'entity' THEN row NOT IN (SELECT row FROM entities)
+  ELSE NOT EXISTS (SELECT 1 FROM supports t WHERE t.fact = s.row AND t.passage = s.passage) END
+
+-- name: all_passage_terms
+SELECT terms FROM passage_terms
+
+-- name: all_terms
+SELECT row, passages FROM terms
+
+-- name: all_profiles
+SELECT p.entity, p.access, p.name, p.aliases FROM profiles p
+
+-- name: all_names
+SELECT name, entity, access, documents FROM names
+
+-- name: all_keys
+SELECT key, entity, access, documents FROM entity_keys
+
+-- name: all_blocks
+SELECT row, kind, codes, live FROM blocks

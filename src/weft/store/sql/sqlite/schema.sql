@@ -79,10 +79,10 @@ CREATE TABLE blocks (
 ) STRICT;
 CREATE INDEX blocks_of_collection ON blocks (collection, kind);
 
--- The inverted index finds candidates; what BM25 needs of a candidate is in passage_terms.
-CREATE VIRTUAL TABLE words USING fts5 (
-  terms, content='', contentless_delete=1, detail=none, tokenize='ascii'
-);
+-- The inverted index finds candidates; what BM25 needs of a candidate is in passage_terms. It holds the rows of
+-- terms instead of the terms, for a deleted term may stay on as a border between two of its pages.
+CREATE VIRTUAL TABLE words USING fts5 (terms, content='', columnsize=0, detail=none, tokenize='ascii');
+INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 CREATE TABLE passage_terms (
   row INTEGER PRIMARY KEY,
   length INTEGER NOT NULL,

@@ -189,7 +189,7 @@ class LLMExtractor:
         self._kept.write({key: reply.content.encode("utf-8", "surrogatepass")})
         answer = _usable(reply.content)
         self._ledger.count("repaired", number=int(bool(error)))
-        self._ledger.count("cut_off", number=int(reply.is_cut))
+        self._ledger.count("cut_off", number=int(reply.is_cut and not error))
         return answer
 
     def _wrong(self, reply: Reply) -> str:

@@ -43,13 +43,15 @@ class Embedder(Protocol):
 class Extraction:
     """What one passage says: claims, and the names that it mentions with their types (empty if unknown).
 
-    `descriptions` and `aliases` are of names that are in `names`.
+    `descriptions` and `aliases` are of names that are in `names`. What a substitute found because the extractor
+    could not be had is `provisional`: the file is read again the next time.
     """
 
     claims: tuple[Claim, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    provisional: bool = False
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from weft import Filter, Weft
 from weft.indexing import ingesting
 from weft.indexing.blocks import Refusal
+from weft.indexing.extraction import RuleExtractor
 from weft.indexing.progress import Progress
+from weft.models import Extraction
 from weft.providers.hashing import HashingEmbedder
+from weft.types import Document, Passage
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
@@ -184,6 +187,26 @@ def test_a_hash_in_a_name_is_no_place_in_a_file(memory: Weft, tmp_path: Path) ->
     (folder / "C").write_text("The language C, again.")
     assert memory.add_files(folder, root=tmp_path).forgotten == 0
     assert addresses(memory) == ["C%23 100%25/C", "C%23 100%25/C%23.md"]
+
+
+class Unsteady(RuleExtractor):
+    """Cannot be had at first."""
+
+    is_there = False
+
+    def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
+        said = super().extract(document, passages)
+        return said if self.is_there else [Extraction(provisional=True) for _ in said]
+
+
+def test_what_a_substitute_read_is_read_again(tmp_path: Path, folder: Path) -> None:
+    extractor = Unsteady()
+    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER, extractor=extractor) as memory:
+        memory.add_files(folder)
+        assert memory.add_files(folder).unchanged == 0
+        extractor.is_there = True
+        assert memory.add_files(folder).documents == 1  # rows say nothing but what they declare
+        assert memory.add_files(folder).unchanged == 2
 
 
 FILES = ["a.md", "b.md", "c/a.md", "rows.csv", "talk.jsonl"]

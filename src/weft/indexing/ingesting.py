@@ -106,9 +106,10 @@ def add_files(
 
     cuts = _cut(store, extractor, task, files, sizes, refusals)
     at_once = extractor.concurrency if extractor else 1
-    batches = _batches(_ahead(lambda part: _extracted(part, extractor), cuts, at_once))
+    provisional: set[str] = set()
+    batches = _batches(_ahead(lambda part: _extracted(part, extractor, provisional), cuts, at_once))
     embedded = _ahead(lambda batch: _embedded(store, embedder, batch), batches, 1)
-    for batch in _ahead(lambda batch: _written(store, embedder, task.place, batch), embedded, 1):
+    for batch in _ahead(lambda batch: _written(store, embedder, task.place, provisional, batch), embedded, 1):
         added = _with(added, batch)
         told = _further(told, batch, time.monotonic() - began)
         show(told)
@@ -201,14 +202,17 @@ def _vanished(store: Store, task: Task, seen: set[str]) -> list[str]:
     return gone
 
 
-def _extracted(part: Cut | End, extractor: Extractor | None) -> Contribution | End:
-    """A document with what it declares and, if anyone reads it, with what it says."""
+def _extracted(part: Cut | End, extractor: Extractor | None, provisional: set[str]) -> Contribution | End:
+    """A document with what it declares and what it says; notes the files that are to be read again."""
     if isinstance(part, End):
         return part
     if extractor is None:
         return assembled(part.document, part.passages, [Extraction() for _ in part.passages])
-    said = map(together, part.declared, extractor.extract(part.document, part.passages))
-    return assembled(part.document, part.passages, resolved(part.document, part.passages, list(said)))
+    read = extractor.extract(part.document, part.passages)
+    if any(said.provisional for said in read):
+        provisional.add(_file_of(part.document))
+    said = list(map(together, part.declared, read))
+    return assembled(part.document, part.passages, resolved(part.document, part.passages, said))
 
 
 # -- batches --------------------------------------------------------------------------------------------
@@ -236,11 +240,12 @@ def _embedded(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
     return batch
 
 
-def _written(store: Store, embedder: Embedder | None, place: str, batch: Batch) -> Batch:
+def _written(store: Store, embedder: Embedder | None, place: str, provisional: set[str], batch: Batch) -> Batch:
     """One transaction: what is new, what is no more, and which files are known, to their ends or in part."""
     gone = [id_ for end in batch.ends for id_ in end.gone]
     fingerprints = {_file_of(c.document): f"{place}:" for c in batch.contributions}
-    fingerprints |= {e.source.uri: e.fingerprint for e in batch.ends if not e.unchanged and e.fingerprint}
+    known = [end for end in batch.ends if end.fingerprint and not end.unchanged]
+    fingerprints |= {e.source.uri: e.fingerprint for e in known if e.source.uri not in provisional}
     if batch.contributions or fingerprints:
         model = embedder.name if embedder else None
         batch.written = store.write(

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -167,7 +168,7 @@ class LLMExtractor:
         if not passages:
             return ()
         with self._falling_back:
-            return self._fallback.extract(document, passages)
+            return [replace(s, provisional=True) for s in self._fallback.extract(document, passages)]
 
     def _tell(self, reason: str, cause: BaseException | None, passage: Passage) -> None:
         """Count and log a passage that the model did not read: the first of a kind as a warning."""
@@ -189,7 +190,7 @@ class LLMExtractor:
         self._kept.write({key: reply.content.encode("utf-8", "surrogatepass")})
         answer = _usable(reply.content)
         self._ledger.count("repaired", number=int(bool(error)))
-        self._ledger.count("cut_off", number=int(reply.is_cut))
+        self._ledger.count("cut_off", number=int(reply.is_cut and not error))
         return answer
 
     def _wrong(self, reply: Reply) -> str:

@@ -35,7 +35,8 @@ _STEMMING = threading.Lock()  # a Snowball stemmer keeps state while it works
 _PIECES = tuple(
     (re.compile(pattern), cost)
     for pattern, cost in (
-        (r"(?<!\w)[a-z]{1,5}|[A-Z]?[a-z]{1,2}|[A-Z]{1,2}|[0-9]{1,2}", 1.0),  # a long word is a rare one
+        # The first two are all there is of ASCII; a long word is a rare one.
+        (r"(?<!\w)[a-z]{1,5}|[A-Z]?[a-z]{1,2}|[A-Z]{1,2}|[0-9]{1,2}", 1.0),
         (r"[^\S ]{1,8}| {2,32}|[^\sA-Za-z0-9\u0080-\U0010ffff]", 1.0),
         ("[\u0400-\u04ff]{1,2}", 1.0),  # Cyrillic
         # Western Europe, Greek, Hebrew, Arabic, Devanagari, Thai, signs; a space is apart before most of them.
@@ -101,7 +102,8 @@ def terms(text: str) -> list[str]:
 
 def pieces(text: str) -> int:
     """How many tokens a text takes, about and rather too many than too few; for want of a tokenizer."""
-    return math.ceil(sum(cost * len(pattern.findall(text)) for pattern, cost in _PIECES))
+    patterns = _PIECES[:2] if text.isascii() else _PIECES
+    return math.ceil(sum(cost * len(pattern.findall(text)) for pattern, cost in patterns))
 
 
 def _folded(text: str) -> str:

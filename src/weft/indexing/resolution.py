@@ -35,6 +35,11 @@ _MARKER = re.compile(
     r"以下简称|简称|又称|又名|旧称|别名|通称|略称)\s*(?:the\s+)?",
     re.IGNORECASE,
 )
+# Every bracket and every marker has one of these: most texts have none, and are passed over quickly.
+_BRACKET = re.compile(r"[(（]")
+_HINT = re.compile(
+    r"known|called|named|k\.?a|formerly|née|abbrev|genannt|bekannt|appel|[简又旧别通略]", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ def resolved(
     """What each passage says, with the names that the document defines as one told as one."""
     found = [_defined(passage, said) for passage, said in zip(passages, extractions, strict=True)]
     whole = _unambiguous(definition for of_passage in found for definition in of_passage)
+    if not whole:
+        return list(extractions)
     return [
         _told(
             _as_one(said, whole), [d for d in of_passage if whole.get(normalise(d.short)) == d.full], document
@@ -63,11 +70,14 @@ def resolved(
 def definitions(text: str, names: Iterable[str] = ()) -> Iterator[Definition]:
     """What a text defines; `names` are what is known to be named in it."""
     known = sorted(set(names), key=lambda name: (-len(name), name))
+    if not (_BRACKET.search(text) or _HINT.search(text)):
+        return
     for sentence in sentences(text):
         for bracket in _BRACKETS.finditer(sentence):
             yield from _in_brackets(sentence, bracket, known)
-        for marker in _MARKER.finditer(sentence):
-            yield from _beside(sentence, marker, known)
+        if _HINT.search(sentence):
+            for marker in _MARKER.finditer(sentence):
+                yield from _beside(sentence, marker, known)
 
 
 def _in_brackets(sentence: str, bracket: re.Match[str], known: Sequence[str]) -> Iterator[Definition]:

@@ -47,9 +47,12 @@ benchmarks folder:
     python -m benchmarks.hub --sizes 1000 10000 --runs 10 --folder {{folder}}
     python -m benchmarks.latency --data {{sets}} --set musique-train100 --questions 10 {{hashed}} --folder {{folder}}
     python -m benchmarks.pagerank --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
+    python -m benchmarks.ingestion throughput --data {{sets}} --pages 50 --potion .cache/models/potion
+    python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
     python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
     python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
+    python -m weft.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
 
 # the table of docs/benchmarks.md; the first run embeds for an hour and more
 evaluation *arguments:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.models import CACHE
 
 from weft import Weft
 from weft.providers.model2vec import Model2VecEmbedder
@@ -44,7 +45,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
-    embedder = Model2VecEmbedder(ROOT / ".cache" / "models" / "potion")
+    embedder = Model2VecEmbedder(CACHE / "potion")  # `python tools/models.py potion` fetches it
     with Weft.open(tmp_path_factory.mktemp("own") / "own.weft", embedder=embedder) as memory:
         for path in ADDED:
             memory.add_files(ROOT / path, root=ROOT)

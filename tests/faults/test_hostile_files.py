@@ -1,4 +1,4 @@
-"""A folder of bombs, broken files and endless lines is added: each is told, none is fatal, memory is bounded."""
+"""A folder of bombs, broken files and endless lines is added: each is told, none is fatal, memory bounded."""
 
 import io
 import json

@@ -96,7 +96,8 @@ def found_of(gone: Sequence[Added], kept: Sequence[Added], path: Path) -> list[s
     return sorted(s for s in looked_for if s.encode() in held and s not in ("page/1", "page/2"))
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.timeout(400)
+@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_what_is_forgotten_was_never_there(taken: Sequence[Added | int]) -> None:
     with tempfile.TemporaryDirectory() as name, opened(Path(name), "a.weft") as memory:

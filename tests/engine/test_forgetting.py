@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import apsw
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -82,8 +82,8 @@ def _candidates(db: apsw.Connection, scope: Scope, known: Sequence[Any], reach: 
     if not visible:
         return any_of(rows[t] for t in lexicon.rarest_first(frequencies, reach=reach))
     seen = len(_matching(db, visible, limit=reach))
-    share = max(seen, 1) / scope.collection.statistics.passages if seen < reach else 1.0
-    rare = lexicon.rarest_first(frequencies, reach=reach / share)
+    widened = lexicon.widened(reach, seen, scope.collection.statistics.passages)
+    rare = lexicon.rarest_first(frequencies, reach=widened)
     return f"{any_of(rows[t] for t in rare)} AND {visible}"
 
 

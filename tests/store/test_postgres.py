@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from servers import fresh_name, server
 
+from servers import fresh_name, server
 from weft.store.postgres import PostgresStore
 from weft.testing import OpenStore, StoreConformance
 

@@ -13,8 +13,8 @@ from threading import Thread
 import psycopg
 from psycopg import sql
 
+from weft.store import postgres_searching as searching
 from weft.store.postgres_scope import run
-from weft.store.postgres_searching import EXACT
 from weft.store.postgres_server import Connection, Server
 from weft.store.queries import queries
 from weft.types import Statistics
@@ -32,7 +32,7 @@ def wanted(collection: int, known: Statistics) -> dict[str, str]:
     return {
         f"{_prefix(collection)}_{kind}_{known.dimension}": f"{kind}_vectors"
         for kind, size in sizes.items()
-        if size > EXACT
+        if size > searching.EXACT
     }
 
 

@@ -146,7 +146,12 @@ def export(db: Connection, collection: int) -> Iterator[Contribution]:
 def _contributions(db: Connection, collection: int, rows: Sequence[Any]) -> list[Contribution]:
     documents = [columns.document(row) for row in rows]
     own = {"collection": collection, "ids": [d.id for d in documents]}
-    asked = [run(db, f"export_{part}", **own) for part in ("passages", "profiles", "mentions", "facts")]
+    asked = (  # all of them before the first is fetched: they share a round trip
+        run(db, "export_passages", **own),
+        run(db, "export_profiles", **own),
+        run(db, "export_mentions", **own),
+        run(db, "export_facts", **own),
+    )
     told, described, mentioned, stated = (found.fetchall() for found in asked)
     passages = _grouped((p.document_id, p) for p in columns.passages(told))
     document_of = {p.id: document for document, those in passages.items() for p in those}

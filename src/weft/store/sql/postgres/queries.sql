@@ -35,8 +35,9 @@ SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'weft_app' AND pg_has_role
   rolsuper OR rolbypassrls, current_user::text FROM pg_roles WHERE rolname = current_user
 
 -- name: settings
--- Of one transaction: who we are in it, which collection it is about, and where names are looked up.
-SELECT set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
+-- Of one transaction: who we are in it, which collection it is about, and where names are looked up. Compiling a plan
+-- takes longer than any of ours does.
+SELECT set_config('jit', 'off', true), set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
   set_config('weft.collection', %(collection)s, true)
 
 -- name: search_path

@@ -112,8 +112,7 @@ class PostgresStore:
 
     def remains(self, receipt: Receipt) -> tuple[str, ...]:
         """What is left of what a receipt says went, a line each; reads the whole collection."""
-        with wrapped_errors(self._url), server.reading(self._server, self._key) as db:
-            return verifying.remains(db, self._key, receipt)
+        return self._retried(lambda db: verifying.remains(db, self._key, receipt))
 
     def compact(self) -> None:
         """Write all tables anew; no one else can read or write one meanwhile. For their owner alone."""

@@ -56,6 +56,6 @@ def wrapped_errors(url: str) -> Iterator[None]:
             "runs; what was being written is there whole or not at all, and may be written again"
         ) from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
-        raise QueryError(f"PostgreSQL cannot hold this text ({error}): replace what it names") from error
+        raise QueryError(f"PostgreSQL cannot hold this ({error}): replace what is named") from error
     except psycopg.Error as error:
         raise StoreError(f"{place(url)}: {error}") from error

@@ -206,6 +206,24 @@ def test_a_large_collection_gets_an_index_of_its_own_and_filters_cost_no_recall(
     assert found / expected > 0.98
 
 
+def test_the_owner_builds_what_the_application_may_not(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "EXACT", 20)
+    superuser("DROP ROLE IF EXISTS weft_test_app")
+    superuser("CREATE ROLE weft_test_app LOGIN IN ROLE weft_app")
+    named = f"%{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
+    for user, indexes in (("weft_test_app", 0), ("postgres", 1)):
+        mine = PostgresStore(server().replace("//postgres:", f"//{user}:"), store._name)
+        mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], model=MODEL)
+        assert len(mine.dense(question("falcon"), top_k=7)) == 7
+        assert mine._building is not None
+        mine._building.join(60)
+        found = superuser("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", f"hnsw{named}")
+        assert len(found) == indexes
+        mine.close()
+
+
 def test_an_index_follows_the_model(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors of another length go beside those of the first; the index of the first goes."""
     monkeypatch.setattr(searching, "EXACT", 20)

@@ -336,7 +336,8 @@ class PostgresStore:
     def _ensure_collection(self) -> None:
         with server.writing(self._server, self._key, lock="lock_shared") as db:
             run(db, "ensure_collection", collection=self._key, name=self._name)
-            self._collection(db)
+            known = self._collection(db).statistics
+        self._index(known, ())
 
     # -- indexes of vectors ----------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 
 A search of a small collection compares every vector, so it needs none. A collection that outgrows `EXACT` gets
 an HNSW index of its own for passages, and one for entities: a filter by tenant costs no recall then, and each
-model its own length of vectors. Until one is built, and where we may not build it, searches stay exact and
-become slow.
+model its own length of vectors. Until one is built, searches stay exact and become slow; whoever owns the
+tables builds it when he opens the collection or writes to it.
 """
 
 import logging
@@ -52,7 +52,12 @@ def _build(server: Server, collection: int, known: Statistics) -> None:
 
 
 def build(db: Connection, collection: int, known: Statistics) -> None:
-    """Build what is missing and drop what is of no use any more, unless another process is at it."""
+    """Build what is missing and drop what is of no use any more, unless another process is at it.
+
+    Only the owner of the tables may.
+    """
+    if not all(is_ours for _, is_ours in run(db, "tables")):
+        return
     [(is_mine,)] = run(db, "try_building", number=collection & 0x7FFFFFFF).fetchall()
     if not is_mine:
         return

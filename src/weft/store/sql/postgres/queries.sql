@@ -94,7 +94,7 @@ SET documents = accesses.documents + excluded.documents, passages = accesses.pas
 
 -- name: leave_access
 UPDATE accesses a SET documents = a.documents - u.documents, passages = a.passages - u.passages
-FROM (SELECT %s::int8 AS collection) c, unnest(%s::int4[], %s::int8[], %s::int8[]) u(access, documents, passages)
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[], %b::int8[]) u(access, documents, passages)
 WHERE a.collection = c.collection AND a.access = u.access
 
 -- name: drop_unused_accesses
@@ -107,10 +107,10 @@ SELECT id, digest, access FROM documents WHERE collection = %(collection)s AND i
 
 -- name: insert_document
 INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest)
-SELECT %s, * FROM unnest(%s::uuid[], %s::int4[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::int8[], %s::uuid[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::uuid[])
 
 -- name: insert_document_tag
-INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%s::uuid[], %s::uuid[]) ON CONFLICT DO NOTHING
+INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[]) ON CONFLICT DO NOTHING
 
 -- name: documents
 SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
@@ -138,7 +138,7 @@ ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
 SELECT uri, fingerprint FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: set_fingerprint
-INSERT INTO files (collection, id, uri, fingerprint) SELECT %s, * FROM unnest(%s::uuid[], %s::text[], %s::text[])
+INSERT INTO files (collection, id, uri, fingerprint) SELECT %s, * FROM unnest(%b::uuid[], %b::text[], %b::text[])
 ON CONFLICT (collection, id) DO UPDATE SET fingerprint = excluded.fingerprint
 
 -- name: delete_fingerprints
@@ -158,7 +158,7 @@ DELETE FROM document_tags WHERE collection = %(collection)s AND document = ANY(%
 
 -- name: insert_passage
 INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings)
-SELECT %s, * FROM unnest(%s::uuid[], %s::int8[], %s::uuid[], %s::int4[], %s::int8[], %s::text[], %s::text[], %s::int8[], %s::int8[], %s::text[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[])
 
 -- name: passage_rows
 SELECT id, number FROM passages WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
@@ -189,7 +189,7 @@ DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)
 
 -- name: insert_passage_vector
 INSERT INTO passage_vectors (collection, id, vector, dimension, document, access)
-SELECT %s, * FROM unnest(%s::uuid[], %s::halfvec[], %s::int4[], %s::uuid[], %s::int4[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[], %b::uuid[], %b::int4[])
 
 -- name: delete_passage_vectors
 DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
@@ -224,9 +224,9 @@ SELECT v.id, v.vector FROM (
   WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
     AND w.document IN (SELECT t.document FROM document_tags t
       WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
-    AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = w.document)
+      WHERE t.collection = %(collection)s AND t.document = w.document))
   ORDER BY w.vector <=> %(vector)s::halfvec, w.id LIMIT %(cap)s) k
 JOIN passage_vectors v ON v.collection = %(collection)s AND v.id = k.id
 
@@ -263,7 +263,7 @@ SELECT pg_try_advisory_lock(2003789429, %(number)s)
 -- Words come as one string; none of them has a blank.
 INSERT INTO passage_terms (collection, number, id, length, terms, words)
 SELECT %s, u.number, u.id, u.length, u.terms, array_to_tsvector(string_to_array(u.words, ' '))
-FROM unnest(%s::int8[], %s::uuid[], %s::int4[], %s::bytea[], %s::text[]) u(number, id, length, terms, words)
+FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(number, id, length, terms, words)
 
 -- name: match
 -- Candidates with what BM25 needs of them, the newest first, so that a cap cuts off the oldest.
@@ -276,16 +276,16 @@ SELECT count(*) FROM (
   WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
     AND p.document IN (SELECT t.document FROM document_tags t
       WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
-    AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = p.document)
+      WHERE t.collection = %(collection)s AND t.document = p.document))
   LIMIT %(limit)s) seen
 
 -- name: delete_passage_terms
 DELETE FROM passage_terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int8[]) RETURNING length, terms
 
 -- name: add_term
-INSERT INTO terms (collection, term, number, passages) SELECT %s, * FROM unnest(%s::uuid[], %s::int4[], %s::int8[])
+INSERT INTO terms (collection, term, number, passages) SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::int8[])
 ON CONFLICT (collection, term) DO UPDATE SET passages = terms.passages + excluded.passages
 
 -- name: terms
@@ -293,7 +293,7 @@ SELECT term, number, passages FROM terms WHERE collection = %(collection)s AND t
 
 -- name: leave_term
 UPDATE terms t SET passages = t.passages - u.passages
-FROM (SELECT %s::int8 AS collection) c, unnest(%s::int4[], %s::int8[]) u(number, passages)
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[]) u(number, passages)
 WHERE t.collection = c.collection AND t.number = u.number
 
 -- name: delete_unused_terms
@@ -305,11 +305,11 @@ DELETE FROM terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s
 SELECT id, passages FROM entities WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: insert_entity
-INSERT INTO entities (collection, id, sense) SELECT %s, * FROM unnest(%s::uuid[], %s::text[])
+INSERT INTO entities (collection, id, sense) SELECT %s, * FROM unnest(%b::uuid[], %b::text[])
 
 -- name: insert_entity_vector
 INSERT INTO entity_vectors (collection, id, vector, dimension)
-SELECT %s, * FROM unnest(%s::uuid[], %s::halfvec[], %s::int4[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[])
 
 -- name: entity_vectors
 SELECT id, vector FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
@@ -341,7 +341,7 @@ JOIN entity_vectors v ON v.collection = %(collection)s AND v.id = k.id
 
 -- name: insert_profile
 INSERT INTO profiles (collection, entity, access, document, name, type, description, aliases)
-SELECT %s, * FROM unnest(%s::uuid[], %s::int4[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::text[])
 
 -- name: profiles
 -- At most so many voices of each permission describe an entity, so that a name in a million documents stays cheap.
@@ -373,12 +373,12 @@ RETURNING e.id
 
 -- name: add_name
 INSERT INTO names (collection, name, entity, access, documents)
-SELECT %s, * FROM unnest(%s::uuid[], %s::uuid[], %s::int4[], %s::int8[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[], %b::int4[], %b::int8[])
 ON CONFLICT (collection, name, entity, access) DO UPDATE SET documents = names.documents + excluded.documents
 
 -- name: remove_name
 UPDATE names n SET documents = n.documents - u.documents
-FROM (SELECT %s::int8 AS collection) c, unnest(%s::uuid[], %s::uuid[], %s::int4[], %s::int8[]) u(name, entity, access, documents)
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::uuid[], %b::uuid[], %b::int4[], %b::int8[]) u(name, entity, access, documents)
 WHERE n.collection = c.collection AND n.name = u.name AND n.entity = u.entity AND n.access = u.access
 
 -- name: delete_unused_name
@@ -393,12 +393,12 @@ SELECT w.name, n.entity FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL 
 
 -- name: add_key
 INSERT INTO entity_keys (collection, key, access, entity, documents)
-SELECT %s, * FROM unnest(%s::uuid[], %s::int4[], %s::uuid[], %s::int8[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int8[])
 ON CONFLICT (collection, key, access, entity) DO UPDATE SET documents = entity_keys.documents + excluded.documents
 
 -- name: remove_key
 UPDATE entity_keys k SET documents = k.documents - u.documents
-FROM (SELECT %s::int8 AS collection) c, unnest(%s::uuid[], %s::int4[], %s::uuid[], %s::int8[]) u(key, access, entity, documents)
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int8[]) u(key, access, entity, documents)
 WHERE k.collection = c.collection AND k.key = u.key AND k.access = u.access AND k.entity = u.entity
 
 -- name: delete_unused_key
@@ -420,11 +420,11 @@ CROSS JOIN LATERAL (
 
 -- name: insert_mention
 INSERT INTO mentions (collection, entity, access, passage, count, is_own)
-SELECT %s, * FROM unnest(%s::uuid[], %s::int4[], %s::uuid[], %s::int4[], %s::bool[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int4[], %b::bool[])
 
 -- name: add_entity_passages
 UPDATE entities e SET passages = e.passages + u.passages
-FROM (SELECT %s::int8 AS collection) c, unnest(%s::uuid[], %s::int8[]) u(id, passages)
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::uuid[], %b::int8[]) u(id, passages)
 WHERE e.collection = c.collection AND e.id = u.id
 
 -- name: mentions_of_entities
@@ -464,13 +464,13 @@ SELECT id, predicate FROM facts WHERE collection = %(collection)s AND id = ANY(%
 
 -- name: insert_fact
 INSERT INTO facts (collection, id, subject, predicate, object)
-SELECT %s, * FROM unnest(%s::uuid[], %s::uuid[], %s::int8[], %s::uuid[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[], %b::int8[], %b::uuid[])
 
 -- name: insert_support
 INSERT INTO supports (collection, fact, rank, passage, document, access, recorded_at, subject, predicate, object, statement,
   weight, confidence, source, status, valid_from, valid_to, vector)
-SELECT %s, * FROM unnest(%s::uuid[], %s::float8[], %s::uuid[], %s::uuid[], %s::int4[], %s::int8[], %s::text[], %s::text[], %s::text[],
-  %s::text[], %s::float8[], %s::float8[], %s::text[], %s::text[], %s::int8[], %s::int8[], %s::bytea[])
+SELECT %s, * FROM unnest(%b::uuid[], %b::float8[], %b::uuid[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::text[],
+  %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::bytea[])
 
 -- name: insert_edges
 -- A fact stands in the lists of both of its ends, once for each permission.
@@ -584,7 +584,7 @@ RETURNING f.id
 -- name: touch
 -- In one order, so that two who count the same do not wait for each other.
 INSERT INTO usage (collection, id, access_count, last_accessed)
-SELECT %s, * FROM unnest(%s::uuid[], %s::int8[], %s::int8[]) u(id) ORDER BY u.id
+SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::int8[]) u(id) ORDER BY u.id
 ON CONFLICT (collection, id) DO UPDATE SET access_count = usage.access_count + excluded.access_count,
   last_accessed = greatest(usage.last_accessed, excluded.last_accessed)
 
@@ -624,7 +624,7 @@ ORDER BY f.id, s.passage LIMIT %(limit)s
 INSERT INTO staged (collection, model, kind, id, passage, vector, code)
 SELECT c.collection, c.model, u.kind, u.id, u.passage, u.vector, u.code
 FROM (SELECT %s::int8 AS collection, %s::text AS model) c,
-  unnest(%s::text[], %s::uuid[], %s::uuid[], %s::halfvec[], %s::bytea[]) u(kind, id, passage, vector, code)
+  unnest(%b::text[], %b::uuid[], %b::uuid[], %b::halfvec[], %b::bytea[]) u(kind, id, passage, vector, code)
 WHERE CASE u.kind WHEN 'passage' THEN EXISTS (SELECT 1 FROM passages p WHERE p.collection = c.collection AND p.id = u.id)
   WHEN 'entity' THEN EXISTS (SELECT 1 FROM entities e WHERE e.collection = c.collection AND e.id = u.id)
   ELSE EXISTS (SELECT 1 FROM supports s WHERE s.collection = c.collection AND s.passage = u.passage AND s.fact = u.id) END

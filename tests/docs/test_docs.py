@@ -1,11 +1,14 @@
 """What the docs say is run: every python block in an empty folder; a text block after it is its output."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from servers import database
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -33,7 +36,8 @@ def programs(page: Path) -> list[tuple[str, str]]:
 def test_programs_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     for program, promised in programs(page):
         command = [sys.executable, "-W", "error", "-c", program]
-        run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        env = {**os.environ, "DATABASE_URL": database()} if "DATABASE_URL" in program else None
+        run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
         assert run.returncode == 0, run.stderr
         assert run.stdout == promised
 

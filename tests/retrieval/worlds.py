@@ -10,14 +10,16 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from hypothesis import strategies as st
 
+from servers import fresh_name, server
 from weft.config import RECIPES, Context, Hybrid, Recipe
 from weft.indexing import pipeline
 from weft.models import Embedder, Reranker, Vectors
@@ -25,6 +27,7 @@ from weft.providers.hashing import HashingEmbedder
 from weft.retrieval.context import Style, context
 from weft.retrieval.search import search
 from weft.store.base import EVERYTHING, Store
+from weft.store.postgres import PostgresStore
 from weft.store.sqlite import SqliteStore
 from weft.testing import day
 from weft.text import pieces
@@ -40,6 +43,7 @@ STYLES: tuple[Style, ...] = ("passages", "graph", "narrative")
 ROOMY = Context(max_tokens=10**6, graph_tokens=10**6)
 TOKEN = re.compile(r"(?:said|kind|told|hush)(\d+)x(\d*)")
 AnyStore = TypeVar("AnyStore", bound=SqliteStore)
+ENGINE: ContextVar[str] = ContextVar("ENGINE", default="sqlite")
 
 
 class Halves(HashingEmbedder):
@@ -134,14 +138,21 @@ def contributions(world: Sequence[Told], *, embedder: Embedder | None = EMBEDDER
 def holding(
     told: Sequence[Contribution], kind: type[AnyStore], *, model: str | None = EMBEDDER.name
 ) -> Iterator[AnyStore]:
-    """A store of some kind in a file of its own that holds these contributions."""
+    """A store of some kind, of its own, that holds these contributions."""
     with tempfile.TemporaryDirectory() as folder:
-        store = kind(Path(folder) / "world.weft")
+        store = _opened(kind, Path(folder))
         try:
             store.write(told, model=model)
             yield store
         finally:
             store.close()
+
+
+def _opened(kind: type[AnyStore], folder: Path) -> AnyStore:
+    """What a test asks for as SQLite's is of the engine under test; what it made itself stays what it is."""
+    if kind is SqliteStore and ENGINE.get() == "postgres":
+        return cast("AnyStore", PostgresStore(server(), fresh_name("world")))
+    return kind(folder / "world.weft")
 
 
 def ask(

@@ -67,3 +67,15 @@ def unquantised(blobs: Sequence[bytes]) -> npt.NDArray[np.float32]:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     vectors /= np.maximum(lengths, np.float32(1.0))
     return vectors
+
+
+def cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.float64]:
+    """How near half-precision vectors are to one, rounded, so that a tie is one on every engine.
+
+    Row by row, for a product of matrices differs by row.
+    """
+    vectors = unhalved(blobs, len(vector))
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(vector)
+    near = np.einsum("ij,j->i", vectors, vector)
+    cosines: npt.NDArray[np.float64] = (near / np.maximum(lengths, 1e-9)).astype(np.float64)
+    return np.round(cosines, 6)

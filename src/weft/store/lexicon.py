@@ -44,6 +44,11 @@ def rarest_first(terms: Sequence[tuple[str, int]], *, reach: float) -> list[str]
     return chosen
 
 
+def widened(reach: int, seen: int, passages: int) -> float:
+    """How many postings may be read where the caller sees only so many passages: the fewer, the more."""
+    return reach if seen >= reach else reach * passages / max(seen, 1)
+
+
 def bm25(
     candidates: Sequence[tuple[int, bytes]],
     terms: Sequence[tuple[int, int]],

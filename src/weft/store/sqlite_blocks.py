@@ -10,8 +10,8 @@ from itertools import pairwise
 import apsw
 import numpy as np
 
-from weft.errors import DimensionMismatch
 from weft.store import codes
+from weft.store.checks import checked
 from weft.store.queries import queries
 from weft.store.sqlite_scope import Collection, by_rows
 from weft.types import Vector
@@ -78,13 +78,3 @@ def remove_vectors(db: apsw.Connection, of: Collection, kind: str, rows: Sequenc
     if rows and of.statistics.dimension is not None:
         width = codes.words(of.statistics.dimension)
         set_codes(db, rows, np.zeros((len(rows), width), dtype=np.uint64), is_live=False)
-
-
-def checked(vector: Vector | None, dimension: int | None) -> Vector | None:
-    """The vector, if it is of the collection's length."""
-    if (vector is None) != (dimension is None) or (vector is not None and len(vector) != dimension):
-        raise DimensionMismatch(
-            f"every vector must have {dimension} dimensions, one has "
-            f"{'none' if vector is None else len(vector)}: embed all that is written with one model"
-        )
-    return vector

@@ -8,13 +8,15 @@ from typing import Any
 
 import apsw
 
-from weft.store import codes, lexicon, sqlite_rows
+from weft.store import codes, columns, lexicon
+from weft.store.checks import checked
+from weft.store.columns import Change
 from weft.store.queries import queries
-from weft.store.sqlite_blocks import allocate, checked, insert_vectors
+from weft.store.sqlite_blocks import allocate, insert_vectors
 from weft.store.sqlite_keys import add_keys
-from weft.store.sqlite_scope import Change, Collection, access_word, by_ids, by_rows, tag_word
-from weft.text import normalise, terms
-from weft.types import SOURCES, Contribution, Fact, Passage
+from weft.store.sqlite_scope import Collection, access_word, by_ids, by_rows, tag_word
+from weft.text import terms
+from weft.types import Contribution, Fact, Passage
 
 SQL = queries("sqlite")
 
@@ -30,14 +32,12 @@ class Placed:
     @property
     def tie(self) -> int:
         """What orders the document's voices among others."""
-        return sqlite_rows.tie(bytes.fromhex(self.contribution.document.id))
+        return columns.tie(bytes.fromhex(self.contribution.document.id))
 
     @property
     def tags(self) -> list[str]:
         """What filters find the document by."""
-        return list(
-            dict.fromkeys(t for ts in sqlite_rows.tags(self.contribution.document.metadata) for t in ts)
-        )
+        return list(dict.fromkeys(t for ts in columns.tags(self.contribution.document.metadata) for t in ts))
 
 
 def insert(
@@ -70,14 +70,14 @@ def _insert_document(db: apsw.Connection, into: int, contribution: Contribution,
         (
             into,
             id_,
-            sqlite_rows.tie(id_),
+            columns.tie(id_),
             access,
             document.title,
             document.uri,
             document.source,
             json.dumps(dict(document.metadata), ensure_ascii=False),
             labels,
-            sqlite_rows.instant(document.recorded_at),
+            columns.instant(document.recorded_at),
             digest,
         ),
     ).get
@@ -121,7 +121,7 @@ def _insert_words(
     db: apsw.Connection, into: int, rows: Sequence[int], told: Sequence[tuple[Placed, Passage]]
 ) -> int:
     """Index the words of passages; return how many terms they have in all."""
-    counts = [Counter(terms(readable(q.title, q.text))) for _, q in told]
+    counts = [Counter(terms(columns.readable(q.title, q.text))) for _, q in told]
     frequency = Counter(term for count in counts for term in count)
     db.executemany(SQL["add_term"], [(into, term, n) for term, n in frequency.items()])
     term_rows = _term_rows(db, into, tuple(frequency))
@@ -141,11 +141,6 @@ def _insert_words(
         ],
     )
     return sum(lengths)
-
-
-def readable(title: str, text: str) -> str:
-    """What of a passage is searched by words."""
-    return f"{title} {text}"
 
 
 def _term_rows(db: apsw.Connection, into: int, asked: tuple[str, ...]) -> dict[str, int]:
@@ -199,14 +194,9 @@ def _insert_profiles(
     )
     db.executemany(
         SQL["add_name"],
-        [(into, name, row, p.access) for p, e, row in profiles for name in names_of(e.name, e.aliases)],
+        [(into, name, row, p.access) for p, e, row in profiles for name in columns.names_of(e.name, e.aliases)],
     )
     add_keys(db, into, [(e.name, p.access, row) for p, e, row in profiles])
-
-
-def names_of(name: str, aliases: Sequence[str]) -> list[str]:
-    """The names that find an entity."""
-    return list(dict.fromkeys(map(normalise, (name, *aliases))))
 
 
 def _insert_mentions(
@@ -225,7 +215,7 @@ def _insert_mentions(
                 p.access,
                 m.is_own,
                 m.count,
-                sqlite_rows.tie(bytes.fromhex(m.passage_id)),
+                columns.tie(bytes.fromhex(m.passage_id)),
                 passages[m.passage_id],
                 bytes.fromhex(m.entity_id),
                 bytes.fromhex(m.passage_id),
@@ -271,10 +261,10 @@ def _fact_columns(into: int, fact: Fact, entities: dict[str, int]) -> tuple[Any,
     return (
         into,
         id_,
-        sqlite_rows.tie(id_),
+        columns.tie(id_),
         entities[fact.subject_id],
         bytes.fromhex(fact.subject_id),
-        sqlite_rows.predicate_key(fact.predicate),
+        columns.predicate_key(fact.predicate),
         entities[fact.object_id] if is_entity else None,
         bytes.fromhex(fact.object_id) if is_entity else None,
     )
@@ -283,18 +273,17 @@ def _fact_columns(into: int, fact: Fact, entities: dict[str, int]) -> tuple[Any,
 def _support_columns(
     placed: Placed, fact: Fact, row: int, passage: int, dimension: int | None
 ) -> tuple[Any, ...]:
-    voice = 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + fact.weight * fact.confidence
     vector = checked(fact.vector, dimension)
     passage_id = bytes.fromhex(fact.passage_id)
     return (
         row,
-        voice,
-        sqlite_rows.tie(passage_id),
+        columns.voice(fact),
+        columns.tie(passage_id),
         passage,
         placed.row,
         passage_id,
         placed.access,
-        sqlite_rows.instant(placed.contribution.document.recorded_at),
+        columns.instant(placed.contribution.document.recorded_at),
         fact.subject,
         fact.predicate,
         fact.object,
@@ -303,7 +292,7 @@ def _support_columns(
         fact.confidence,
         fact.source,
         fact.status,
-        None if fact.valid_from is None else sqlite_rows.instant(fact.valid_from),
-        None if fact.valid_to is None else sqlite_rows.instant(fact.valid_to),
+        None if fact.valid_from is None else columns.instant(fact.valid_from),
+        None if fact.valid_to is None else columns.instant(fact.valid_to),
         None if vector is None else codes.quantised(vector),
     )

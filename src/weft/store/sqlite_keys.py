@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import apsw
-import numpy as np
 
 from weft.naming import keys
-from weft.store import codes
+from weft.store import codes, likeness
 from weft.store.queries import queries
 from weft.store.sqlite_reading import described
 from weft.store.sqlite_scope import Scope, by_ids, by_rows
@@ -53,13 +52,7 @@ def alike(
     rows = {id_.hex(): row for id_, row in by_ids(db, "entity_rows", list(others), **_of(scope))}
     every = [*rows.values(), *(row for found in others.values() for row in found)]
     entities, vectors = described(db, scope, every), _vectors(db, scope, every)
-    alike: dict[str, list[Alike]] = defaultdict(list)
-    for id_, row in rows.items():
-        for other, key in others[id_].items():
-            if row in entities and other in entities:
-                cosine = _cosine(vectors.get(row), vectors.get(other))
-                alike[id_].append(Alike(entities[row], entities[other], key, cosine))
-    return {id_: tuple(sorted(found, key=lambda a: a.other.id)) for id_, found in alike.items()}
+    return likeness.alike(rows, others, entities, vectors)
 
 
 def _rows(of: int, named: Iterable[Named]) -> list[tuple[int, str, int, int]]:
@@ -81,13 +74,7 @@ def _others(
     having: dict[str, dict[int, str]] = defaultdict(dict)
     for key, row, id_ in db.execute(SQL["entities_by_keys"], bound):
         having[key][row] = id_.hex()
-    found: dict[str, dict[int, str]] = defaultdict(dict)
-    for asking, asked_keys in asked.items():
-        for key in asked_keys:
-            rows = [row for row, id_ in having.get(key, {}).items() if id_ != asking]
-            if 0 < len(rows) <= most:
-                found[asking] = dict.fromkeys(rows, key) | found[asking]
-    return dict(found)
+    return likeness.others(asked, having, most)
 
 
 def _vectors(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Vector]:
@@ -95,10 +82,3 @@ def _vectors(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int
     found = by_rows(db, "entity_vectors", rows) if dimension else []
     table = codes.unhalved((blob for _, blob in found), dimension or 1)
     return {row: vector for (row, _), vector in zip(found, table, strict=True)}
-
-
-def _cosine(one: Vector | None, other: Vector | None) -> float | None:
-    if one is None or other is None:
-        return None
-    lengths = float(np.linalg.norm(one) * np.linalg.norm(other)) or 1.0
-    return round(float(one @ other) / lengths, 6)

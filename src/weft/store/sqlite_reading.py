@@ -1,14 +1,14 @@
 """Reading the SQLite store: the graph, and whatever is asked for by identity. None of it writes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import apsw
 import numpy as np
 
-from weft.store import sqlite_rows
+from weft.store import columns
 from weft.store.queries import queries
 from weft.store.sqlite_scope import Held, Scope, by_ids, by_rows
 from weft.text import normalise
@@ -51,10 +51,10 @@ def facts_of_entities(
     """Facts with one of these at either end, strongest first."""
     bound = {**scope.bindings, **held.bindings, "cap": per_entity}
     if not predicates:
-        return _facts(by_ids(db, "facts_of_entities", entities, **bound), per_entity)
-    keys = [sqlite_rows.predicate_key(p) for p in dict.fromkeys(predicates)]
+        return columns.strongest(by_ids(db, "facts_of_entities", entities, **bound), per_entity)
+    keys = [columns.predicate_key(p) for p in dict.fromkeys(predicates)]
     bound["predicates"] = apsw.carray(np.array(keys, dtype=np.int64))
-    return _facts(by_ids(db, "facts_of_entities_by_predicate", entities, **bound), per_entity)
+    return columns.strongest(by_ids(db, "facts_of_entities_by_predicate", entities, **bound), per_entity)
 
 
 def facts_of_passages(
@@ -62,18 +62,7 @@ def facts_of_passages(
 ) -> Mapping[str, tuple[Fact, ...]]:
     """Facts that these passages state, strongest first."""
     rows = by_ids(db, "facts_of_passages", passages, **scope.bindings, **held.bindings)
-    return _facts(rows, per_passage)
-
-
-def _facts(rows: Sequence[Any], cap: int) -> dict[str, tuple[Fact, ...]]:
-    """Facts by what they were asked for by, each once, strongest first."""
-    found: dict[bytes, dict[str, Fact]] = defaultdict(dict)
-    for row, fact in zip(rows, sqlite_rows.facts(rows), strict=True):
-        found[row[0]][fact.id] = fact
-    return {
-        id_.hex(): tuple(sorted(facts.values(), key=lambda f: (-f.weight * f.confidence, f.id))[:cap])
-        for id_, facts in found.items()
-    }
+    return columns.strongest(rows, per_passage)
 
 
 def passages_of_entities(
@@ -82,9 +71,9 @@ def passages_of_entities(
     """Where entities are mentioned: their own passages first, then by how often."""
     found: dict[str, list[Mention]] = defaultdict(list)
     bound = {**scope.bindings, "cap": per_entity}
-    for mention in map(_mention, by_ids(db, "mentions_of_entities", entities, **bound)):
+    for mention in map(columns.mention, by_ids(db, "mentions_of_entities", entities, **bound)):
         found[mention.entity_id].append(mention)
-    return {e: _foremost(mentions, per_entity) for e, mentions in found.items()}
+    return {e: columns.foremost(mentions, per_entity) for e, mentions in found.items()}
 
 
 def entities_of_passages(
@@ -92,19 +81,9 @@ def entities_of_passages(
 ) -> Mapping[str, tuple[Mention, ...]]:
     """What passages mention: what they are about first, then by how often."""
     found: dict[str, list[Mention]] = defaultdict(list)
-    for mention in map(_mention, by_ids(db, "mentions_of_passages", passages, **scope.bindings)):
+    for mention in map(columns.mention, by_ids(db, "mentions_of_passages", passages, **scope.bindings)):
         found[mention.passage_id].append(mention)
-    return {p: _foremost(mentions, per_passage) for p, mentions in found.items()}
-
-
-def _mention(row: Sequence[Any]) -> Mention:
-    entity, passage, count, is_own = row
-    return Mention(entity.hex(), passage.hex(), count, bool(is_own))
-
-
-def _foremost(mentions: Iterable[Mention], cap: int) -> tuple[Mention, ...]:
-    order = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))
-    return tuple(order[:cap])
+    return {p: columns.foremost(mentions, per_passage) for p, mentions in found.items()}
 
 
 def described(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Entity]:
@@ -112,7 +91,7 @@ def described(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[in
     grouped: dict[int, list[Any]] = defaultdict(list)
     for row in by_rows(db, "profiles", rows, **scope.bindings, cap=VOICES):
         grouped[row[0]].append(row)
-    return {row: sqlite_rows.entity(profiles) for row, profiles in grouped.items()}
+    return {row: columns.entity(profiles) for row, profiles in grouped.items()}
 
 
 # -- fetching ------------------------------------------------------------------------------------------
@@ -126,7 +105,7 @@ def digests(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[st
 
 def documents(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Document]:
     """Documents by identity."""
-    found = map(sqlite_rows.document, by_ids(db, "documents", ids, **scope.bindings))
+    found = map(columns.document, by_ids(db, "documents", ids, **scope.bindings))
     return {d.id: d for d in found}
 
 
@@ -136,7 +115,7 @@ def listed(
     """Documents by address."""
     uri, id_ = after
     place = {"uri": uri, "id": bytes.fromhex(id_), "under": under, "beyond": under + LAST, "limit": limit}
-    return tuple(map(sqlite_rows.document, db.execute(SQL["listed"], {**scope.bindings, **place})))
+    return tuple(map(columns.document, db.execute(SQL["listed"], {**scope.bindings, **place})))
 
 
 def fingerprints(db: apsw.Connection, scope: Scope, files: Sequence[str]) -> Mapping[str, str]:
@@ -151,7 +130,7 @@ def fingerprints(db: apsw.Connection, scope: Scope, files: Sequence[str]) -> Map
 def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: bool) -> Mapping[str, Passage]:
     """Passages by identity."""
     rows = by_ids(db, "passages", ids, **scope.bindings, vectors=vectors)
-    return {p.id: p for p in sqlite_rows.passages(rows)}
+    return {p.id: p for p in columns.passages(rows)}
 
 
 def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
@@ -163,7 +142,7 @@ def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[s
 def facts(db: apsw.Connection, scope: Scope, held: Held, ids: Sequence[str]) -> Mapping[str, Fact]:
     """Facts by identity."""
     rows = by_ids(db, "facts", ids, **scope.bindings, **held.bindings)
-    return {f.id: f for f in sqlite_rows.facts(rows)}
+    return {f.id: f for f in columns.facts(rows)}
 
 
 def contributions(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Contribution]:
@@ -180,9 +159,9 @@ def export(db: apsw.Connection, collection: int) -> Iterator[Contribution]:
 def _contribution(db: apsw.Connection, row: Sequence[Any]) -> Contribution:
     own = {"document": row[0]}
     return Contribution(
-        document=sqlite_rows.document(row),
-        passages=tuple(sqlite_rows.passages(db.execute(SQL["export_passages"], own).fetchall())),
-        entities=tuple(sqlite_rows.profiles(db.execute(SQL["export_profiles"], own).fetchall())),
-        mentions=tuple(map(_mention, db.execute(SQL["export_mentions"], own))),
-        facts=tuple(sqlite_rows.facts(db.execute(SQL["export_facts"], own).fetchall())),
+        document=columns.document(row),
+        passages=tuple(columns.passages(db.execute(SQL["export_passages"], own).fetchall())),
+        entities=tuple(columns.profiles(db.execute(SQL["export_profiles"], own).fetchall())),
+        mentions=tuple(map(columns.mention, db.execute(SQL["export_mentions"], own))),
+        facts=tuple(columns.facts(db.execute(SQL["export_facts"], own).fetchall())),
     )

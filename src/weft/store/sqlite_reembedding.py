@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 
 from weft.errors import DimensionMismatch
-from weft.store import codes, sqlite_rows
+from weft.store import codes, columns
 from weft.store.queries import queries
 from weft.store.sqlite_blocks import set_codes
 from weft.store.sqlite_scope import by_ids
@@ -68,10 +68,10 @@ def adopt(db: apsw.Connection, collection: int, model: str) -> bool:
 def _unembedded(db: apsw.Connection, kind: str, bound: dict[str, Any]) -> tuple[Embeddable, ...]:
     rows = db.execute(SQL[f"unembedded_{kind}"], bound).fetchall()
     if kind == "passage":
-        return tuple(sqlite_rows.passages(rows))
+        return tuple(columns.passages(rows))
     if kind == "entity":
-        return tuple(sqlite_rows.entity([row]) for row in rows)
-    return tuple(sqlite_rows.facts(rows))
+        return tuple(columns.entity([row]) for row in rows)
+    return tuple(columns.facts(rows))
 
 
 def _rows(db: apsw.Connection, collection: int, items: Sequence[Embeddable]) -> list[tuple[str, int, int]]:

@@ -11,11 +11,12 @@ from typing import Any
 import apsw
 
 from weft.store import lexicon
+from weft.store.columns import Change, names_of
 from weft.store.queries import queries
 from weft.store.sqlite_blocks import remove_vectors
-from weft.store.sqlite_inserting import indexed, names_of
+from weft.store.sqlite_inserting import indexed
 from weft.store.sqlite_keys import remove_keys
-from weft.store.sqlite_scope import Change, Collection, by_rows
+from weft.store.sqlite_scope import Collection, by_rows
 from weft.types import Receipt
 
 SQL = queries("sqlite")

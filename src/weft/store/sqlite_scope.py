@@ -16,7 +16,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from weft.store import sqlite_rows
+from weft.store import columns
 from weft.store.queries import queries
 from weft.types import Filter, Statistics, Status
 
@@ -76,7 +76,7 @@ class Held:
     @property
     def bindings(self) -> dict[str, Any]:
         """The parameters that every query for facts has."""
-        at = None if self.as_of is None else sqlite_rows.instant(self.as_of)
+        at = None if self.as_of is None else columns.instant(self.as_of)
         return {"statuses": json.dumps(list(self.statuses)), "as_of": at}
 
 
@@ -103,33 +103,21 @@ class Scopes:
         if now != self._seen:
             self._seen = now
             self._kept.clear()
-        key = f"{sqlite_rows.labels(where)}{sqlite_rows.tags(where.metadata)}"
+        key = f"{columns.labels(where)}{columns.tags(where.metadata)}"
         if key not in self._kept:
             self._kept[key] = self._scope(where)
         return self._kept[key]
 
     def _scope(self, where: Filter) -> Scope:
         found = collection(self._db, self._name)
-        bound = {"collection": found.row, "labels": sqlite_rows.labels(where)}
+        bound = {"collection": found.row, "labels": columns.labels(where)}
         accesses = [row for (row,) in self._db.execute(SQL["visible_accesses"], bound)]
         return Scope(
             collection=found,
             accesses=np.array(accesses or [0], dtype=np.int64),  # carray wants one at least; no row is 0
-            tags=sqlite_rows.tags(where.metadata),
+            tags=columns.tags(where.metadata),
             is_everything=where.labels is None and not where.metadata,
         )
-
-
-@dataclass(slots=True)
-class Change:
-    """What a write adds to the collection's counters; negative for what it takes away."""
-
-    documents: int = 0
-    passages: int = 0
-    entities: int = 0
-    facts: int = 0
-    mentions: int = 0
-    length: int = 0
 
 
 # -- words: what the inverted index holds, beside the rows of terms; for each collection apart ---------

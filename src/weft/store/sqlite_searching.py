@@ -10,8 +10,8 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from weft.errors import DimensionMismatch
 from weft.store import codes, lexicon
+from weft.store.checks import is_embedded
 from weft.store.queries import queries
 from weft.store.sqlite_scope import Rows, Scope, any_of, by_ids, by_rows
 from weft.text import terms
@@ -24,7 +24,7 @@ TIES = 8  # times as many, at the most, where more are equally near
 
 def dense(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> Ranking:
     """Passages by cosine, best first."""
-    if not _is_embedded(scope, vector):
+    if not is_embedded(scope.collection.statistics, vector):
         return ()
     allowed = None if scope.is_everything else np.sort(_matching(db, scope.match))
     near = next(_nearest(db, scope, "passage", vector, allowed, max(CANDIDATES, 2 * top_k)))
@@ -33,7 +33,7 @@ def dense(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> R
 
 def nearest_entities(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k: int) -> Ranking:
     """Entities by the cosine of their names, best first."""
-    if not _is_embedded(scope, vector):
+    if not is_embedded(scope.collection.statistics, vector):
         return ()
     seen: list[Rows] = []
     for near in _nearest(db, scope, "entity", vector, None, max(CANDIDATES, 2 * top_k)):
@@ -45,10 +45,10 @@ def nearest_entities(db: apsw.Connection, scope: Scope, vector: Vector, *, top_k
 
 def cosines(db: apsw.Connection, scope: Scope, vector: Vector, passages: Sequence[str]) -> dict[str, float]:
     """How near these passages are to a vector."""
-    if not _is_embedded(scope, vector):
+    if not is_embedded(scope.collection.statistics, vector):
         return {}
     rows = by_ids(db, "vectors_of_passages", passages, **scope.bindings)
-    near = _cosines([blob for _, blob in rows], vector)
+    near = codes.cosines([blob for _, blob in rows], vector)
     return {id_.hex(): score for (id_, _), score in zip(rows, near.tolist(), strict=True)}
 
 
@@ -82,19 +82,9 @@ def _candidates(db: apsw.Connection, scope: Scope, known: Sequence[Any], reach: 
     if not visible:
         return any_of(rows[t] for t in lexicon.rarest_first(frequencies, reach=reach))
     seen = len(_matching(db, visible, limit=reach))
-    share = max(seen, 1) / scope.collection.statistics.passages if seen < reach else 1.0
-    rare = lexicon.rarest_first(frequencies, reach=reach / share)
+    widened = lexicon.widened(reach, seen, scope.collection.statistics.passages)
+    rare = lexicon.rarest_first(frequencies, reach=widened)
     return f"{any_of(rows[t] for t in rare)} AND {visible}"
-
-
-def _is_embedded(scope: Scope, vector: Vector) -> bool:
-    dimension = scope.collection.statistics.dimension
-    if dimension is not None and len(vector) != dimension:
-        raise DimensionMismatch(
-            f"the question's vector has {len(vector)} dimensions, the collection's have {dimension}: "
-            f"embed it with {scope.collection.statistics.model}"
-        )
-    return dimension is not None
 
 
 def _nearest(
@@ -138,16 +128,9 @@ def _by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k
     found = by_rows(db, f"{kind}_vectors", rows)
     if not found:
         return ()
-    return _ranking(db, kind, [row for row, _ in found], _cosines([blob for _, blob in found], vector), top_k)
-
-
-def _cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.float64]:
-    """Rounded, so that a tie is one on every engine; row by row, for a product of matrices differs by row."""
-    vectors = codes.unhalved(blobs, len(vector))
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(vector)
-    near = np.einsum("ij,j->i", vectors, vector)
-    cosines: npt.NDArray[np.float64] = (near / np.maximum(lengths, 1e-9)).astype(np.float64)
-    return np.round(cosines, 6)
+    return _ranking(
+        db, kind, [row for row, _ in found], codes.cosines([blob for _, blob in found], vector), top_k
+    )
 
 
 def _ranking(

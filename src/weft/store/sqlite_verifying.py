@@ -15,8 +15,8 @@ import numpy as np
 
 from weft.naming import keys
 from weft.store import codes, lexicon, sqlite_pages
+from weft.store.columns import names_of
 from weft.store.queries import queries
-from weft.store.sqlite_inserting import names_of
 from weft.store.sqlite_scope import by_ids, by_rows
 from weft.types import Receipt
 

@@ -7,12 +7,13 @@ from datetime import datetime
 
 import apsw
 
-from weft.errors import DimensionMismatch, ModelMismatch
-from weft.store import codes, sqlite_rows
+from weft.store import codes, columns
+from weft.store.checks import dimension_of, is_known
+from weft.store.columns import Change
 from weft.store.queries import queries
 from weft.store.sqlite_inserting import insert
 from weft.store.sqlite_removing import remove
-from weft.store.sqlite_scope import Change, Collection, by_ids, collection
+from weft.store.sqlite_scope import Collection, by_ids, collection
 from weft.types import Contribution, Receipt
 
 SQL = queries("sqlite")
@@ -60,7 +61,7 @@ def keep_fingerprints(db: apsw.Connection, collection: int, fingerprints: Mappin
 
 def touch(db: apsw.Connection, collection: int, kind: str, ids: Sequence[str], at: datetime) -> None:
     """Count a use of each, as often as it is named."""
-    uses, now = Counter(ids), sqlite_rows.instant(at)
+    uses, now = Counter(ids), columns.instant(at)
     rows = by_ids(db, f"{kind}_rows", ids, collection=collection)
     db.executemany(SQL["touch"], [(kind, row, uses[id_.hex()], now) for id_, row in rows])
 
@@ -80,15 +81,9 @@ def _with_model(
     model: str | None,
 ) -> Collection:
     """A collection has the model of its first write, and no other."""
-    known = into.statistics
-    if model == known.model:
+    if is_known(into.statistics, model):
         return into
-    if known.documents:
-        raise ModelMismatch(
-            f"the collection was embedded with {known.model or 'no model'}, not with "
-            f"{model or 'none'}: open it with {known.model or 'no embedder'}, or reembed it"
-        )
-    set_model(db, into.row, model, None if model is None else _dimension(changed))
+    set_model(db, into.row, model, None if model is None else dimension_of(changed))
     return collection(db, name)
 
 
@@ -97,10 +92,3 @@ def set_model(db: apsw.Connection, collection: int, model: str | None, dimension
     db.execute(SQL["set_model"], {"collection": collection, "model": model, "dimension": dimension})
     size = codes.BLOCK * 8 * codes.words(dimension or 0)
     db.execute(SQL["resize_blocks"], {"collection": collection, "size": size, "rows": codes.BLOCK})
-
-
-def _dimension(changed: Sequence[Contribution]) -> int:
-    first = next((p.vector for c in changed for p in c.parts if p.vector is not None), None)
-    if first is None:
-        raise DimensionMismatch("the first write with a model must hold a vector to learn from")
-    return len(first)

@@ -1,8 +1,12 @@
-"""Turns rows of the SQLite store into domain types and back. Knows columns, not queries."""
+"""Turns the columns of rows into domain types and back, for every engine. Knows columns, not queries.
+
+Identities are 16 bytes in a row, and 32 hexadecimal digits in a domain type.
+"""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -10,9 +14,33 @@ from typing import Any
 
 from weft.store.codes import unhalved, unquantised
 from weft.text import normalise
-from weft.types import EPOCH, Document, Entity, Fact, Filter, Metadata, Passage, Scalar, Vector
+from weft.types import (
+    EPOCH,
+    SOURCES,
+    Document,
+    Entity,
+    Fact,
+    Filter,
+    Mention,
+    Metadata,
+    Passage,
+    Scalar,
+    Vector,
+)
 
 Row = Sequence[Any]
+
+
+@dataclass(slots=True)
+class Change:
+    """What a write adds to the collection's counters; negative for what it takes away."""
+
+    documents: int = 0
+    passages: int = 0
+    entities: int = 0
+    facts: int = 0
+    mentions: int = 0
+    length: int = 0
 
 
 def instant(moment: datetime) -> int:
@@ -56,6 +84,21 @@ def tags(metadata: Metadata) -> list[list[str]]:
 def labels(where: Filter) -> str | None:
     """The caller's labels as JSON, or None for a caller without restriction."""
     return None if where.labels is None else json.dumps(sorted(where.labels), ensure_ascii=False)
+
+
+def names_of(name: str, aliases: Sequence[str]) -> list[str]:
+    """The names that find an entity."""
+    return list(dict.fromkeys(map(normalise, (name, *aliases))))
+
+
+def readable(title: str, text: str) -> str:
+    """What of a passage is searched by words."""
+    return f"{title} {text}"
+
+
+def voice(fact: Fact) -> float:
+    """How much a support is trusted: its source first, then its weight times its confidence."""
+    return 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + fact.weight * fact.confidence
 
 
 def document(row: Row) -> Document:
@@ -146,6 +189,29 @@ def _fact(row: Row, vector: Vector | None) -> Fact:
         None if last is None else moment(last),
         vector,
     )
+
+
+def strongest(rows: Sequence[Row], cap: int) -> dict[str, tuple[Fact, ...]]:
+    """Facts by what they were asked for by, each once, strongest first."""
+    found: dict[bytes, dict[str, Fact]] = defaultdict(dict)
+    for row, fact in zip(rows, facts(rows), strict=True):
+        found[row[0]][fact.id] = fact
+    return {
+        id_.hex(): tuple(sorted(facts.values(), key=lambda f: (-f.weight * f.confidence, f.id))[:cap])
+        for id_, facts in found.items()
+    }
+
+
+def mention(row: Row) -> Mention:
+    """From the queries for mentions."""
+    entity, passage, count, is_own = row
+    return Mention(entity.hex(), passage.hex(), count, bool(is_own))
+
+
+def foremost(mentions: Iterable[Mention], cap: int) -> tuple[Mention, ...]:
+    """The first of them: an entity's own passages, then by how often."""
+    order = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))
+    return tuple(order[:cap])
 
 
 @lru_cache(maxsize=4_096)

@@ -1,0 +1,238 @@
+"""A PostgreSQL server: its pool of connections, its migrations, what we may do there, and its transactions.
+
+All stores of one process that have the same address share one pool, however many collections they are views
+of. The store connects as its address says, and brings the schema up to date if it may. Each transaction then
+works as the role `weft_app`, which owns nothing and bypasses no row-level security, and names its collection.
+Where that role cannot be taken, we stay what we are, unless that is a role to which row-level security is
+nothing: that is refused.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, TypeAlias
+
+import psycopg
+from pgvector import HalfVector
+from pgvector.psycopg.halfvec import HalfVectorBinaryLoader, register_halfvec_info
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
+from psycopg_pool import ConnectionPool
+
+from weft.errors import ConfigError
+from weft.store.migrate import migrate
+from weft.store.postgres_errors import LostConnection, place
+from weft.store.queries import migrations, queries
+
+SQL = queries("postgres")
+OLDEST_PGVECTOR = (0, 8)
+Connection: TypeAlias = psycopg.Connection[Any]
+
+
+class IdentityLoader(Loader):
+    """An identity as its 16 bytes, as SQLite gives it."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> bytes:
+        """The bytes themselves."""
+        return bytes(data)
+
+
+class HalvesLoader(HalfVectorBinaryLoader):
+    """A half-precision vector as `codes.unhalved` reads it."""
+
+    def load(self, data: Buffer) -> bytes:  # type: ignore[override]
+        """The halves in this machine's order of bytes."""
+        return HalfVector.from_binary(data).to_numpy().tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the collections are: a pool, and what every transaction says of itself first."""
+
+    url: str
+    pool: ConnectionPool
+    configure: Callable[[Connection], None]
+    path: str
+    role: str
+
+    def connect(self) -> Connection:
+        """A connection outside the pool, as what the address says."""
+        db: Connection = psycopg.connect(self.url, autocommit=True)
+        db.execute(SQL["search_path"], {"path": self.path})
+        self.configure(db)
+        return db
+
+    def begin(self, db: Connection, collection: int) -> None:
+        """The first statement of a transaction."""
+        db.execute(SQL["settings"], {"path": self.path, "role": self.role, "collection": str(collection)})
+
+
+# -- pools, one for each address -----------------------------------------------------------------------
+
+_lent: dict[tuple[str, int, float], tuple[Server, int]] = {}
+_lending = Lock()
+
+
+def lend(url: str, *, connections: int, wait_seconds: float) -> Server:
+    """The server of this address, made ready by whoever asks first."""
+    key = (url, connections, wait_seconds)
+    with _lending:
+        server, users = _lent.get(key, (None, 0))
+        server = server or _opened(url, connections, wait_seconds)
+        _lent[key] = (server, users + 1)
+    return server
+
+
+def give_back(server: Server) -> None:
+    """Close the pool after the last of its users."""
+    with _lending:
+        key = next((key for key, (lent, _) in _lent.items() if lent is server), None)
+        if key is None:
+            return
+        users = _lent[key][1] - 1
+        if users:
+            _lent[key] = (server, users)
+        else:
+            del _lent[key]
+            server.pool.close()
+
+
+def _opened(url: str, connections: int, wait_seconds: float) -> Server:
+    db: Connection
+    with psycopg.connect(url, autocommit=True, connect_timeout=max(2, round(wait_seconds))) as db:
+        _prepare(db)
+        path = _path(db)
+        role = _role(db)
+        halfvec = TypeInfo.fetch(db, f"{path.split(', ')[1]}.halfvec")
+        assert halfvec is not None  # noqa: S101 (the extension brings it)
+
+    def configure(db: Connection) -> None:
+        register_halfvec_info(db, halfvec)
+        db.adapters.register_loader(halfvec.oid, HalvesLoader)
+        db.adapters.register_loader("uuid", IdentityLoader)
+
+    pool = ConnectionPool(
+        url,
+        min_size=1,
+        max_size=connections,
+        timeout=wait_seconds,
+        kwargs={"autocommit": True},
+        configure=configure,
+        open=True,
+        name="weft",
+    )
+    return Server(url, pool, configure, path, role)
+
+
+# -- the schema, and what we are allowed ---------------------------------------------------------------
+
+
+def _prepare(db: Connection) -> None:
+    """Bring the database to the schema this Weft speaks; costs one look if it is there already."""
+    if _applied(db) == {number for number, _, _ in migrations("postgres")}:
+        return
+    with db.transaction():
+        db.execute(SQL["lock_migrations"])
+        _ensure_extension(db)
+        db.execute(SQL["create_migrations"])
+        db.execute(SQL["settings"], {"path": _path(db), "role": "none", "collection": ""})
+        migrate(
+            migrations("postgres"),
+            applied=_applied(db),
+            run=lambda sql: _run(db, sql),
+            record=lambda number, name: _run(db, SQL["record_migration"], number, name),
+        )
+
+
+def _ensure_extension(db: Connection) -> None:
+    try:
+        db.execute(SQL["create_extension"])
+    except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported) as error:
+        raise ConfigError("the server has no pgvector: install its package there, 0.8 or newer") from error
+    version = db.execute(SQL["extension"]).fetchall()[0][0]
+    if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
+        raise ConfigError(
+            f"the server has pgvector {version}, Weft needs 0.8, whose index goes on past what a filter hides: "
+            "install it, then run ALTER EXTENSION vector UPDATE"
+        )
+
+
+def _applied(db: Connection) -> set[int]:
+    if not db.execute(SQL["has_migrations"]).fetchall()[0][0]:
+        return set()
+    return {number for (number,) in db.execute(SQL["applied_migrations"])}
+
+
+def _run(db: Connection, sql: str, *bound: object) -> None:
+    db.execute(sql, bound or None)
+
+
+def _path(db: Connection) -> str:
+    """Our schema, and the one that holds pgvector's types and operators."""
+    (_, schema) = db.execute(SQL["extension"]).fetchall()[0]
+    return f"weft, {schema}, pg_temp"
+
+
+def _role(db: Connection) -> str:
+    can_be_app, is_above, user = db.execute(SQL["standing"]).fetchall()[0]
+    if not can_be_app and is_above:
+        raise ConfigError(
+            f"{user} at {place(db.info.dsn)} bypasses row-level security and may not take the role weft_app: "
+            "connect as another role, or GRANT weft_app to this one"
+        )
+    return "weft_app" if can_be_app else "none"
+
+
+# -- transactions --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def reading(server: Server, collection: int) -> Iterator[Connection]:
+    """One snapshot of one collection; what is asked before something is fetched shares a round trip."""
+    with server.pool.connection() as db, _noticing_loss(db):
+        db.isolation_level, db.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
+        with db.pipeline(), db.transaction():
+            server.begin(db, collection)
+            yield db
+
+
+@contextmanager
+def writing(server: Server, collection: int, *, lock: str = "lock") -> Iterator[Connection]:
+    """A transaction of one collection that waits for those before it: all of it happens, or nothing.
+
+    A connection that was lost before it began is replaced once.
+    """
+    try:
+        began, db = _begun(server, collection, lock)
+    except LostConnection:
+        server.pool.check()
+        began, db = _begun(server, collection, lock)
+    with began, _noticing_loss(db):
+        yield db
+
+
+def _begun(server: Server, collection: int, lock: str) -> tuple[ExitStack, Connection]:
+    with ExitStack() as stack:
+        db = stack.enter_context(server.pool.connection())
+        with _noticing_loss(db):
+            db.isolation_level, db.read_only = None, False
+            stack.enter_context(db.pipeline())
+            stack.enter_context(db.transaction())
+            server.begin(db, collection)
+            db.execute(SQL[lock], {"collection": collection}).fetchall()
+        return stack.pop_all(), db
+
+
+@contextmanager
+def _noticing_loss(db: Connection) -> Iterator[None]:
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if db.closed:
+            raise LostConnection(str(error)) from error
+        raise

@@ -36,6 +36,10 @@ test *arguments:
 models *names:
     python tools/models.py {{names}}
 
+# a PostgreSQL that tests and benchmarks of pg_textsearch start; needs root, once
+textsearch:
+    bash tools/postgres_textsearch.sh
+
 # act as a new user would, in empty environments
 first-minute:
     python tools/first_minute.py

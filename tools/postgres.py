@@ -29,7 +29,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory, gettempdir, mkdtemp
+from tempfile import gettempdir, mkdtemp
 
 import psutil
 import psycopg
@@ -39,11 +39,17 @@ ROOT = Path(__file__).parents[1]
 TEXTSEARCH = Path(os.environ.get("WEFT_TEXTSEARCH") or ROOT / ".cache" / "postgres-textsearch")
 PATIENCE = 60.0  # seconds in which a server must start, recovery included, or stop
 HOST = "127.0.0.1"
-PORTS = range(
-    20_000, 32_000
-)  # below those that connections going out are given: they would take ours in a restart
-AS_SOMEONE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+PORTS = range(20_000, 32_000)  # connections that go out are given higher ones, which a restart might find taken
+AS_SOMEONE = ["unshare", "--user", "--map-user=1", "--map-group=1"]  # a number that every system has a name for
 SHARING_TEMPORARY = 'mount --rbind "$1" "$2" && shift 2 && exec "$@"'
+# Waits until we let go of it or die, whatever of. The number in a postmaster.pid may be another's by then.
+GUARD = """
+cat
+for file in "$1"/*/data/postmaster.pid; do
+  pid=$(head -n 1 "$file") && [ "$(cat "/proc/$pid/comm")" = postgres ] && kill -QUIT "$pid"
+done 2>/dev/null
+rm -rf "$1"
+"""
 
 Settings = Mapping[str, str | int]
 SAFE: Settings = {}  # as PostgreSQL does unless told otherwise: what is acknowledged is on the disk
@@ -51,10 +57,16 @@ HASTY: Settings = {"fsync": "off", "full_page_writes": "off", "synchronous_commi
 
 _numbers = count(1)
 _chance = Random()
+_kept = ExitStack()
+atexit.register(_kept.close)
 
 
 class NotHere(Exception):
     """What a test or a benchmark needs is not on this machine; the message says how to get it."""
+
+
+class Failed(Exception):
+    """A server is here, but does not do what it must; the message has its last words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +152,7 @@ class Server:
                 psycopg.connect(self.url, connect_timeout=2).close()
             except psycopg.OperationalError as error:
                 if not self.is_running or time.monotonic() > latest:
-                    raise NotHere(f"PostgreSQL did not start: {error}\n{self.last_words()}") from error
+                    raise Failed(f"PostgreSQL did not start: {error}\n{self.last_words()}") from error
                 time.sleep(0.02)
             else:
                 return
@@ -197,8 +209,8 @@ def servers(
     for example; it must be under the folder of temporary files.
     """
     with ExitStack() as stack:
-        place = stack.enter_context(TemporaryDirectory(prefix="weft-postgres-", dir=folder))
-        made = tuple(_made(build, Path(place) / str(i), settings) for i in range(number))
+        place = stack.enter_context(_guarded(folder))
+        made = tuple(_made(build, place / str(i), settings) for i in range(number))
         for server in made:
             stack.callback(server.stop)
             server.launch()
@@ -224,7 +236,7 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
-    raise NotHere(f"a hundred ports between {PORTS.start} and {PORTS.stop} are taken: what is running here?")
+    raise Failed(f"a hundred ports between {PORTS.start} and {PORTS.stop} are taken: what is running here?")
 
 
 def _is_alive(process: psutil.Process) -> bool:
@@ -233,6 +245,17 @@ def _is_alive(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+@contextmanager
+def _guarded(within: Path | None) -> Iterator[Path]:
+    """A new folder that goes when the block or this process ends, and with it the servers in it."""
+    place = mkdtemp(prefix="weft-servers-", dir=within)
+    guard = subprocess.Popen(["sh", "-c", GUARD, "sh", place], stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield Path(place)
+    finally:
+        guard.communicate()
 
 
 def _made(build: Build, folder: Path, settings: Settings) -> Server:
@@ -245,9 +268,7 @@ def _made(build: Build, folder: Path, settings: Settings) -> Server:
 @cache
 def _initialised(build: Build) -> Path:
     """Data as `initdb` makes it, once in a process; with short pieces of the log, for small disks."""
-    folder = Path(mkdtemp(prefix="weft-initdb-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    data = str(folder / "data")
+    data = str(_kept.enter_context(_guarded(None)) / "data")
     like = [
         "--username=postgres",
         "--auth=trust",
@@ -258,7 +279,7 @@ def _initialised(build: Build) -> Path:
     command = build.command("initdb", "--pgdata", data, *like, "--no-sync", "--wal-segsize=1")
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise NotHere(f"initdb failed: {run.stderr.strip()}")
+        raise Failed(f"initdb failed: {run.stderr.strip()}")
     return Path(data)
 
 
@@ -273,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for one in made:
                 print(one.url, flush=True)
             signal.sigwait({signal.SIGINT, signal.SIGTERM})
-    except NotHere as error:
+    except (NotHere, Failed) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

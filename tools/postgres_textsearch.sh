@@ -19,7 +19,7 @@ refuse() {
 [ "$(id -u)" = 0 ] || refuse "installing needs root: run this as root, once"
 [ ! -e "$folder" ] || refuse "$folder is there but not complete: look at it and remove it"
 
-command -v debootstrap >/dev/null || { apt-get -qq update && apt-get -qq install --yes debootstrap >/dev/null; }
+command -v debootstrap >/dev/null || { apt-get -qq update && apt-get -qq install --yes debootstrap >/dev/null 2>&1; }
 mirror() { apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian //p' | head -1; }
 from=${WEFT_DEBIAN_MIRROR:-$(mirror)}
 from=${from:-$(apt-get -qq update && mirror)}
@@ -29,7 +29,8 @@ mkdir -p "$(dirname "$folder")"
 made=$(mktemp -d "$folder.XXXXXX")
 trap 'rm -rf "$made"' EXIT
 chmod 755 "$made"
-debootstrap --variant=minbase forky "$made" "$from" >"$made.log" 2>&1 || refuse "debootstrap failed: see $made.log"
+recipe=/usr/share/debootstrap/scripts/sid # older ones know no forky by name, but all suites are made like this one
+debootstrap --variant=minbase forky "$made" "$from" $recipe >"$made.log" 2>&1 || refuse "debootstrap failed: see $made.log"
 
 # Services are not started, manuals and translations not unpacked, and nothing is synced: it can be made again.
 printf '#!/bin/sh\nexit 101\n' >"$made/usr/sbin/policy-rc.d"

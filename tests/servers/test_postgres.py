@@ -3,18 +3,26 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import psycopg
 import pytest
 from pgvector.psycopg import register_vector
-from tools.postgres import SAFE, NotHere, Server, plain, server, servers, textsearch
+from tools.postgres import SAFE, Failed, NotHere, Server, plain, server, servers, textsearch
 
 ROOT = Path(__file__).parents[2]
 DIMENSION = 16
 OLDEST = (1, 5, 1)
+OWNER = """
+from tools.postgres import plain, server
+with server(plain()) as one:
+    print(one.url, one.folder, flush=True)
+    input()
+"""
 
 
 @pytest.fixture
@@ -98,6 +106,20 @@ def test_servers_are_apart_and_go_without_a_trace() -> None:
     assert not any(one.is_running or one.folder.exists() for one in three)
 
 
+def test_servers_end_with_a_process_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        url, folder = owner.stdout.readline().split()
+        psycopg.connect(url).close()
+        owner.kill()
+    latest = time.monotonic() + 20
+    while Path(folder).exists() and time.monotonic() < latest:
+        time.sleep(0.05)
+    assert not Path(folder).exists()
+    with pytest.raises(psycopg.OperationalError, match="refused"):
+        psycopg.connect(url)
+
+
 def test_a_database_is_new_like_its_template_and_dropped(postgres: Server) -> None:
     with postgres.database() as template:
         with psycopg.connect(template) as db:
@@ -110,7 +132,7 @@ def test_a_database_is_new_like_its_template_and_dropped(postgres: Server) -> No
 
 
 def test_a_server_that_cannot_start_says_why() -> None:
-    with pytest.raises(NotHere, match="shared_buffers"), server(plain(), settings={"shared_buffers": "none"}):
+    with pytest.raises(Failed, match="shared_buffers"), server(plain(), settings={"shared_buffers": "none"}):
         pass
 
 

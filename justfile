@@ -51,6 +51,7 @@ benchmarks folder:
     python -m benchmarks.hub --sizes 1000 10000 --runs 10 --folder {{folder}}
     python -m benchmarks.latency --data {{sets}} --set musique-train100 --questions 10 {{hashed}} --folder {{folder}}
     python -m benchmarks.pagerank --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
+    python -m benchmarks.bm25 --data {{sets}} --set musique-train100 --beside locomo --questions 20
     python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
     python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json

@@ -10,7 +10,8 @@ The set goes into a SQLite store and, with the collections `--beside` it, into P
 - marked: one index over all collections in which every word is marked with its collection
 
 and each of them again `+ ours`: four times as many candidates, scored anew by `weft.store.lexicon` (its document
-frequencies are at hand here; a store reads them). `--stores` adds stores of ours, by their addresses. The rank
+frequencies are at hand here; a store reads them). `exact` scores every passage. `--stores` adds stores of ours,
+by their addresses. All are compared with SQLite, which reads no more than `lexicon.REACH` postings. The rank
 correlation is Spearman's over the union of both best hundred; who is in one of them only is last in the other.
 """
 
@@ -69,6 +70,28 @@ class Collection:
     def average(self) -> float:
         return sum(map(len, self.said.values())) / len(self.said)
 
+    @cached_property
+    def candidates(self) -> list[tuple[str, int, bytes]]:
+        return [(id_, len(said), self.packed(said)) for id_, said in self.said.items()]
+
+    def packed(self, said: list[str]) -> bytes:
+        return lexicon.packed(Counter(self.rows[term] for term in said))
+
+    def scored(self, question: str, candidates: list[tuple[str, int, bytes]]) -> list[str]:
+        """The best of the candidates by our own BM25; those that share no term are left out."""
+        known = [(self.rows[t], self.frequency[t]) for t in set(terms(question)) if t in self.rows]
+        if not (known and candidates):
+            return []
+        cells = [(length, packed) for _, length, packed in candidates]
+        scores = lexicon.bm25(cells, known, passages=len(self.said), average_length=self.average)
+        ranked = sorted(
+            (-round(s, 6), row[0]) for s, row in zip(scores.tolist(), candidates, strict=True) if s > 0
+        )
+        return [id_ for _, id_ in ranked[:DEPTH]]
+
+    def everything(self, question: str) -> list[str]:
+        return self.scored(question, self.candidates)
+
 
 def collection(number: int, given: Dataset) -> Collection:
     passages = (p for c in given.contributions for p in c.passages)
@@ -97,10 +120,8 @@ def fill(db: psycopg.Connection, table: str, collections: Sequence[Collection], 
     with db.cursor().copy(sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(table))) as copy:
         for one in collections:
             for id_, said in one.said.items():
-                packed = lexicon.packed(Counter(one.rows[t] for t in said))
-                copy.write_row(
-                    (id_, one.number, len(said), packed, " ".join(word(one.number, t) for t in said))
-                )
+                words = " ".join(word(one.number, term) for term in said)
+                copy.write_row((id_, one.number, len(said), one.packed(said), words))
     db.execute(sql.SQL("CREATE INDEX ON {} (collection)").format(sql.Identifier(table)))
 
 
@@ -127,20 +148,7 @@ class Way:
         return [id_ for id_, _, _ in self.rows(question, DEPTH)]
 
     def rank_anew(self, question: str) -> list[str]:
-        found = self.rows(question, WIDER * DEPTH)
-        if not found:
-            return []
-        known = [
-            (self.asked.rows[t], self.asked.frequency[t]) for t in set(terms(question)) if t in self.asked.rows
-        ]
-        scores = lexicon.bm25(
-            [(length, packed) for _, length, packed in found],
-            known,
-            passages=len(self.asked.said),
-            average_length=self.asked.average,
-        )
-        ranked = sorted((-round(float(s), 6), row[0]) for s, row in zip(scores, found, strict=True))
-        return [id_ for _, id_ in ranked[:DEPTH]]
+        return self.asked.scored(question, self.rows(question, WIDER * DEPTH))
 
     def rows(self, question: str, limit: int) -> list[tuple[str, int, bytes]]:
         words = " ".join(self.word(ASKED, t) for t in dict.fromkeys(terms(question)))
@@ -234,6 +242,7 @@ def main() -> None:
             print(f"{'':16}mean      least   top 10     p50 ms  p95 ms")
             expected = asked(partial(by_store, store), questions)[0]
             report("SQLite", partial(by_store, store), questions, expected)
+            report("exact", collections[0].everything, questions, expected)
             for name, way in found.items():
                 report(name, way.rank, questions, expected)
                 report(f"{name} + ours", way.rank_anew, questions, expected)

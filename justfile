@@ -36,6 +36,10 @@ test *arguments:
 models *names:
     python tools/models.py {{names}}
 
+# a PostgreSQL that tests and benchmarks of pg_textsearch start; needs root, once
+textsearch:
+    bash tools/postgres_textsearch.sh
+
 # act as a new user would, in empty environments
 first-minute:
     python tools/first_minute.py
@@ -49,6 +53,7 @@ benchmarks folder:
     python -m benchmarks.pagerank --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
     python -m benchmarks.ingestion throughput --data {{sets}} --pages 50 --potion .cache/models/potion
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
+    python -m benchmarks.bm25 --data {{sets}} --set musique-train100 --beside locomo --questions 20
     python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
     python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json

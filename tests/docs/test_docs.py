@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import database
+from databases import database
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

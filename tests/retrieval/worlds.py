@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 from hypothesis import strategies as st
 
-from servers import fresh_name, server
+from databases import fresh_name, server
 from weft.config import RECIPES, Context, Hybrid, Recipe
 from weft.indexing import pipeline
 from weft.models import Embedder, Reranker, Vectors

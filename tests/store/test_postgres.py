@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from servers import database, fresh_name, server
+from databases import database, fresh_name, server
 from weft.errors import QueryError, SchemaOutdated, StoreUnavailable
 from weft.store import SqliteStore, lexicon, open_store
 from weft.store import postgres_searching as searching
@@ -214,7 +214,7 @@ def test_the_owner_builds_what_the_application_may_not(
     superuser("CREATE ROLE weft_test_app LOGIN IN ROLE weft_app")
     named = f"%{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
     for user, indexes in (("weft_test_app", 0), ("postgres", 1)):
-        mine = PostgresStore(server().replace("//postgres:", f"//{user}:"), store._name)
+        mine = PostgresStore(server().replace("//postgres@", f"//{user}@"), store._name)
         mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], model=MODEL)
         assert len(mine.dense(question("falcon"), top_k=7)) == 7
         assert mine._building is not None

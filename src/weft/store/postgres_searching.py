@@ -112,6 +112,7 @@ def _through_index(db: Connection, query: str, seen: int, bound: dict[str, Any])
         return None
     run(db, "search_settings", wanted=str(min(bound["cap"], WIDEST)), most=str(FAR))
     found = _unprepared(db, _typed(query, bound["vector"].dimensions()), bound)
+    run(db, "exact_settings")
     return found if len(found) == bound["cap"] else None
 
 

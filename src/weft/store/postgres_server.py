@@ -67,8 +67,12 @@ class Server:
         self.configure(db)
         return db
 
-    def begin(self, db: Connection, collection: int) -> None:
-        """The first statement of a transaction."""
+    def begin(self, db: Connection, how: str, collection: int) -> None:
+        """The first statements of a transaction.
+
+        Not psycopg's `transaction()`: within a pipeline that waits three times for the server.
+        """
+        db.execute(SQL[how])
         db.execute(SQL["settings"], {"path": self.path, "role": self.role, "collection": str(collection)})
 
 
@@ -194,11 +198,10 @@ def _role(db: Connection) -> str:
 @contextmanager
 def reading(server: Server, collection: int) -> Iterator[Connection]:
     """One snapshot of one collection; what is asked before something is fetched shares a round trip."""
-    with server.pool.connection() as db, _noticing_loss(db):
-        db.isolation_level, db.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
-        with db.pipeline(), db.transaction():
-            server.begin(db, collection)
-            yield db
+    with server.pool.connection() as db, _noticing_loss(db), db.pipeline():
+        server.begin(db, "begin_reading", collection)
+        yield db
+        db.execute(SQL["commit"])
 
 
 @contextmanager
@@ -212,19 +215,18 @@ def writing(server: Server, collection: int, *, lock: str = "lock") -> Iterator[
     except LostConnection:
         server.pool.check()
         began, db = _begun(server, collection, lock)
-    with began, _noticing_loss(db):
+    with began:
         yield db
+        db.execute(SQL["commit"])
 
 
 def _begun(server: Server, collection: int, lock: str) -> tuple[ExitStack, Connection]:
     with ExitStack() as stack:
-        db = stack.enter_context(server.pool.connection())
-        with _noticing_loss(db):
-            db.isolation_level, db.read_only = None, False
-            stack.enter_context(db.pipeline())
-            stack.enter_context(db.transaction())
-            server.begin(db, collection)
-            db.execute(SQL[lock], {"collection": collection}).fetchall()
+        db = stack.enter_context(server.pool.connection())  # what is not committed is rolled back when it goes
+        stack.enter_context(_noticing_loss(db))
+        stack.enter_context(db.pipeline())
+        server.begin(db, "begin", collection)
+        db.execute(SQL[lock], {"collection": collection}).fetchall()
         return stack.pop_all(), db
 
 

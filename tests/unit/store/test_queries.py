@@ -16,7 +16,7 @@ SOURCE = Path(weft.__file__).parent
 SQL_FOLDER = SOURCE / "store" / "sql"
 DIALECTS = ("sqlite", "postgres")
 ONLY_SQLITE = {
-    "psycopg says them": {"begin", "commit", "rollback"},
+    "the pool says it": {"rollback"},
     "settings and checks of a file": {"file_settings", "data_version", "integrity_check", "create_instances"},
     "a row has another key than its identity": {"collection_row", "passage_ids", "entity_ids"},
     "its bits stand in for an index of vectors": {
@@ -38,12 +38,14 @@ ONLY_POSTGRES = {
     },
     "an index of vectors": {
         *("create_index", "drop_index", "indexes", "unfinished_indexes", "try_building", "search_settings"),
+        "exact_settings",
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),
         *("nearest_entities", "nearest_entities_exactly"),
     },
     "what SQLite's inverted index counts by itself": {"count_tagged"},
     "numbers are handed out by us": {"known_accesses"},
     "SQLite tells by itself that someone wrote": {"version"},
+    "a snapshot of several statements": {"begin_reading"},
     "by a join": {"delete_edges"},
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -52,7 +54,7 @@ SINGULAR = ("passage", "entity", "fact")
 PLURAL = ("passages", "entities", "facts")
 STATEMENT = re.compile(
     r"\b(SELECT\s+[\w*]+[\s,]|INSERT\s+(OR|INTO)\b|UPDATE\s+\w+\s+SET\b|DELETE\s+FROM\b"
-    r"|CREATE\s+(TABLE|INDEX|VIRTUAL|UNIQUE)\b|PRAGMA\s+\w|BEGIN\s+IMMEDIATE\b|SET\s+LOCAL\b)"
+    r"|CREATE\s+(TABLE|INDEX|VIRTUAL|UNIQUE)\b|PRAGMA\s+\w|BEGIN\s+(IMMEDIATE|ISOLATION)\b|SET\s+LOCAL\b)"
     r"|\b(insert into|delete from|select .* from \w+ where)\b"
 )
 

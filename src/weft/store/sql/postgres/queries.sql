@@ -34,6 +34,15 @@ INSERT INTO weft.migrations (number, name) VALUES (%s, %s)
 SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'weft_app' AND pg_has_role(oid, 'MEMBER')),
   rolsuper OR rolbypassrls, current_user::text FROM pg_roles WHERE rolname = current_user
 
+-- name: begin
+BEGIN
+
+-- name: begin_reading
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
+
+-- name: commit
+COMMIT
+
 -- name: settings
 -- Of one transaction: who we are in it, which collection it is about, and where names are looked up. Compiling a plan
 -- takes longer than any of ours does.
@@ -231,9 +240,13 @@ SELECT v.id, v.vector FROM (
 JOIN passage_vectors v ON v.collection = %(collection)s AND v.id = k.id
 
 -- name: search_settings
--- How far an index is searched: on past those that the filter lets not through, up to a limit.
+-- How far an index is searched: on past those that the filter lets not through, up to a limit. How many those are the
+-- planner guesses badly, and would rather sort them all.
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %(wanted)s, true),
-  set_config('hnsw.max_scan_tuples', %(most)s, true)
+  set_config('hnsw.max_scan_tuples', %(most)s, true), set_config('enable_sort', 'off', true)
+
+-- name: exact_settings
+SELECT set_config('enable_sort', 'on', true)
 
 -- name: indexes
 -- Those of vectors that can be used.
@@ -318,12 +331,13 @@ SELECT id, vector FROM entity_vectors WHERE collection = %(collection)s AND id =
 DELETE FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: nearest_entities
+-- A scalar subquery is asked for one entity at a time; EXISTS would be turned into a table of all.
 SELECT v.id, v.vector FROM entity_vectors v
-WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR EXISTS (
-  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
+WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR (
+  SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
     AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = p.document))))
+      WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1))
 ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
 
 -- name: nearest_entities_exactly
@@ -331,11 +345,11 @@ SELECT v.id, v.vector FROM (
   SELECT n.id FROM (
     SELECT w.id FROM entity_vectors w WHERE w.collection = %(collection)s
     ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
-  WHERE %(everything)s OR EXISTS (
-    SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
+  WHERE %(everything)s OR (
+    SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
       AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
         JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE t.collection = %(collection)s AND t.document = p.document)))
+        WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1)
   LIMIT %(cap)s) k
 JOIN entity_vectors v ON v.collection = %(collection)s AND v.id = k.id
 

@@ -197,7 +197,7 @@ class Store(Protocol):
     def entities(
         self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
     ) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see; with the vectors of their names if asked for."""
+        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
         ...
 
     def facts(

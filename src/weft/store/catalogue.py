@@ -76,7 +76,7 @@ class Catalogue(Protocol):
         ...
 
     def change(self, before: Placed, after: Placed) -> Placed | None:
-        """Change a placement, unless somebody did since `before` was read: then None, and nothing is changed."""
+        """Change a placement, unless somebody did since `before` was read: then None, and nothing changes."""
         ...
 
     def moving(self) -> AbstractContextManager[None]:

@@ -117,12 +117,12 @@ class Line:
         self._took: deque[float] = deque(maxlen=RECENT)
         self._lock = threading.Lock()
 
-    def ask(self, verb: Callable[[], T]) -> "Asked[T]":
-        """Begin to read something from the cell."""
+    def ask(self, verb: Callable[[], T], *, tries: int = 2) -> "Asked[T]":
+        """Begin to ask the cell something; only what may be done twice may be tried twice."""
         with self._lock:
             self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
             is_allowed = len(self._abandoned) < ABANDONED and self._breaker.allows()
-        return Asked(self, verb, is_allowed=is_allowed)
+        return Asked(self, verb, most=tries if is_allowed else 0)
 
     def submit(self, verb: Callable[[], T]) -> "Future[T]":
         """Have one of the line's threads run it."""
@@ -156,9 +156,10 @@ class Line:
 class Asked(Generic[T]):
     """A read under way: one try, a second if the first fails or is late, and an end to waiting."""
 
-    def __init__(self, line: Line, verb: Callable[[], T], *, is_allowed: bool) -> None:
+    def __init__(self, line: Line, verb: Callable[[], T], *, most: int) -> None:
         self._line = line
         self._verb = verb
+        self._most = most
         self._begun = time.monotonic()
         self._late = self._begun + line.usual()
         self._deadline = self._begun + line.config.read_seconds
@@ -166,7 +167,7 @@ class Asked(Generic[T]):
         self.tries: list[Future[T]] = []
         self.error: Exception | None = None
         self.is_settled = False
-        if is_allowed:
+        if most:
             self.tries.append(line.submit(verb))
         else:
             self._fail(StoreUnavailable(f"cell {line.cell} has failed too often and is left alone for a while"))
@@ -194,11 +195,11 @@ class Asked(Generic[T]):
             self._line.succeeded(now - self._begun)
         elif foreign := [a.exception() for a in done if not isinstance(a.exception(), StoreError)]:
             self._settle(foreign[0])
-        elif len(done) == 2 or now >= self._deadline:
+        elif len(done) == self._most or now >= self._deadline:
             self._give_up(done)
-        elif len(self.tries) == 1 and (done or now >= self._late):
+        elif len(self.tries) < self._most and (done or now >= self._late):
             self.tries.append(self._line.submit(self._verb))
-        return self._deadline if len(self.tries) > 1 else min(self._late, self._deadline)
+        return self._deadline if len(self.tries) == self._most else min(self._late, self._deadline)
 
     def _give_up(self, done: Sequence["Future[T]"]) -> None:
         for attempt in self.tries:

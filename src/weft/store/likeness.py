@@ -19,7 +19,7 @@ def wanted(asked: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 def others(
     asked: Mapping[str, Sequence[str]], having: Mapping[str, Sequence[str]], *, most: int
 ) -> dict[str, dict[str, str]]:
-    """By the entity that asks, the others with the first of its keys that they have, unless too many have it."""
+    """By the entity that asks, the others with the first of its keys that they have; not of one of too many."""
     found: dict[str, dict[str, str]] = {}
     for asking, keys in asked.items():
         for key in keys:

@@ -238,7 +238,7 @@ class SqliteStore:
     def entities(
         self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
     ) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see; with the vectors of their names if asked for."""
+        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
         with self._reading(where) as (db, scope):
             return reading.entities(db, scope, ids, vectors=vectors)
 

@@ -1,8 +1,8 @@
 """Lets whoever can tell what is missing accept an answer in part; everyone else gets an error instead.
 
-A store over several cells may leave a cell out of an answer only within `partial_answers`, and says there what it
-left out and why. A cell that is left out once is left out of the rest of the answer: it holds together, and
-costs one wait.
+A store over several cells may leave a cell out of an answer only within `partial_answers`, and says there what
+it left out and why. A cell that is left out once is left out of the rest of the answer: so it holds together,
+and costs one wait.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _left_out: ContextVar[dict[str, str] | None] = ContextVar("left_out", default=No
 
 @contextmanager
 def partial_answers() -> Iterator[dict[str, str]]:
-    """Accept answers in part; what was left out is in the mapping, by what it is called. One within another is one."""
+    """Accept answers in part; the mapping tells what was left out, and why. One within another is the same."""
     known = _left_out.get()
     if known is not None:
         yield known

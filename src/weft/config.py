@@ -170,6 +170,25 @@ class Cache:
     size: int = 1_024
 
 
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """How a federation asks its cells, and how a collection moves from one to another.
+
+    Whoever moves a collection must know the `place_seconds` and `read_seconds` of those who read it.
+    """
+
+    read_seconds: float = 5.0  # that a reading verb may take in one cell, both tries together
+    hedge_seconds: float = 0.05  # after which a second try is sent, if the cell's own p95 is not longer
+    threads: int = 16  # reads that one cell is asked for at once
+    failures: int = 3  # in a row, after which a cell is left alone
+    rest_seconds: float = 10.0  # for which it is left alone before one question tries it again
+    place_seconds: float = 0.5  # for which it is remembered where a collection lives
+    stop_seconds: float = 20.0  # for which a move may keep writers waiting
+    wait_seconds: float = 60.0  # that a writer waits for a move to let him write
+    batch: int = 256  # documents that a move reads and writes at once
+    sweeps: int = 10  # comparisons before a move stops writers to catch up with them
+
+
 Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain"]
 
 

@@ -37,6 +37,7 @@ from weft.retrieval.search import NO_EMBEDDER, search
 from weft.retrieval.validity import current
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
+from weft.store.tolerance import left_out, partial_answers
 from weft.types import (
     Claim,
     Contribution,
@@ -98,7 +99,9 @@ class Weft:
         self._keeping = Lock()
         self._used: SimpleQueue[Found] = SimpleQueue()
         self._after_answers = ThreadPoolExecutor(1, thread_name_prefix="weft-usage")
-        if problem := _mismatch(store.statistics(), embedder):
+        with partial_answers():
+            known = store.statistics()
+        if problem := _mismatch(known, embedder):
             raise ModelMismatch(problem)
 
     @classmethod
@@ -261,7 +264,8 @@ class Weft:
         wanted = wanted if top_k is None else replace(wanted, top_k=top_k)
         if self._functional:
             wanted = replace(wanted, walk=replace(wanted.walk, functional=self._functional))
-        found = self._found(Query(query, where=where, as_of=as_of), wanted, chosen, reranker)
+        with partial_answers():
+            found = self._found(Query(query, where=where, as_of=as_of), wanted, chosen, reranker)
         if count_use and found.hits:
             self._used.put(found)
             self._after_answers.submit(self._count_uses)
@@ -438,7 +442,7 @@ class Weft:
         embedder = None if problem else self._embedder
         key = (query.text, repr(query.where), query.as_of, recipe, known.version)
         with self._keeping:
-            found = None if reranker else self._answers.get(key)
+            found = None if reranker or left_out() else self._answers.get(key)
         if found is None:
             now = self._clock()
             valid = query if query.as_of else replace(query, as_of=now)

@@ -442,6 +442,19 @@ class StoreConformance:
         assert LOTHAIR not in store.alike(asked, most=1)
         assert store.alike(asked, most=1, where=Filter(metadata={"lang": "en"})) == {}
 
+    def test_entities_are_found_by_the_keys_of_their_names(self, store: Store) -> None:
+        told = [NAMES_APART, page("The Beatles met.", Claim("Beatles", "met", "Elvis"), labels=["spies"])]
+        store.write(told, model=MODEL)
+        the_beatles, beatles = entity_id("The Beatles"), entity_id("Beatles")
+        asked = ["words:beatl", "words:nobody"]
+        assert store.keyed(asked, most=9) == {"words:beatl": tuple(sorted([the_beatles, beatles]))}
+        assert store.keyed(asked, most=9, where=PUBLIC) == {"words:beatl": (the_beatles,)}
+        assert store.keyed(asked, most=9, where=Filter(metadata={"lang": "fr"})) == {}
+        assert len(store.keyed(asked, most=1)["words:beatl"]) == 2
+        [found] = store.entities([the_beatles], vectors=True).values()
+        assert _cosine(found.vector, EMBEDDER.embed_passages(["the beatles"])[0]) > 0.999
+        assert store.entities([the_beatles])[the_beatles].vector is None
+
     def test_a_short_form_is_alike_to_what_it_stands_for(self, store: Store) -> None:
         store.write([page("Both.", Claim("WHO", "is in", "World Health Organization"))], model=MODEL)
         who, full = entity_id("WHO"), entity_id("World Health Organization")
@@ -620,6 +633,7 @@ class StoreConformance:
             world.facts([]),
             world.entities_by_names([]),
             world.alike({}, most=1),
+            world.keyed([], most=1),
             world.facts_of_entities([], per_entity=1),
             world.facts_of_passages([], per_passage=1),
             world.passages_of_entities([], per_entity=1),
@@ -727,6 +741,7 @@ class StoreConformance:
         assert world.entities([LOTHARINGIA], where=where) == {}
         assert world.entities_by_names(["Lotharingia"], where=where) == {}
         assert world.alike({LOTHAIR: naming.keys("Lotharingia")}, most=9, where=where) == {}
+        assert world.keyed(naming.keys("Lotharingia"), most=9, where=where) == {}
         assert world.facts([RULES_ID], where=where) == {}
         assert world.facts_of_entities([LOTHAIR], per_entity=9, where=where) == {}
         assert world.facts_of_passages([KING.passages[0].id], per_passage=9, where=where) == {}
@@ -858,7 +873,8 @@ def _assert_unseen(store: Store, where: Filter) -> None:
     assert passage not in {s.id for s in store.lexical("Falcon codename rules", top_k=99, where=where)}
     assert falcon not in {s.id for s in store.nearest_entities(asked, top_k=99, where=where)}
     assert store.entities_by_names(["Falcon"], where=where) == {}
-    assert store.entities([falcon], where=where) == {}
+    assert store.entities([falcon], where=where, vectors=True) == {}
+    assert store.keyed(naming.keys("Falcon"), most=9, where=where) == {}
     facts = store.facts_of_entities([LOTHAIR, falcon], per_entity=99, where=where)
     assert codename not in {f.id for fs in facts.values() for f in fs}
     assert store.facts_of_passages([passage], per_passage=99, where=where) == {}

@@ -25,6 +25,7 @@ from weft.retrieval.linking import Link, link, with_same
 from weft.retrieval.neighbourhood import neighbourhood
 from weft.retrieval.reranking import rerank
 from weft.store.base import Store
+from weft.store.tolerance import partial_answers
 from weft.types import Fact, FactPath, Found, Hit, Query, Ranking, Step
 
 NO_EMBEDDER = "dense: no embedder was given, so only words were searched"
@@ -49,6 +50,19 @@ def search(
     reranker: Reranker | None = None,
 ) -> Found:
     """Hits for a question, best first, each with where every search placed it and the path that led to it."""
+    with partial_answers() as left_out:
+        found = _answered(store, embedder, query, recipe, now, reranker)
+    return replace(found, missing=(*found.missing, *left_out.values()))
+
+
+def _answered(
+    store: Store,
+    embedder: Embedder | None,
+    query: Query,
+    recipe: Recipe,
+    now: datetime,
+    reranker: Reranker | None,
+) -> Found:
     trace = Trace()
     query = _embedded(query, embedder, recipe, trace)
     rankings = _rankings(store, query, recipe, trace)

@@ -1,14 +1,24 @@
 """Where everything is kept: the Store protocol, and its engines. The only place that knows SQL."""
 
-from weft.errors import ConfigError
+from pathlib import Path
+
+from weft.errors import ConfigError, StoreUnavailable
 from weft.store.base import Store
+from weft.store.catalogue import Catalogue
+from weft.store.catalogue_sqlite import SqliteCatalogue
+from weft.store.federated import open_federated
+from weft.store.federated_members import Federation
 from weft.store.sqlite import SqliteStore
 
-__all__ = ["SqliteStore", "Store", "open_store"]
+__all__ = ["Federation", "SqliteStore", "Store", "open_catalogue", "open_cell", "open_federated", "open_store"]
+CELLS = "cells+"
 
 
 def open_store(url: str, collection: str = "default") -> Store:
-    """The store behind an address: a file name, `sqlite:///` and a file name, or `postgresql://…`."""
+    """The store behind an address: a file name, `sqlite:///FILE`, `postgresql://…`, `cells+` a catalogue."""
+    if url.startswith(CELLS):
+        federation = Federation(open_catalogue(url), open_cell)
+        return open_federated(federation, collection, closing=federation.close)
     if "://" not in url:
         return SqliteStore(url, collection)
     if url.startswith("sqlite:///"):
@@ -26,3 +36,19 @@ def _postgres(url: str, collection: str) -> Store:
     except ImportError as error:
         raise ConfigError("PostgreSQL needs its driver: pip install 'weft[postgres]'") from error
     return PostgresStore(url, collection)
+
+
+def open_catalogue(url: str) -> Catalogue:
+    """The catalogue of cells behind an address: a file name, with or without `sqlite:///` or `cells+sqlite:///`."""
+    path = url.removeprefix(CELLS).removeprefix("sqlite:///")
+    if "://" in path:
+        raise ConfigError(f"no catalogue for {path.split('://', maxsplit=1)[0]}://…: give sqlite:///FILE")
+    return SqliteCatalogue(path)
+
+
+def open_cell(url: str, collection: str) -> Store:
+    """A collection in a cell that is there: a file that is gone must not be taken for an empty one."""
+    path = url.removeprefix("sqlite:///")
+    if "://" not in path and not Path(path).exists():
+        raise StoreUnavailable(f"{path} is gone: bring it back, or take it from a backup")
+    return open_store(url, collection)

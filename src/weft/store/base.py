@@ -104,6 +104,15 @@ class Store(Protocol):
         """Entities that have one of these names or aliases; names are normalised before they are compared."""
         ...
 
+    def keyed(
+        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Entities whose names have one of these keys (`naming.keys`), by identity.
+
+        Of a key that more than `most` have, more than `most` are given; which ones, is not said.
+        """
+        ...
+
     def alike(
         self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Alike, ...]]:
@@ -185,8 +194,10 @@ class Store(Protocol):
         """Documents by identity, each with all that it says, as of one moment."""
         ...
 
-    def entities(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see."""
+    def entities(
+        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+    ) -> Mapping[str, Entity]:
+        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
         ...
 
     def facts(

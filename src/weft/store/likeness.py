@@ -1,53 +1,52 @@
-"""Which entities share a key of their names, and how near they are: pure, and the same on every engine.
+"""Which entities ask for each other by keys of their names: the same on every engine, and across cells.
 
-An engine brings what it found by key, under whatever it tells entities apart by.
+A store says which entities have a key, and gives entities with the vectors of their names; what follows from
+that is here. What a likeness amounts to is judged elsewhere.
 """
 
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from weft.types import Alike, Entity, Vector
 
-Key = TypeVar("Key", bound=Hashable)
+
+def wanted(asked: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """All keys that are asked with, each once."""
+    return tuple(dict.fromkeys(key for keys in asked.values() for key in keys))
 
 
 def others(
-    asked: Mapping[str, Sequence[str]], having: Mapping[str, Mapping[Key, str]], most: int
-) -> dict[str, dict[Key, str]]:
-    """By the entity that asks, the others with the first of its keys that they have.
-
-    `having` are the identities of those that have a key; more than `most` others are none.
-    """
-    found: dict[str, dict[Key, str]] = defaultdict(dict)
-    for asking, asked_keys in asked.items():
-        for key in asked_keys:
-            those = [other for other, id_ in having.get(key, {}).items() if id_ != asking]
-            if 0 < len(those) <= most:
-                found[asking] = dict.fromkeys(those, key) | found[asking]
-    return dict(found)
+    asked: Mapping[str, Sequence[str]], having: Mapping[str, Sequence[str]], *, most: int
+) -> dict[str, dict[str, str]]:
+    """By the entity that asks, the others with the first of its keys that they have; not of one of too many."""
+    found: dict[str, dict[str, str]] = {}
+    for asking, keys in asked.items():
+        for key in keys:
+            having_it = [id_ for id_ in having.get(key, ()) if id_ != asking]
+            if 0 < len(having_it) <= most:
+                found[asking] = dict.fromkeys(having_it, key) | found.get(asking, {})
+    return found
 
 
 def alike(
-    asking: Mapping[str, Key],
-    others: Mapping[str, Mapping[Key, str]],
-    entities: Mapping[Key, Entity],
-    vectors: Mapping[Key, Vector],
+    others: Mapping[str, Mapping[str, str]], entities: Mapping[str, Entity]
 ) -> dict[str, tuple[Alike, ...]]:
-    """Those that the caller may see, with how near they are."""
-    found: dict[str, list[Alike]] = defaultdict(list)
-    for id_, own in asking.items():
-        for other, key in others[id_].items():
-            if own in entities and other in entities:
-                cosine = _cosine(vectors.get(own), vectors.get(other))
-                found[id_].append(Alike(entities[own], entities[other], key, cosine))
-    return {id_: tuple(sorted(them, key=lambda a: a.other.id)) for id_, them in found.items()}
+    """Pairs of entities that are there, with the cosine of their names, by the one that asks."""
+    found = {
+        id_: [
+            Alike(entities[id_], entities[other], key, _cosine(entities[id_].vector, entities[other].vector))
+            for other, key in keys.items()
+            if other in entities
+        ]
+        for id_, keys in others.items()
+        if id_ in entities
+    }
+    return {id_: tuple(sorted(pairs, key=lambda a: a.other.id)) for id_, pairs in found.items() if pairs}
 
 
 def _cosine(one: Vector | None, other: Vector | None) -> float | None:
-    if one is None or other is None:
+    if one is None or other is None or len(one) != len(other):
         return None
     lengths = float(np.linalg.norm(one) * np.linalg.norm(other)) or 1.0
     return round(float(one @ other) / lengths, 6)

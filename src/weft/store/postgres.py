@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from weft.errors import DimensionMismatch
 from weft.store import postgres_indexing as indexing
-from weft.store import postgres_keys as keys
+from weft.store import postgres_keys as name_keys
 from weft.store import postgres_reading as reading
 from weft.store import postgres_reembedding as reembedding
 from weft.store import postgres_scope as scoping
@@ -147,7 +147,13 @@ class PostgresStore:
         self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Alike, ...]]:
         """For each entity that asks with keys, the others whose names have one of them."""
-        return self._read(where, keys.alike, asked, most)
+        return self._read(where, name_keys.alike, asked, most)
+
+    def keyed(
+        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Entities whose names have one of these keys, by identity."""
+        return self._read(where, name_keys.keyed, keys, most)
 
     # -- the graph -------------------------------------------------------------------------------------
 
@@ -223,9 +229,11 @@ class PostgresStore:
         """Documents by identity, each with all that it says, as of one moment."""
         return self._read(where, reading.contributions, ids)
 
-    def entities(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see."""
-        return self._read(where, reading.entities, ids)
+    def entities(
+        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+    ) -> Mapping[str, Entity]:
+        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
+        return self._read(where, reading.entities, ids, vectors=vectors)
 
     def facts(
         self,

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from weft.store import columns
+from weft.store import codes, columns
 from weft.store.postgres_scope import Scope, by_ids, run
 from weft.store.postgres_server import Connection
 from weft.store.queries import queries
@@ -116,12 +117,20 @@ def passages(db: Connection, scope: Scope, ids: Sequence[str], *, vectors: bool)
     return {p.id: p for p in columns.passages(rows)}
 
 
-def entities(db: Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
+def entities(
+    db: Connection, scope: Scope, ids: Sequence[str], *, vectors: bool = False
+) -> Mapping[str, Entity]:
     """Entities by identity, each put together from the profiles that the caller may see."""
     grouped: dict[bytes, list[Any]] = defaultdict(list)
     for row in by_ids(db, "profiles", ids, **scope.bindings, cap=VOICES):
         grouped[row[0]].append(row)
-    return {id_.hex(): columns.entity(profiles) for id_, profiles in grouped.items()}
+    found = {id_.hex(): columns.entity(profiles) for id_, profiles in grouped.items()}
+    if not vectors:
+        return found
+    blobs = by_ids(db, "entity_vectors", list(found), collection=scope.collection.key)
+    table = codes.unhalved((blob for _, blob in blobs), scope.collection.statistics.dimension or 1)
+    vector_of = {id_.hex(): vector for (id_, _), vector in zip(blobs, table, strict=True)}
+    return {id_: replace(entity, vector=vector_of.get(id_)) for id_, entity in found.items()}
 
 
 def facts(db: Connection, scope: Scope, held: dict[str, Any], ids: Sequence[str]) -> Mapping[str, Fact]:

@@ -14,13 +14,13 @@ _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 @cache
-def queries(dialect: str) -> Mapping[str, str]:
-    """All queries of a dialect by name."""
-    text = files("weft.store").joinpath("sql", dialect, "queries.sql").read_text("utf-8")
+def queries(dialect: str, file: str = "queries") -> Mapping[str, str]:
+    """All queries of a dialect by name; those of the catalogue of cells are in a file of their own."""
+    text = files("weft.store").joinpath("sql", dialect, f"{file}.sql").read_text("utf-8")
     _, *parts = _NAME.split(text)
     names = parts[::2]
     if len(set(names)) != len(names):
-        raise ValueError(f"queries.sql of {dialect} defines a name twice")
+        raise ValueError(f"{file}.sql of {dialect} defines a name twice")
     return MappingProxyType({n: sql.strip() for n, sql in zip(names, parts[1::2], strict=True)})
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from weft.store import sqlite_file as file
-from weft.store import sqlite_keys as keys
+from weft.store import sqlite_keys as name_keys
 from weft.store import sqlite_pages
 from weft.store import sqlite_reading as reading
 from weft.store import sqlite_reembedding as reembedding
@@ -138,12 +138,19 @@ class SqliteStore:
         with self._reading(where) as (db, scope):
             return reading.entities_by_names(db, scope, names)
 
+    def keyed(
+        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Entities whose names have one of these keys, by identity."""
+        with self._reading(where) as (db, scope):
+            return name_keys.keyed(db, scope, keys, most)
+
     def alike(
         self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Alike, ...]]:
         """For each entity that asks with keys, the others whose names have one of them."""
         with self._reading(where) as (db, scope):
-            return keys.alike(db, scope, asked, most)
+            return name_keys.alike(db, scope, asked, most)
 
     # -- the graph -------------------------------------------------------------------------------------
 
@@ -228,10 +235,12 @@ class SqliteStore:
         with self._reading(where) as (db, scope):
             return reading.contributions(db, scope, ids)
 
-    def entities(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see."""
+    def entities(
+        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+    ) -> Mapping[str, Entity]:
+        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
         with self._reading(where) as (db, scope):
-            return reading.entities(db, scope, ids)
+            return reading.entities(db, scope, ids, vectors=vectors)
 
     def facts(
         self,

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import apsw
 
 from weft.naming import keys
-from weft.store import codes, likeness
+from weft.store import likeness
 from weft.store.queries import queries
-from weft.store.sqlite_reading import described
-from weft.store.sqlite_scope import Scope, by_ids, by_rows
-from weft.types import Alike, Vector
+from weft.store.sqlite_reading import entities
+from weft.store.sqlite_scope import Scope
+from weft.types import Alike
 
 SQL = queries("sqlite")
 Named: TypeAlias = tuple[str, int, int]  # what a document calls an entity, its permission, the entity's row
@@ -44,41 +44,26 @@ def fill_keys(db: apsw.Connection) -> None:
     db.execute(SQL["fill_keys"])
 
 
+def keyed(db: apsw.Connection, scope: Scope, keys: Sequence[str], most: int) -> Mapping[str, tuple[str, ...]]:
+    """Entities by the keys of their names; of a key that more than `most` have, more than `most`."""
+    if not keys:
+        return {}
+    bound = {**scope.bindings, "keys": apsw.carray(tuple(dict.fromkeys(keys))), "cap": most + 1}
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, id_ in db.execute(SQL["entities_by_keys"], bound):
+        found[key].add(id_.hex())
+    return {key: tuple(sorted(ids)) for key, ids in found.items()}
+
+
 def alike(
     db: apsw.Connection, scope: Scope, asked: Mapping[str, Sequence[str]], most: int
 ) -> Mapping[str, tuple[Alike, ...]]:
     """For each entity that asks with keys, the others that have one of them."""
-    others = _others(db, scope, asked, most)
-    rows = {id_.hex(): row for id_, row in by_ids(db, "entity_rows", list(others), **_of(scope))}
-    every = [*rows.values(), *(row for found in others.values() for row in found)]
-    entities, vectors = described(db, scope, every), _vectors(db, scope, every)
-    return likeness.alike(rows, others, entities, vectors)
+    having = keyed(db, scope, likeness.wanted(asked), most + 1)
+    others = likeness.others(asked, having, most=most)
+    every = [*others, *(id_ for found in others.values() for id_ in found)]
+    return likeness.alike(others, entities(db, scope, every, vectors=True))
 
 
 def _rows(of: int, named: Iterable[Named]) -> list[tuple[int, str, int, int]]:
     return [(of, key, access, entity) for name, access, entity in named for key in keys(name)]
-
-
-def _of(scope: Scope) -> dict[str, Any]:
-    return {"collection": scope.collection.row}
-
-
-def _others(
-    db: apsw.Connection, scope: Scope, asked: Mapping[str, Sequence[str]], most: int
-) -> dict[str, dict[int, str]]:
-    """By the entity that asks, the rows of others with the first of its keys that they have."""
-    wanted = tuple(dict.fromkeys(key for asked_keys in asked.values() for key in asked_keys))
-    if not wanted:
-        return {}
-    bound = {**scope.bindings, "keys": apsw.carray(wanted), "cap": most + 2}
-    having: dict[str, dict[int, str]] = defaultdict(dict)
-    for key, row, id_ in db.execute(SQL["entities_by_keys"], bound):
-        having[key][row] = id_.hex()
-    return likeness.others(asked, having, most)
-
-
-def _vectors(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Vector]:
-    dimension = scope.collection.statistics.dimension
-    found = by_rows(db, "entity_vectors", rows) if dimension else []
-    table = codes.unhalved((blob for _, blob in found), dimension or 1)
-    return {row: vector for (row, _), vector in zip(found, table, strict=True)}

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import apsw
 import numpy as np
 
-from weft.store import columns
+from weft.store import codes, columns
 from weft.store.queries import queries
 from weft.store.sqlite_scope import Held, Scope, by_ids, by_rows
 from weft.text import normalise
@@ -133,10 +134,16 @@ def passages(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: 
     return {p.id: p for p in columns.passages(rows)}
 
 
-def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[str, Entity]:
+def entities(db: apsw.Connection, scope: Scope, ids: Sequence[str], *, vectors: bool) -> Mapping[str, Entity]:
     """Entities by identity."""
-    rows = by_ids(db, "entity_rows", ids, collection=scope.collection.row)
-    return {e.id: e for e in described(db, scope, [row for _, row in rows]).values()}
+    rows = [row for _, row in by_ids(db, "entity_rows", ids, collection=scope.collection.row)]
+    found = described(db, scope, rows)
+    if not vectors:
+        return {entity.id: entity for entity in found.values()}
+    blobs = by_rows(db, "entity_vectors", list(found))
+    table = codes.unhalved((blob for _, blob in blobs), scope.collection.statistics.dimension or 1)
+    vector_of = {row: vector for (row, _), vector in zip(blobs, table, strict=True)}
+    return {e.id: replace(e, vector=vector_of.get(row)) for row, e in found.items()}
 
 
 def facts(db: apsw.Connection, scope: Scope, held: Held, ids: Sequence[str]) -> Mapping[str, Fact]:

@@ -331,7 +331,7 @@ GROUP BY e.collection, k.value, p.access, p.entity
 
 -- name: entities_by_keys
 -- At most :cap entities of each key and permission: a key that so many share is not asked for more.
-SELECT DISTINCT w.value, e.row, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
+SELECT DISTINCT w.value, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
 CROSS JOIN entity_keys k ON k.collection = :collection AND k.key = w.value AND k.access = a.value AND k.entity IN (
     SELECT l.entity FROM entity_keys l WHERE l.collection = :collection AND l.key = w.value AND l.access = a.value
       AND (:tags = '[]' OR EXISTS (SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value

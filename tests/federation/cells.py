@@ -1,0 +1,102 @@
+"""Federations over real SQLite files, and stores that hang, dawdle or are gone on demand."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from weft.config import Cells
+from weft.errors import StoreUnavailable
+from weft.store import Federation, Store, open_cell, open_federated
+from weft.store import cells as operating
+from weft.store.catalogue import Placed
+from weft.store.catalogue_sqlite import SqliteCatalogue
+from weft.store.federated import FederatedStore
+from weft.types import Contribution
+
+CELLS = ("east", "north", "west")
+QUICK = Cells(read_seconds=1.0, hedge_seconds=0.1, rest_seconds=0.4, place_seconds=0.02, batch=8)
+BRISK = Cells(read_seconds=0.05, place_seconds=0.02, stop_seconds=0.5, batch=4)
+
+
+def catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:
+    """A catalogue of cells in one folder."""
+    made = SqliteCatalogue(folder / "catalogue.weft")
+    for name in cells:
+        operating.add(made, name, str(folder / f"{name}.weft"))
+    return made
+
+
+def spread(
+    folder: Path, parts: Mapping[str, Sequence[Contribution]], model: str | None, config: Cells = QUICK
+) -> Federation:
+    """A federation with these collections, which come to its cells one after another."""
+    federation = Federation(catalogue(folder), open_cell, config)
+    for name, contributions in parts.items():
+        store = open_federated(federation, name)
+        store.write(contributions, model=model)
+        store.close()
+    return federation
+
+
+@contextmanager
+def opened(federation: Federation, collections: str) -> Iterator[FederatedStore]:
+    """A store over some collections."""
+    store = open_federated(federation, collections)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class Cabling:
+    """Opens cells, and can cut each of them off: it hangs, answers late, or refuses."""
+
+    def __init__(self) -> None:
+        self.hanging: set[str] = set()
+        self.late: dict[str, float] = {}
+        self.gone: set[str] = set()
+        self.calls: list[tuple[str, str]] = []
+        self._released = threading.Event()
+
+    def open(self, url: str, collection: str) -> Store:
+        """A cell's store whose every verb comes through here."""
+        self._pass(url, "open")
+        return Cut(open_cell(url, collection), lambda verb: self._pass(url, verb))
+
+    def release(self) -> None:
+        """Let everyone go who hangs."""
+        self._released.set()
+
+    def _pass(self, url: str, verb: str) -> None:
+        name = Path(url).stem
+        self.calls.append((name, verb))
+        if name in self.hanging:
+            self._released.wait(60)
+        time.sleep(self.late.get(name, 0.0))
+        if name in self.gone:
+            raise StoreUnavailable(f"{name} cannot be reached")
+
+
+class Cut:
+    """A real store behind a line that may be cut."""
+
+    def __init__(self, store: Store, passing: Callable[[str], None]) -> None:
+        self._store = store
+        self._passing = passing
+
+    def __getattr__(self, verb: str) -> Any:
+        real = getattr(self._store, verb)
+
+        def called(*arguments: Any, **options: Any) -> Any:
+            self._passing(verb)
+            return real(*arguments, **options)
+
+        return called
+
+
+def placed(federation: Federation, collection: str) -> Placed:
+    """Where a collection lives."""
+    return federation.catalogue.placed([collection])[collection]

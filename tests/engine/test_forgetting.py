@@ -24,9 +24,10 @@ from weft.text import terms
 EMBEDDER = HashingEmbedder(32, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
 
-# Words that neither a schema nor another word holds by chance.
+# Words that neither a schema nor another word holds by chance, nor the end of a column with the next one.
+HAN = "東京都庁舎駅前川山田村町海空雲雪雨花鳥風月星火水木金土石竹糸虫貝車門馬魚麦音色光"
 spaced = st.text("bdfgkpqvwxz", min_size=7, max_size=9)
-words = spaced | spaced.map(str.title) | st.text("東京都庁舎駅前", min_size=4, max_size=6)
+words = spaced | spaced.map(str.title) | st.text(HAN, min_size=4, max_size=6)
 sentences = st.lists(words, min_size=1, max_size=12).map(lambda found: " ".join(found) + ".")
 claims = st.builds(Claim, subject=words, predicate=words, object=words, statement=st.just("") | sentences)
 

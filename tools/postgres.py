@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -289,11 +289,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--textsearch", action="store_true", help="with pg_textsearch")
     parser.add_argument("--count", type=int, default=1, help="how many; default: 1")
     given = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with servers(textsearch() if given.textsearch else plain(), given.count, settings=SAFE) as made:
+        build = textsearch() if given.textsearch else plain()
+        with suppress(KeyboardInterrupt), servers(build, given.count, settings=SAFE) as made:
             for one in made:
                 print(one.url, flush=True)
-            signal.sigwait({signal.SIGINT, signal.SIGTERM})
+            signal.pause()
     except (NotHere, Failed) as error:
         print(error, file=sys.stderr)
         return 1

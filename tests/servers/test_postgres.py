@@ -1,6 +1,7 @@
 """The servers that other tests rely on are real, have what they promise, and keep what they acknowledged."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -118,6 +119,21 @@ def test_servers_end_with_a_process_that_is_killed() -> None:
     assert not Path(folder).exists()
     with pytest.raises(psycopg.OperationalError, match="refused"):
         psycopg.connect(url)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_runs_servers_until_it_is_told_to_end(ending: signal.Signals) -> None:
+    command = [sys.executable, "-m", "tools.postgres", "--count", "2"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        urls = [owner.stdout.readline().strip() for _ in range(2)]
+        for url in urls:
+            psycopg.connect(url).close()
+        owner.send_signal(ending)
+        assert owner.wait(20) == 0
+    for url in urls:
+        with pytest.raises(psycopg.OperationalError, match="refused"):
+            psycopg.connect(url)
 
 
 def test_a_database_is_new_like_its_template_and_dropped(postgres: Server) -> None:

@@ -24,7 +24,7 @@ def add_keys(db: Connection, into: int, named: Iterable[Named]) -> None:
 
 def remove_keys(db: Connection, of: int, named: Iterable[Named]) -> None:
     """Take away what documents that go had brought."""
-    rows = [(*row, -count) for *row, count in _rows(named)]
+    rows = [(key, access, entity, -count) for key, access, entity, count in _rows(named)]
     many(db, "add_key", of, rows)
     delete(db, "delete_unused_key", of, [key for key, *_ in rows])
 

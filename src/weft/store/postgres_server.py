@@ -29,6 +29,7 @@ from weft.store.queries import migrations, queries
 
 SQL = queries("postgres")
 OLDEST_PGVECTOR = (0, 8)
+RECONNECT_SECONDS = 5.0  # then whoever asks next begins anew; each try waits twice as long as the one before
 Connection: TypeAlias = psycopg.Connection[Any]
 
 
@@ -125,6 +126,7 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
         min_size=1,
         max_size=connections,
         timeout=wait_seconds,
+        reconnect_timeout=RECONNECT_SECONDS,
         kwargs={"autocommit": True},
         configure=configure,
         open=True,

@@ -160,6 +160,10 @@ def _ensure_extension(db: Connection) -> None:
         db.execute(SQL["create_extension"])
     except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported) as error:
         raise ConfigError("the server has no pgvector: install its package there, 0.8 or newer") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise ConfigError(
+            "the database has no pgvector: let a superuser CREATE EXTENSION vector there"
+        ) from error
     version = db.execute(SQL["extension"]).fetchall()[0][0]
     if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
         raise ConfigError(

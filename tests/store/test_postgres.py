@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from databases import database, fresh_name, server
-from weft.errors import QueryError, SchemaOutdated, StoreUnavailable
+from weft.errors import ConfigError, QueryError, SchemaOutdated, StoreUnavailable
 from weft.store import SqliteStore, lexicon, open_store
 from weft.store import postgres_searching as searching
 from weft.store import postgres_writing as writing
@@ -287,6 +287,28 @@ def built(scripts: Sequence[str]) -> list[tuple[object, ...]]:
             "WHERE pronamespace = 'weft'::regnamespace ORDER BY 1, 2, 3"
         )
         return found.fetchall()
+
+
+def test_an_owner_who_may_make_no_roles_is_walled_in_all_the_same() -> None:
+    """As on many a cloud: words are found without their index then, and nothing else is different."""
+    url = database()
+    superuser("CREATE ROLE weft_test_owner LOGIN")  # the server ends with the tests, and it too
+    superuser(f"ALTER DATABASE {url.split('/')[3].split('?')[0]} OWNER TO weft_test_owner")
+    owners = url.replace("//postgres@", "//weft_test_owner:")
+    with pytest.raises(ConfigError, match="CREATE EXTENSION vector"):
+        PostgresStore(owners)
+    superuser("CREATE EXTENSION vector", url=url)
+    one, other = (PostgresStore(owners, name) for name in ("one", "other"))
+    assert one._server.role == "none"
+    one.write(WORLD, model=MODEL)
+    assert [s.id for s in one.lexical("Erstein", top_k=9)] == [QUEEN.passages[0].id]
+    assert len(one.dense(question("king"), top_k=9)) == 3
+    assert other.lexical("Erstein", top_k=9) == ()
+    with other._writing() as (db, _):
+        assert db.execute("SELECT count(*) FROM documents").fetchall() == [(0,)]
+    assert one.remains(one.forget([KING.document.id])) == ()
+    one.close()
+    other.close()
 
 
 def test_the_store_of_an_address() -> None:

@@ -24,8 +24,8 @@ def add_keys(db: Connection, into: int, named: Iterable[Named]) -> None:
 
 def remove_keys(db: Connection, of: int, named: Iterable[Named]) -> None:
     """Take away what documents that go had brought."""
-    rows = _rows(named)
-    many(db, "remove_key", of, rows)
+    rows = [(key, access, entity, -count) for key, access, entity, count in _rows(named)]
+    many(db, "add_key", of, rows)
     delete(db, "delete_unused_key", of, [key for key, *_ in rows])
 
 

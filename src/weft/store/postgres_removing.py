@@ -77,7 +77,7 @@ def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: 
         for entity, access, told, aliases in profiles
         for name in names_of(told, aliases)
     )
-    many(db, "remove_name", of, [(*row, count) for row, count in names.items()])
+    many(db, "add_name", of, [(*row, -count) for row, count in sorted(names.items())])
     delete(db, "delete_unused_name", of, list({name for name, *_ in names}))
     remove_keys(db, of, [(told, access, entity) for entity, access, told, _ in profiles])
     described = [entity for entity, *_ in profiles]
@@ -92,6 +92,6 @@ def _remove_words(db: Connection, of: int, numbers: Sequence[int], change: Chang
     """Take passages from the inverted index; what terms they had is told from what was written."""
     gone = run(db, "delete_passage_terms", collection=of, numbers=list(numbers)).fetchall()
     frequency = Counter(term for _, packed in gone for term in lexicon.rows(packed))
-    many(db, "leave_term", of, list(frequency.items()))
+    many(db, "leave_term", of, [(term, -count) for term, count in frequency.items()])
     run(db, "delete_unused_terms", collection=of, numbers=list(frequency))
     change.length -= sum(length for length, _ in gone)

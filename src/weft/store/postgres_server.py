@@ -29,6 +29,7 @@ from weft.store.queries import migrations, queries
 
 SQL = queries("postgres")
 OLDEST_PGVECTOR = (0, 8)
+RECONNECT_SECONDS = 5.0  # then whoever asks next begins anew; each try waits twice as long as the one before
 Connection: TypeAlias = psycopg.Connection[Any]
 
 
@@ -125,6 +126,7 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
         min_size=1,
         max_size=connections,
         timeout=wait_seconds,
+        reconnect_timeout=RECONNECT_SECONDS,
         kwargs={"autocommit": True},
         configure=configure,
         open=True,
@@ -158,6 +160,10 @@ def _ensure_extension(db: Connection) -> None:
         db.execute(SQL["create_extension"])
     except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported) as error:
         raise ConfigError("the server has no pgvector: install its package there, 0.8 or newer") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise ConfigError(
+            "the database has no pgvector: let a superuser CREATE EXTENSION vector there"
+        ) from error
     version = db.execute(SQL["extension"]).fetchall()[0][0]
     if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
         raise ConfigError(

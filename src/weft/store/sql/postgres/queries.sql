@@ -2,6 +2,9 @@
 -- permissions that the caller has. %(tags)s are the tags asked for and %(of_keys)s the key of each: a document passes if it
 -- has a tag of each of the keys. A LATERAL … LIMIT is how a cap is cut after the filter, for each thing asked for.
 -- Statements over many rows take them as arrays, a column each: COPY does not go with row-level security.
+--
+-- What the planner knows of a collection may be long out of date, or of another. So joins from what was asked for to what
+-- belongs to it are LATERAL with a LIMIT, or scalar subqueries: these are looked up one by one, by key, whatever it thinks.
 
 -- ------------------------------------------------------------------------------------------- the database
 
@@ -190,7 +193,8 @@ WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access
 
 -- name: export_passages
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
-FROM passages p LEFT JOIN passage_vectors v ON v.collection = %(collection)s AND v.id = p.id
+FROM passages p
+LEFT JOIN LATERAL (SELECT w.* FROM passage_vectors w WHERE w.collection = %(collection)s AND w.id = p.id LIMIT 1) v ON true
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id
 
 -- name: delete_passages
@@ -224,7 +228,7 @@ SELECT v.id, v.vector FROM (
     JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
     WHERE t.collection = %(collection)s AND t.document = n.document))
   LIMIT %(cap)s) k
-JOIN passage_vectors v ON v.collection = %(collection)s AND v.id = k.id
+CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
 -- name: nearest_tagged_passages
 -- The same, from the documents that have a tag of the first key: they may be a few of very many.
@@ -237,7 +241,7 @@ SELECT v.id, v.vector FROM (
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE t.collection = %(collection)s AND t.document = w.document))
   ORDER BY w.vector <=> %(vector)s::halfvec, w.id LIMIT %(cap)s) k
-JOIN passage_vectors v ON v.collection = %(collection)s AND v.id = k.id
+CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
 -- name: search_settings
 -- How far an index is searched: on past those that the filter lets not through, up to a limit. How many those are the
@@ -305,9 +309,9 @@ ON CONFLICT (collection, term) DO UPDATE SET passages = terms.passages + exclude
 SELECT term, number, passages FROM terms WHERE collection = %(collection)s AND term = ANY(%(ids)s::uuid[])
 
 -- name: leave_term
-UPDATE terms t SET passages = t.passages - u.passages
-FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[]) u(number, passages)
-WHERE t.collection = c.collection AND t.number = u.number
+INSERT INTO terms (collection, number, passages, term)
+SELECT %s, u.*, '00000000-0000-0000-0000-000000000000' FROM unnest(%b::int4[], %b::int8[]) u
+ON CONFLICT (collection, number) DO UPDATE SET passages = terms.passages + excluded.passages
 
 -- name: delete_unused_terms
 DELETE FROM terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int4[]) AND passages <= 0
@@ -351,7 +355,7 @@ SELECT v.id, v.vector FROM (
         JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
         WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1)
   LIMIT %(cap)s) k
-JOIN entity_vectors v ON v.collection = %(collection)s AND v.id = k.id
+CROSS JOIN LATERAL (SELECT x.* FROM entity_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
 -- name: insert_profile
 INSERT INTO profiles (collection, entity, access, document, name, type, description, aliases)
@@ -360,20 +364,20 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::text[], %b::tex
 -- name: profiles
 -- At most so many voices of each permission describe an entity, so that a name in a million documents stays cheap.
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
-FROM unnest(%(ids)s::uuid[]) i(id) JOIN entities e ON e.collection = %(collection)s AND e.id = i.id
-CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+FROM entities e CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
   SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
   WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
     AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE t.collection = %(collection)s AND t.document = q.document))
   ORDER BY q.document LIMIT %(cap)s) p
-ORDER BY e.id, p.document
+WHERE e.collection = %(collection)s AND e.id = ANY(%(ids)s::uuid[]) ORDER BY e.id, p.document
 
 -- name: export_profiles
 SELECT p.document, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.vector
-FROM profiles p JOIN entities e ON e.collection = %(collection)s AND e.id = p.entity
-LEFT JOIN entity_vectors v ON v.collection = %(collection)s AND v.id = e.id
+FROM profiles p
+CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = p.entity LIMIT 1) e
+LEFT JOIN LATERAL (SELECT w.* FROM entity_vectors w WHERE w.collection = %(collection)s AND w.id = e.id LIMIT 1) v ON true
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, e.id
 
 -- name: delete_profiles
@@ -381,19 +385,14 @@ DELETE FROM profiles WHERE collection = %(collection)s AND document = ANY(%(ids)
 RETURNING entity, access, name, aliases
 
 -- name: delete_unsupported_entities
-DELETE FROM entities e WHERE e.collection = %(collection)s AND e.id = ANY(%(ids)s::uuid[]) AND NOT EXISTS (
-  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id)
+DELETE FROM entities e WHERE e.collection = %(collection)s AND e.id = ANY(%(ids)s::uuid[]) AND (
+  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id LIMIT 1) IS NULL
 RETURNING e.id
 
 -- name: add_name
 INSERT INTO names (collection, name, entity, access, documents)
 SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[], %b::int4[], %b::int8[])
 ON CONFLICT (collection, name, entity, access) DO UPDATE SET documents = names.documents + excluded.documents
-
--- name: remove_name
-UPDATE names n SET documents = n.documents - u.documents
-FROM (SELECT %s::int8 AS collection) c, unnest(%b::uuid[], %b::uuid[], %b::int4[], %b::int8[]) u(name, entity, access, documents)
-WHERE n.collection = c.collection AND n.name = u.name AND n.entity = u.entity AND n.access = u.access
 
 -- name: delete_unused_name
 DELETE FROM names WHERE collection = %(collection)s AND name = ANY(%(ids)s::uuid[]) AND documents <= 0
@@ -409,11 +408,6 @@ SELECT w.name, n.entity FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL 
 INSERT INTO entity_keys (collection, key, access, entity, documents)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int8[])
 ON CONFLICT (collection, key, access, entity) DO UPDATE SET documents = entity_keys.documents + excluded.documents
-
--- name: remove_key
-UPDATE entity_keys k SET documents = k.documents - u.documents
-FROM (SELECT %s::int8 AS collection) c, unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int8[]) u(key, access, entity, documents)
-WHERE k.collection = c.collection AND k.key = u.key AND k.access = u.access AND k.entity = u.entity
 
 -- name: delete_unused_key
 DELETE FROM entity_keys WHERE collection = %(collection)s AND key = ANY(%(ids)s::uuid[]) AND documents <= 0
@@ -437,9 +431,9 @@ INSERT INTO mentions (collection, entity, access, passage, count, is_own)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int4[], %b::bool[])
 
 -- name: add_entity_passages
-UPDATE entities e SET passages = e.passages + u.passages
-FROM (SELECT %s::int8 AS collection) c, unnest(%b::uuid[], %b::int8[]) u(id, passages)
-WHERE e.collection = c.collection AND e.id = u.id
+-- They are all there: a conflict is looked up by its key, where the planner might join an UPDATE in another way.
+INSERT INTO entities (collection, id, passages, sense) SELECT %s, u.*, '' FROM unnest(%b::uuid[], %b::int8[]) u
+ON CONFLICT (collection, id) DO UPDATE SET passages = entities.passages + excluded.passages
 
 -- name: mentions_of_entities
 SELECT i.id, m.passage, m.count, m.is_own
@@ -463,7 +457,8 @@ WHERE m.collection = %(collection)s AND m.passage = ANY(%(ids)s::uuid[]) AND m.a
 
 -- name: export_mentions
 SELECT m.entity, m.passage, m.count, m.is_own
-FROM passages p JOIN mentions m ON m.collection = %(collection)s AND m.passage = p.id
+FROM passages p
+CROSS JOIN LATERAL (SELECT n.* FROM mentions n WHERE n.collection = %(collection)s AND n.passage = p.id OFFSET 0) m
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, m.entity
 
 -- name: delete_mentions
@@ -489,19 +484,15 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::float8[], %b::uuid[], %b::uuid[], %b::i
 -- name: insert_edges
 -- A fact stands in the lists of both of its ends, once for each permission.
 INSERT INTO edges (collection, entity, access, rank, fact, predicate)
-SELECT %(collection)s, e.entity, s.access, min(-s.weight * s.confidence), f.id, f.predicate
-FROM facts f JOIN supports s ON s.collection = %(collection)s AND s.fact = f.id
+SELECT %(collection)s, e.entity, s.access, s.rank, f.id, f.predicate
+FROM facts f CROSS JOIN LATERAL (
+  SELECT z.access, min(-z.weight * z.confidence) AS rank FROM supports z
+  WHERE z.collection = %(collection)s AND z.fact = f.id GROUP BY z.access) s
 CROSS JOIN LATERAL (SELECT f.subject AS entity UNION SELECT f.object WHERE f.object IS NOT NULL) e
-WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) GROUP BY f.id, f.predicate, e.entity, s.access
+WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[])
 
 -- name: delete_edges
--- By what their keys were made of, for the list of an end may be very long.
-DELETE FROM edges x USING (
-  SELECT e.entity, s.access, min(-s.weight * s.confidence) AS rank, f.id AS fact
-  FROM facts f JOIN supports s ON s.collection = %(collection)s AND s.fact = f.id
-  CROSS JOIN LATERAL (SELECT f.subject AS entity UNION SELECT f.object WHERE f.object IS NOT NULL) e
-  WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) GROUP BY f.id, e.entity, s.access) k
-WHERE x.collection = %(collection)s AND x.entity = k.entity AND x.access = k.access AND x.rank = k.rank AND x.fact = k.fact
+DELETE FROM edges WHERE collection = %(collection)s AND fact = ANY(%(ids)s::uuid[])
 
 -- name: facts_of_entities
 -- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of the statuses asked for.
@@ -518,8 +509,8 @@ FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(acc
     ORDER BY z.rank, z.passage LIMIT 1) v
   WHERE x.collection = %(collection)s AND x.entity = i.id AND x.access = a.access AND v.status = ANY(%(statuses)s::text[])
   ORDER BY x.rank, x.fact LIMIT %(cap)s) s
-JOIN facts f ON f.collection = %(collection)s AND f.id = s.fact
-LEFT JOIN usage u ON u.collection = %(collection)s AND u.id = f.id
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
 
 -- name: facts_of_entities_by_predicate
 SELECT i.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
@@ -537,8 +528,8 @@ CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
   WHERE x.collection = %(collection)s AND x.entity = i.id AND x.predicate = q.predicate AND x.access = a.access
     AND v.status = ANY(%(statuses)s::text[])
   ORDER BY x.rank, x.fact LIMIT %(cap)s) s
-JOIN facts f ON f.collection = %(collection)s AND f.id = s.fact
-LEFT JOIN usage u ON u.collection = %(collection)s AND u.id = f.id
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
 
 -- name: facts
 SELECT f.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
@@ -551,14 +542,15 @@ FROM facts f CROSS JOIN LATERAL (
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE t.collection = %(collection)s AND t.document = z.document))
   ORDER BY z.rank, z.passage LIMIT 1) s
-LEFT JOIN usage u ON u.collection = %(collection)s AND u.id = f.id
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = f.id LIMIT 1) u ON true
 WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND s.status = ANY(%(statuses)s::text[])
 
 -- name: facts_of_passages
 -- Facts as these passages have them, unless they or a more trusted visible voice have retracted them.
 SELECT s.passage, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
   s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM supports s JOIN facts f ON f.collection = %(collection)s AND f.id = s.fact
+FROM supports s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
 CROSS JOIN LATERAL (
   SELECT z.status FROM supports z
   WHERE z.collection = %(collection)s AND z.fact = s.fact AND z.access = ANY(%(accesses)s::int4[])
@@ -567,7 +559,7 @@ CROSS JOIN LATERAL (
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE t.collection = %(collection)s AND t.document = z.document))
   ORDER BY z.rank, z.passage LIMIT 1) v
-LEFT JOIN usage u ON u.collection = %(collection)s AND u.id = f.id
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
 WHERE s.collection = %(collection)s AND s.passage = ANY(%(ids)s::uuid[]) AND s.access = ANY(%(accesses)s::int4[])
   AND s.status = ANY(%(statuses)s::text[]) AND v.status = ANY(%(statuses)s::text[])
   AND (%(as_of)s::int8 IS NULL OR (coalesce(s.valid_from <= %(as_of)s, true) AND coalesce(s.valid_to > %(as_of)s, true)))
@@ -578,8 +570,9 @@ WHERE s.collection = %(collection)s AND s.passage = ANY(%(ids)s::uuid[]) AND s.a
 -- name: export_facts
 SELECT p.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
   s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, s.vector
-FROM passages p JOIN supports s ON s.collection = %(collection)s AND s.passage = p.id
-JOIN facts f ON f.collection = %(collection)s AND f.id = s.fact
+FROM passages p
+CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.passage = p.id OFFSET 0) s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, f.id
 
 -- name: facts_of_passage_rows
@@ -589,8 +582,8 @@ SELECT DISTINCT fact FROM supports WHERE collection = %(collection)s AND passage
 DELETE FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
 
 -- name: delete_unsupported_facts
-DELETE FROM facts f WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND NOT EXISTS (
-  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id)
+DELETE FROM facts f WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND (
+  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
 RETURNING f.id
 
 -- -------------------------------------------------------------------------------------------------- usage
@@ -612,25 +605,26 @@ SELECT id FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND 
 
 -- name: unembedded_passage
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, NULL::bytea
-FROM passages p WHERE p.collection = %(collection)s AND p.id >= %(after)s::uuid AND NOT EXISTS (
-  SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage' AND s.id = p.id)
+FROM passages p WHERE p.collection = %(collection)s AND p.id >= %(after)s::uuid AND (
+  SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage' AND s.id = p.id LIMIT 1) IS NULL
 ORDER BY p.id LIMIT %(limit)s
 
 -- name: unembedded_entity
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
 FROM entities e CROSS JOIN LATERAL (
   SELECT q.* FROM profiles q WHERE q.collection = %(collection)s AND q.entity = e.id ORDER BY q.access, q.document LIMIT 1) p
-WHERE e.collection = %(collection)s AND e.id >= %(after)s::uuid AND NOT EXISTS (
-  SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity' AND s.id = e.id)
+WHERE e.collection = %(collection)s AND e.id >= %(after)s::uuid AND (
+  SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity' AND s.id = e.id LIMIT 1) IS NULL
 ORDER BY e.id LIMIT %(limit)s
 
 -- name: unembedded_fact
 SELECT f.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
   s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, NULL::bytea
-FROM facts f JOIN supports s ON s.collection = %(collection)s AND s.fact = f.id
-WHERE f.collection = %(collection)s AND f.id >= %(after)s::uuid AND NOT EXISTS (
+FROM facts f
+CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.fact = f.id OFFSET 0) s
+WHERE f.collection = %(collection)s AND f.id >= %(after)s::uuid AND (
   SELECT 1 FROM staged t WHERE t.collection = %(collection)s AND t.model = %(model)s AND t.kind = 'fact' AND t.id = f.id
-    AND t.passage = s.passage)
+    AND t.passage = s.passage LIMIT 1) IS NULL
 ORDER BY f.id, s.passage LIMIT %(limit)s
 
 -- name: stage
@@ -639,9 +633,9 @@ INSERT INTO staged (collection, model, kind, id, passage, vector, code)
 SELECT c.collection, c.model, u.kind, u.id, u.passage, u.vector, u.code
 FROM (SELECT %s::int8 AS collection, %s::text AS model) c,
   unnest(%b::text[], %b::uuid[], %b::uuid[], %b::halfvec[], %b::bytea[]) u(kind, id, passage, vector, code)
-WHERE CASE u.kind WHEN 'passage' THEN EXISTS (SELECT 1 FROM passages p WHERE p.collection = c.collection AND p.id = u.id)
-  WHEN 'entity' THEN EXISTS (SELECT 1 FROM entities e WHERE e.collection = c.collection AND e.id = u.id)
-  ELSE EXISTS (SELECT 1 FROM supports s WHERE s.collection = c.collection AND s.passage = u.passage AND s.fact = u.id) END
+WHERE CASE u.kind WHEN 'passage' THEN (SELECT true FROM passages p WHERE p.collection = c.collection AND p.id = u.id LIMIT 1)
+  WHEN 'entity' THEN (SELECT true FROM entities e WHERE e.collection = c.collection AND e.id = u.id LIMIT 1)
+  ELSE (SELECT true FROM supports s WHERE s.collection = c.collection AND s.passage = u.passage AND s.fact = u.id LIMIT 1) END
 ON CONFLICT (collection, kind, id, passage, model) DO UPDATE SET vector = excluded.vector, code = excluded.code
 
 -- name: unstage
@@ -658,7 +652,8 @@ WHERE collection = %(collection)s AND model = %(model)s LIMIT 1
 -- name: adopt_passage
 INSERT INTO passage_vectors (collection, id, document, access, dimension, vector)
 SELECT p.collection, p.id, p.document, p.access, vector_dims(s.vector), s.vector
-FROM staged s JOIN passages p ON p.collection = %(collection)s AND p.id = s.id
+FROM staged s CROSS JOIN LATERAL (
+  SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = s.id LIMIT 1) p
 WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage'
 ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
 
@@ -669,9 +664,10 @@ WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity
 ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
 
 -- name: adopt_fact
-UPDATE supports t SET vector = s.code FROM staged s
-WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'fact'
-  AND t.collection = %(collection)s AND t.fact = s.id AND t.passage = s.passage
+UPDATE supports t SET vector = (
+  SELECT s.code FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'fact'
+    AND s.id = t.fact AND s.passage = t.passage)
+WHERE t.collection = %(collection)s
 
 -- name: drop_staged
 DELETE FROM staged WHERE collection = %(collection)s
@@ -689,16 +685,16 @@ VACUUM (FULL, ANALYZE) weft.{table}
 -- name: orphans
 -- Rows whose owner is gone, in every table of the collection.
 SELECT count(*), 'passages have no document' FROM passages p
-WHERE p.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document)
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'files have no document' FROM files f
-WHERE f.collection = %(collection)s AND NOT EXISTS (SELECT 1 FROM documents d
-  WHERE d.collection = %(collection)s AND split_part(d.uri, '#', 1) = split_part(f.uri, '#', 1))
+WHERE f.collection = %(collection)s AND (SELECT 1 FROM documents d
+  WHERE d.collection = %(collection)s AND split_part(d.uri, '#', 1) = split_part(f.uri, '#', 1) LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'tags have no document' FROM document_tags t
-WHERE t.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = t.document)
+WHERE t.collection = %(collection)s AND (
+  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = t.document LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'sets of labels have another number of documents' FROM accesses a
 WHERE a.collection = %(collection)s AND (a.documents, a.passages) <> (
@@ -706,73 +702,73 @@ WHERE a.collection = %(collection)s AND (a.documents, a.passages) <> (
   (SELECT count(*) FROM passages p WHERE p.collection = %(collection)s AND p.access = a.access))
 UNION ALL
 SELECT count(*), 'vectors have no passage' FROM passage_vectors v
-WHERE v.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = v.id)
+WHERE v.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = v.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'vectors have no entity' FROM entity_vectors v
-WHERE v.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = v.id)
+WHERE v.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = v.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'lists of terms have no passage' FROM passage_terms t
-WHERE t.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = t.id AND p.number = t.number)
+WHERE t.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = t.id AND p.number = t.number LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'entities have no document that describes them' FROM entities e
-WHERE e.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id)
+WHERE e.collection = %(collection)s AND (
+  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'entities have another number of mentions' FROM entities e
 WHERE e.collection = %(collection)s AND e.passages <> (
   SELECT count(*) FROM mentions m WHERE m.collection = %(collection)s AND m.entity = e.id)
 UNION ALL
 SELECT count(*), 'descriptions have no document' FROM profiles p
-WHERE p.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document)
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'descriptions have no entity' FROM profiles p
-WHERE p.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = p.entity)
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = p.entity LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'mentions have no passage' FROM mentions m
-WHERE m.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = m.passage)
+WHERE m.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = m.passage LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'mentions have no entity' FROM mentions m
-WHERE m.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = m.entity)
+WHERE m.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = m.entity LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'facts have no passage that states them' FROM facts f
-WHERE f.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id)
+WHERE f.collection = %(collection)s AND (
+  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'facts have no entity at an end' FROM facts f
 WHERE f.collection = %(collection)s AND (
-  NOT EXISTS (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.subject)
-  OR f.object IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.object))
+  (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.subject LIMIT 1) IS NULL
+  OR f.object IS NOT NULL AND (
+    SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.object LIMIT 1) IS NULL)
 UNION ALL
 SELECT count(*), 'statements have no passage' FROM supports s
-WHERE s.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.passage AND p.document = s.document)
+WHERE s.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.passage AND p.document = s.document LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'statements have no fact' FROM supports s
-WHERE s.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = s.fact)
+WHERE s.collection = %(collection)s AND (
+  SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = s.fact LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'edges have no statement' FROM edges x
-WHERE x.collection = %(collection)s AND NOT EXISTS (
-  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = x.fact AND s.access = x.access)
+WHERE x.collection = %(collection)s AND (
+  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = x.fact AND s.access = x.access LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'uses are of nothing' FROM usage u
 WHERE u.collection = %(collection)s
-  AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = u.id)
-  AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = u.id)
+  AND (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = u.id LIMIT 1) IS NULL
+  AND (SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = u.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'staged vectors are of nothing' FROM staged s
-WHERE s.collection = %(collection)s AND NOT CASE s.kind
-  WHEN 'passage' THEN EXISTS (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.id)
-  WHEN 'entity' THEN EXISTS (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = s.id)
-  ELSE EXISTS (SELECT 1 FROM supports t WHERE t.collection = %(collection)s AND t.fact = s.id AND t.passage = s.passage) END
+WHERE s.collection = %(collection)s AND CASE s.kind
+  WHEN 'passage' THEN (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.id LIMIT 1)
+  WHEN 'entity' THEN (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = s.id LIMIT 1)
+  ELSE (SELECT 1 FROM supports t WHERE t.collection = %(collection)s AND t.fact = s.id AND t.passage = s.passage LIMIT 1) END IS NULL
 
 -- name: all_passage_terms
 SELECT terms FROM passage_terms WHERE collection = %(collection)s

@@ -118,7 +118,7 @@ CREATE TABLE terms (
   passages int8 NOT NULL,
   PRIMARY KEY (collection, term)
 ) WITH (fillfactor = 70);
-CREATE INDEX terms_by_number ON terms (collection, number);
+CREATE UNIQUE INDEX terms_by_number ON terms (collection, number);
 
 CREATE TABLE entities (
   collection int8 NOT NULL,
@@ -218,6 +218,7 @@ CREATE TABLE edges (
   PRIMARY KEY (collection, entity, access, rank, fact)
 );
 CREATE INDEX edges_of_predicate ON edges (collection, entity, predicate, access, rank, fact);
+CREATE INDEX edges_of_fact ON edges (collection, fact);
 
 -- How often something was returned, and when last; narrow, and with room in each page, so that counting stays cheap.
 CREATE TABLE usage (

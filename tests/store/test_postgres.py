@@ -294,7 +294,7 @@ def test_an_owner_who_may_make_no_roles_is_walled_in_all_the_same() -> None:
     url = database()
     superuser("CREATE ROLE weft_test_owner LOGIN")  # the server ends with the tests, and it too
     superuser(f"ALTER DATABASE {url.split('/')[3].split('?')[0]} OWNER TO weft_test_owner")
-    owners = url.replace("//postgres@", "//weft_test_owner:")
+    owners = url.replace("//postgres@", "//weft_test_owner@")
     with pytest.raises(ConfigError, match="CREATE EXTENSION vector"):
         PostgresStore(owners)
     superuser("CREATE EXTENSION vector", url=url)

@@ -174,7 +174,7 @@ class Cache:
 class Cells:
     """How a federation asks its cells, and how a collection moves from one to another.
 
-    Whoever moves a collection must know the `placement_seconds` and `read_seconds` of those who read it.
+    Whoever moves a collection must know the `place_seconds` and `read_seconds` of those who read it.
     """
 
     read_seconds: float = 5.0  # that a reading verb may take in one cell, both tries together
@@ -182,7 +182,7 @@ class Cells:
     threads: int = 16  # reads that one cell is asked for at once
     failures: int = 3  # in a row, after which a cell is left alone
     rest_seconds: float = 10.0  # for which it is left alone before one question tries it again
-    placement_seconds: float = 0.5  # for which it is remembered where a collection lives
+    place_seconds: float = 0.5  # for which it is remembered where a collection lives
     stop_seconds: float = 20.0  # for which a move may keep writers waiting
     wait_seconds: float = 60.0  # that a writer waits for a move to let him write
     batch: int = 256  # documents that a move reads and writes at once

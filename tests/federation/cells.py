@@ -17,7 +17,8 @@ from weft.store.federated import FederatedStore
 from weft.types import Contribution
 
 CELLS = ("east", "north", "west")
-QUICK = Cells(read_seconds=0.6, hedge_seconds=0.1, rest_seconds=0.4, placement_seconds=0.02, batch=8)
+QUICK = Cells(read_seconds=1.0, hedge_seconds=0.1, rest_seconds=0.4, place_seconds=0.02, batch=8)
+BRISK = Cells(read_seconds=0.05, place_seconds=0.02, stop_seconds=0.5, batch=4)
 
 
 def catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:

@@ -1,8 +1,8 @@
 """A world that is split over three cells gives the answers that it gives in one store.
 
 What must differ, and how far: BM25 scores are each collection's own; of an entity that several collections
-describe, what is told first may be another; and where a fact has several voices a cap may leave out another, for
-a store cuts by the strongest of them before it tells the most trusted.
+describe, what is told first may be another; and where a fact has several voices a cap may leave out another,
+for a store cuts by the strongest of them before it tells the most trusted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -143,7 +143,7 @@ def test_searches_and_lists_are_those_of_one_store(
     entities = sorted({e.id for c in told for e in c.entities})
     with grounds.holding(told, split) as (several, whole):
         for most in (MANY, 2):
-            for verb, options in {
+            verbs: dict[str, dict[str, Any]] = {
                 "dense": {"vector": asked, "top_k": most},
                 "nearest_entities": {"vector": asked, "top_k": most},
                 "lexical": {"query": question, "top_k": most},
@@ -154,7 +154,8 @@ def test_searches_and_lists_are_those_of_one_store(
                 "contributions": {"ids": documents},
                 "passages": {"ids": passages},
                 "cosines": {"vector": asked, "passages": passages},
-            }.items():
+            }
+            for verb, options in verbs.items():
                 answers = [getattr(s, verb)(**options, where=where) for s in (several, whole)]
                 assert answers[0] == answers[1], verb
         first = several.listed(limit=2, where=where)
@@ -184,9 +185,10 @@ def test_entities_are_put_together(
             assert one.vector is not None
             assert one.vector.tolist() == other.vector.tolist()  # type: ignore[union-attr]
         named = [s.entities_by_names(names, where=where) for s in (several, whole)]
-        assert [{n: [e.id for e in es] for n, es in found.items()} for found in named] == [
-            {n: [e.id for e in es] for n, es in named[1].items()}
-        ] * 2
+        assert {n: [e.id for e in es] for n, es in named[0].items()} == {
+            n: [e.id for e in es] for n, es in named[1].items()
+        }
+        assert all(entity == answers[0][entity.id] for found in named[0].values() for entity in found)
         for most in (MANY, 2, 1):
             alike = [s.alike(asking, most=most, where=where) for s in (several, whole)]
             told_alike = [

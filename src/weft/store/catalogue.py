@@ -1,7 +1,7 @@
 """The catalogue of a federation, as a protocol: which cells there are, and which collection lives in which.
 
 It is small, read often and changed seldom, so whoever reads it may remember what it said for a moment. Its
-version grows with every change; a change of a placement is made only if nobody else made one since it was
+version grows with every change; a change of a place is made only if nobody else made one since it was
 read, and that is all that keeps two movers, or a mover and a writer, from harming each other. What is in the
 cells it does not know.
 """
@@ -49,7 +49,7 @@ class Placed:
 
 
 class Catalogue(Protocol):
-    """Cells and placements. Every verb may be called from any thread."""
+    """Cells and places. Every verb may be called from any thread."""
 
     def version(self) -> int:
         """A number that grows with every change."""
@@ -76,7 +76,7 @@ class Catalogue(Protocol):
         ...
 
     def change(self, before: Placed, after: Placed) -> Placed | None:
-        """Change a placement, unless somebody did since `before` was read: then None, and nothing changes."""
+        """Change a place, unless somebody did since `before` was read: then None, and nothing changes."""
         ...
 
     def moving(self) -> AbstractContextManager[None]:

@@ -20,14 +20,15 @@ RESERVED = ",*+"  # what separates and marks names where several collections are
 
 
 class SqliteCatalogue:
-    """Cells and placements in a file; a second file beside it is locked by whoever moves a collection."""
+    """Cells and places in a file; a second file beside it is locked by whoever moves a collection."""
 
     def __init__(self, path: str | Path, *, busy_seconds: float = 60.0) -> None:
         self._path = str(path)
-        self._busy_seconds = busy_seconds
         self._lock = threading.Lock()
         with wrapped_errors(self._path):
-            self._db = self._connected(self._path)
+            self._db = apsw.Connection(self._path)
+            self._db.set_busy_timeout(int(busy_seconds * 1000))
+            self._db.execute(CATALOGUE["settings"])
             if not self._db.execute(CATALOGUE["has_catalogue"]).get:
                 self._db.execute(CATALOGUE["file_settings"]).fetchall()
                 with self._changing() as db:
@@ -51,7 +52,7 @@ class SqliteCatalogue:
             db.execute(CATALOGUE["set_cell"], {"name": cell.name, "url": cell.url, "state": cell.state})
             db.execute(CATALOGUE["grow"])
 
-    # -- placements ------------------------------------------------------------------------------------
+    # -- places ------------------------------------------------------------------------------------
 
     def names(self, cell: str = "") -> tuple[str, ...]:
         """All collections, or those that live in a cell or are on their way into or out of it."""
@@ -71,7 +72,7 @@ class SqliteCatalogue:
         return known[collection]
 
     def change(self, before: Placed, after: Placed) -> Placed | None:
-        """Change a placement, unless somebody did since `before` was read."""
+        """Change a place, unless somebody did since `before` was read."""
         bound = {
             "name": before.collection,
             "version": before.version,
@@ -90,7 +91,7 @@ class SqliteCatalogue:
     def moving(self) -> Iterator[None]:
         """Held by one mover at a time: a lock of the file system, which ends with the process."""
         with wrapped_errors(self._path):
-            lock = self._connected(f"{self._path}.moving", busy_seconds=0)
+            lock = apsw.Connection(f"{self._path}.moving")
         try:
             lock.execute(CATALOGUE["begin_alone"])
         except apsw.BusyError as error:
@@ -109,13 +110,6 @@ class SqliteCatalogue:
             self._db.close()
 
     # -- the file --------------------------------------------------------------------------------------
-
-    def _connected(self, path: str, *, busy_seconds: float | None = None) -> apsw.Connection:
-        db = apsw.Connection(path)
-        seconds = self._busy_seconds if busy_seconds is None else busy_seconds
-        db.set_busy_timeout(int(seconds * 1000))
-        db.execute(CATALOGUE["settings"])
-        return db
 
     def _check_schema(self) -> None:
         [(schema,)] = self._read("schema")

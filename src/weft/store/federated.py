@@ -126,7 +126,12 @@ class FederatedStore:
         self, names: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Entity, ...]]:
         """Entities that have one of these names or aliases; names are normalised before they are compared."""
-        return self._one(lambda _, s: s.entities_by_names(names, where=where), merging.entities_by_names)
+        found = self._members.ask(lambda _, s: s.entities_by_names(names, where=where))
+        if self._members.is_one:
+            return found[0]
+        by_name = merging.identities([{name: [e.id for e in es] for name, es in f.items()} for f in found])
+        known = self.entities(list({id_ for ids in by_name.values() for id_ in ids}), where=where)
+        return {name: tuple(known[id_] for id_ in ids if id_ in known) for name, ids in by_name.items()}
 
     def keyed(
         self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
@@ -178,7 +183,7 @@ class FederatedStore:
         """Where entities are mentioned: their own passages first, then by how often."""
         return self._one(
             lambda _, s: s.passages_of_entities(entities, per_entity=per_entity, where=where),
-            partial(merging.mentions, most=per_entity),
+            partial(merging.mentions, most=per_entity, asked=entities),
         )
 
     def entities_of_passages(
@@ -187,7 +192,7 @@ class FederatedStore:
         """What passages mention: what they are about first, then by how often."""
         return self._one(
             lambda _, s: s.entities_of_passages(passages, per_passage=per_passage, where=where),
-            partial(merging.mentions, most=per_passage),
+            partial(merging.mentions, most=per_passage, asked=passages),
         )
 
     # -- fetching --------------------------------------------------------------------------------------
@@ -260,7 +265,7 @@ class FederatedStore:
 
     def export(self) -> Iterator[Contribution]:
         """Everything, a document at a time, by identity; what is in several collections comes once."""
-        return merging.exports([store.export() for store in self._members.each()])
+        yield from merging.exports([store.export() for store in self._members.each()])
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -54,7 +54,7 @@ def facts_of_entities(
         trusted = _trusted(members, known, every, held)
         return merging.facts_of_entities([found for _, found in told], trusted, statuses=held.statuses)
 
-    return _enough(members, of_store, merged, per_entity)
+    return _enough(members, of_store, merged, per_entity, entities)
 
 
 def facts_of_passages(members: Members, passages: Sequence[str], per_passage: int, held: Held) -> Facts:
@@ -74,7 +74,7 @@ def facts_of_passages(members: Members, passages: Sequence[str], per_passage: in
         trusted = _trusted(members, {}, every, held)
         return merging.facts_of_passages(answers, trusted, statuses=held.statuses)
 
-    return _enough(members, of_store, merged, per_passage)
+    return _enough(members, of_store, merged, per_passage, passages)
 
 
 def _trusted(
@@ -95,7 +95,11 @@ def _trusted(
 
 
 def _enough(
-    members: Members, of_store: Callable[[Store, int], Facts], merged: Callable[[Told], Facts], wanted: int
+    members: Members,
+    of_store: Callable[[Store, int], Facts],
+    merged: Callable[[Told], Facts],
+    wanted: int,
+    asked: Sequence[str],
 ) -> Facts:
     """So many of each, if there are: where other voices took some away, more are asked for."""
     most = wanted
@@ -103,5 +107,5 @@ def _enough(
         told = members.ask(lambda placed, store, most=most: (placed.collection, of_store(store, most)))  # type: ignore[misc]
         kept = merged(told)
         if not merging.is_short(kept, [found for _, found in told], wanted=wanted, asked=most):
-            return merging.cut(kept, wanted)
+            return merging.cut(kept, wanted, asked)
         most *= 2

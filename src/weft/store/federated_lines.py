@@ -122,11 +122,7 @@ class Line:
         with self._lock:
             self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
             is_allowed = len(self._abandoned) < ABANDONED and self._breaker.allows()
-        return Asked(self, verb, most=tries if is_allowed else 0)
-
-    def submit(self, verb: Callable[[], T]) -> "Future[T]":
-        """Have one of the line's threads run it."""
-        return self._workers.submit(verb)
+            return Asked(self, self._workers, verb, most=tries if is_allowed else 0)
 
     def usual(self) -> float:
         """How long all but one in twenty reads took lately, or the least that is worth a second try."""
@@ -139,10 +135,10 @@ class Line:
             self._took.append(seconds)
             self._breaker.succeeded()
 
-    def failed(self) -> None:
+    def failed(self, workers: Workers) -> None:
         """The cell has not answered; if that was once too often, the threads that wait for it are given up."""
         with self._lock:
-            if self._breaker.failed():
+            if self._breaker.failed() and workers is self._workers:
                 self._workers.end()
                 self._abandoned += self._workers.threads
                 self._workers = Workers(self.cell, self.config.threads)
@@ -156,8 +152,9 @@ class Line:
 class Asked(Generic[T]):
     """A read under way: one try, a second if the first fails or is late, and an end to waiting."""
 
-    def __init__(self, line: Line, verb: Callable[[], T], *, most: int) -> None:
+    def __init__(self, line: Line, workers: Workers, verb: Callable[[], T], *, most: int) -> None:
         self._line = line
+        self._workers = workers
         self._verb = verb
         self._most = most
         self._begun = time.monotonic()
@@ -168,7 +165,7 @@ class Asked(Generic[T]):
         self.error: Exception | None = None
         self.is_settled = False
         if most:
-            self.tries.append(line.submit(verb))
+            self.tries.append(workers.submit(verb))
         else:
             self._fail(StoreUnavailable(f"cell {line.cell} has failed too often and is left alone for a while"))
 
@@ -198,13 +195,13 @@ class Asked(Generic[T]):
         elif len(done) == self._most or now >= self._deadline:
             self._give_up(done)
         elif len(self.tries) < self._most and (done or now >= self._late):
-            self.tries.append(self._line.submit(self._verb))
+            self.tries.append(self._workers.submit(self._verb))
         return self._deadline if len(self.tries) == self._most else min(self._late, self._deadline)
 
     def _give_up(self, done: Sequence["Future[T]"]) -> None:
         for attempt in self.tries:
             attempt.cancel()
-        self._line.failed()
+        self._line.failed(self._workers)
         cause = done[0].exception() if done else None
         seconds = self._line.config.read_seconds
         why = str(cause) if cause else f"did not answer within {seconds:g} s"

@@ -14,7 +14,7 @@ from weft.errors import ConfigError, StoreUnavailable
 from weft.store.base import Store
 from weft.store.catalogue import Catalogue, Placed
 from weft.store.federated_lines import Asked, Line, settle
-from weft.store.federated_placing import Placements, is_same_place
+from weft.store.federated_placing import Places, is_same_place
 from weft.store.tolerance import left_out
 
 T = TypeVar("T")
@@ -53,13 +53,13 @@ class Members:
         self.written = written
         self.is_one = collections is not None and len(collections) == 1
         self._federation = federation
-        self._placements = Placements(federation.catalogue, collections, federation.config)
+        self._places = Places(federation.catalogue, collections, federation.config)
         self._stores: dict[tuple[str, str], tuple[int, Store]] = {}
 
     def ask(self, verb: Verb[T], *, only: str = "", tries: int = 2) -> list[T]:
         """What every collection says, in the order of their names, or `only` one; two tries are for reads."""
         known = left_out()
-        placed = [p for name, p in self._placements.now().items() if only in ("", name)]
+        placed = [p for name, p in self._places.now().items() if only in ("", name)]
         asked = [
             self._federation.line(p.cell).ask(partial(self._run, verb, p), tries=tries)
             for p in placed
@@ -90,22 +90,22 @@ class Members:
                 "several collections are open, and none is to be written: open one alone, or mark it (+NAME,…)"
             )
         answers: list[T] = []
-        placed = self._placements.writable(self.written)
+        placed = self._places.writable(self.written)
         while True:
             store = self._store(placed)
             try:
                 answers.append(verb(store))
             except Exception:
-                if is_same_place(placed, self._placements.writable(self.written)):
+                if is_same_place(placed, self._places.writable(self.written)):
                     raise
-            before, placed = placed, self._placements.writable(self.written)
+            before, placed = placed, self._places.writable(self.written)
             if is_same_place(before, placed):
                 return reduce(both, answers)
             stray(store)
 
     def each(self) -> list[Store]:
         """The store of every collection, in the order of their names, without the care that `ask` takes."""
-        return [self._store(placed) for placed in self._placements.now().values()]
+        return [self._store(placed) for placed in self._places.now().values()]
 
     def close(self) -> None:
         """Close what is open; a cell that hangs does not hold this up."""
@@ -121,7 +121,7 @@ class Members:
         key, generation = (placed.cell, placed.collection), self._federation.line(placed.cell).generation
         opened, store = self._stores.get(key, (-1, None))
         if store is None or opened != generation:
-            fresh = self._federation.open_cell(self._placements.url(placed.cell), placed.collection)
+            fresh = self._federation.open_cell(self._places.url(placed.cell), placed.collection)
             kept = self._stores.get(key, (-1, None))
             if kept[0] == generation and kept[1] is not None:
                 fresh.close()  # another thread was faster

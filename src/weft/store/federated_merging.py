@@ -108,13 +108,6 @@ def entities(answers: Sequence[Mapping[str, Entity]]) -> dict[str, Entity]:
     return {id_: same[0] if len(same) == 1 else _united(same) for id_, same in found.items()}
 
 
-def entities_by_names(answers: Sequence[Mapping[str, Sequence[Entity]]]) -> dict[str, tuple[Entity, ...]]:
-    """The same for those of a name."""
-    by_name = identities([{name: [e.id for e in es] for name, es in a.items()} for a in answers])
-    known = entities([{e.id: e for es in answer.values() for e in es} for answer in answers])
-    return {name: tuple(known[id_] for id_ in ids) for name, ids in by_name.items()}
-
-
 def _united(same: Sequence[Entity]) -> Entity:
     told = sorted(same, key=lambda e: -e.passages)
     names: Counter[str] = Counter()
@@ -143,16 +136,17 @@ def _distinct(texts: Iterable[str]) -> Iterator[str]:
 
 
 def mentions(
-    answers: Sequence[Mapping[str, Sequence[Mention]]], *, most: int
+    answers: Sequence[Mapping[str, Sequence[Mention]]], *, most: int, asked: Sequence[str]
 ) -> dict[str, tuple[Mention, ...]]:
     """Own passages first, then by how often; each pair of an entity and a passage once."""
     found: dict[str, dict[tuple[str, str], Mention]] = defaultdict(dict)
     for id_, told in (item for answer in reversed(answers) for item in answer.items()):
         found[id_] |= {(m.passage_id, m.entity_id): m for m in told}
-    return {
-        id_: tuple(sorted(told.values(), key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))[:most])
+    ordered = {
+        id_: sorted(told.values(), key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))
         for id_, told in found.items()
     }
+    return cut(ordered, most, asked)
 
 
 def voices(answers: Iterable[Mapping[str, Fact]]) -> dict[str, Fact]:
@@ -224,6 +218,6 @@ def is_short(
     )
 
 
-def cut(kept: Mapping[str, Sequence[T]], most: int) -> dict[str, tuple[T, ...]]:
-    """At most so many of each, and nothing where there is none."""
-    return {id_: tuple(values[:most]) for id_, values in kept.items() if values}
+def cut(kept: Mapping[str, Sequence[T]], most: int, asked: Sequence[str]) -> dict[str, tuple[T, ...]]:
+    """At most so many of each, in the order in which they were asked for, and nothing where there is none."""
+    return {id_: tuple(kept[id_][:most]) for id_ in dict.fromkeys(asked) if kept.get(id_)}

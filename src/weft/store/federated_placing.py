@@ -17,7 +17,7 @@ from weft.store.catalogue import Catalogue, Cell, Placed
 PAUSE = 0.01  # seconds between two looks at a move
 
 
-class Placements:
+class Places:
     """Where some collections live, or all of them."""
 
     def __init__(self, catalogue: Catalogue, collections: Sequence[str] | None, config: Cells) -> None:
@@ -36,7 +36,7 @@ class Placements:
             begun = time.monotonic()
             if begun >= self._until:
                 self._look()
-                self._until = begun + self._config.placement_seconds
+                self._until = begun + self._config.place_seconds
             return self._placed
 
     def url(self, cell: str) -> str:

@@ -78,7 +78,7 @@ def _settle(moving: _Move, to: str) -> None:
     while placed.state == "stopped":
         placed = moving.catalogue.change(placed, resumed(placed)) or moving.now()
     while placed.state == "opening":
-        time.sleep(moving.config.placement_seconds)  # until all readers know
+        time.sleep(moving.config.place_seconds)  # until all readers know
         placed = moving.catalogue.change(placed, resumed(placed)) or moving.now()
     is_to_be_emptied = placed.state == "leaving" or (placed.state == "copying" and placed.other != to)
     if is_to_be_emptied:
@@ -138,7 +138,7 @@ def _switched(moving: _Move, source: Store, target: Store) -> bool:
                 return False
         version = stopped.base + source.version() + 1
         after = replace(stopped, cell=stopped.other, other=stopped.cell, state="opening", base=version)
-        until = time.time() + 2 * moving.config.placement_seconds + 1.0
+        until = time.time() + 2 * moving.config.place_seconds + 1.0
         opening = moving.catalogue.change(stopped, replace(after, until=until))
     finally:
         if moving.now().version == stopped.version:

@@ -10,7 +10,7 @@ PRAGMA journal_mode = WAL
 SELECT count(*) FROM sqlite_schema WHERE name = 'catalogue'
 
 -- name: create
--- One row tells the schema and the version, which grows with every change of a cell or a placement.
+-- One row tells the schema and the version, which grows with every change of a cell or a place.
 CREATE TABLE IF NOT EXISTS catalogue (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   schema INTEGER NOT NULL,

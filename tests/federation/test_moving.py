@@ -21,6 +21,8 @@ from federation.cells import BRISK, CELLS, Cut, opened, placed, spread
 from weft.errors import ConfigError, StoreError, StoreUnavailable
 from weft.store import Federation, Store, cells, open_cell
 from weft.store.base import NONE
+from weft.store.catalogue import Placed
+from weft.store.catalogue_sqlite import SqliteCatalogue
 from weft.store.federated import FederatedStore
 from weft.store.moving import move
 from weft.store.sqlite import SqliteStore
@@ -291,13 +293,48 @@ def test_a_write_that_a_move_overtakes_is_made_again_where_the_collection_lives(
     assert in_cell(federation, "east") == []  # no stray copy stays behind
 
 
+class Interrupted(SqliteCatalogue):
+    """A catalogue on whose change something else happens just before."""
+
+    before: Callable[[Placed], None] = staticmethod(lambda _: None)
+
+    def change(self, before: Placed, after: Placed) -> Placed | None:
+        self.before(after)
+        return super().change(before, after)
+
+
+def test_what_is_written_just_before_writers_are_stopped_moves_too(
+    tmp_path: Path, federation: Federation
+) -> None:
+    catalogue = Interrupted(tmp_path / "catalogue.weft")
+    states: list[str] = []
+
+    def interfere(after: Placed) -> None:
+        states.append(after.state)
+        if after.state == "stopped":
+            store.write([note(50), note(3, 9)], model=MODEL, fingerprints={"notes/050": "new"})
+            store.forget([NOTES[5].document.id])
+
+    with opened(federation, "notes") as store:
+        catalogue.before = interfere
+        move(catalogue, "notes", "west", config=BRISK)
+        kept = [c for c in NOTES if c.document.uri not in ("notes/003", "notes/005")]
+        expected = canonical(iter([*kept, note(50), note(3, 9)]))
+        assert in_cell(federation, "west") == expected == list(store.export())
+        assert store.fingerprints(["notes/050"]) == {"notes/050": "new"}
+    assert states == ["copying", "stopped", "opening", "leaving", "active"]
+    catalogue.close()
+
+
 @pytest.mark.timeout(300)
-def test_a_move_under_writes_and_searches(federation: Federation) -> None:
-    crowd = Crowd(federation)
+def test_a_move_under_writes_and_searches(tmp_path: Path, federation: Federation) -> None:
+    """Where a collection lives is remembered for long, so that one who goes on too early is caught."""
+    known = replace(federation.config, place_seconds=0.4)
+    crowd = Crowd(Federation(federation.catalogue, open_cell, known))
     crowd.start()
     try:
         for cell in ("west", "north", "east", "west"):
-            moved(federation, cell)
+            moved(federation, cell, config=replace(BRISK, place_seconds=known.place_seconds, stop_seconds=5.0))
             assert placed(federation, "notes").cell == cell
     finally:
         crowd.stop()

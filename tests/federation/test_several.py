@@ -24,7 +24,9 @@ from retrieval.worlds import (
     Case,
     Told,
     cases,
+    claims,
     contributions,
+    documents,
     everything_in,
     filters,
     ids,
@@ -98,8 +100,28 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
 # -- every verb ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
-@given(worlds, splits, filters, st.sampled_from([None, *DAYS]), st.sampled_from([LIVE, STATUSES, ("staged",)]))
+# Documents that speak of few facts, and contradict each other.
+disputes = st.lists(
+    st.builds(
+        lambda told, disputed: replace(told, claims=tuple(disputed)),
+        documents,
+        st.lists(
+            claims.map(lambda c: replace(c, subject="Ada", predicate="knows", object=c.object[:1])), max_size=4
+        ),
+    ),
+    min_size=3,
+    max_size=8,
+).map(tuple)
+
+
+@settings(max_examples=60)
+@given(
+    worlds | disputes,
+    splits,
+    filters,
+    st.sampled_from([None, *DAYS]),
+    st.sampled_from([LIVE, STATUSES, ("staged",)]),
+)
 def test_facts_are_those_of_one_store(
     grounds: Grounds, world: tuple[Told, ...], split: list[str], where: Filter, as_of: Any, statuses: Any
 ) -> None:
@@ -139,7 +161,7 @@ def test_searches_and_lists_are_those_of_one_store(
 ) -> None:
     told = contributions(world)
     asked = EMBEDDER.embed_query(question)
-    passages, documents = [p.id for c in told for p in c.passages], [c.document.id for c in told]
+    passages, own = [p.id for c in told for p in c.passages], [c.document.id for c in told]
     entities = sorted({e.id for c in told for e in c.entities})
     with grounds.holding(told, split) as (several, whole):
         for most in (MANY, 2):
@@ -150,8 +172,8 @@ def test_searches_and_lists_are_those_of_one_store(
                 "passages_of_entities": {"entities": entities, "per_entity": most},
                 "entities_of_passages": {"passages": passages, "per_passage": most},
                 "listed": {"limit": most},
-                "documents": {"ids": documents},
-                "contributions": {"ids": documents},
+                "documents": {"ids": own},
+                "contributions": {"ids": own},
                 "passages": {"ids": passages},
                 "cosines": {"vector": asked, "passages": passages},
             }
@@ -164,7 +186,7 @@ def test_searches_and_lists_are_those_of_one_store(
             assert several.listed(after=after, where=where) == whole.listed(after=after, where=where)
         assert list(several.export()) == list(whole.export())
         assert vectors(several.export()) == vectors(whole.export())
-        assert several.digests(documents) == whole.digests(documents)
+        assert several.digests(own) == whole.digests(own)
 
 
 @settings(max_examples=40)
@@ -226,11 +248,14 @@ def comparable(found: Found) -> Found:
 
 
 @settings(max_examples=80)
-@given(cases(where=st.just(Filter())), splits)
-def test_every_recipe_answers_as_in_one_store(grounds: Grounds, case: Case, split: list[str]) -> None:
+@given(cases(where=st.just(Filter())), st.none() | disputes, splits)
+def test_every_recipe_answers_as_in_one_store(
+    grounds: Grounds, case: Case, disputed: tuple[Told, ...] | None, split: list[str]
+) -> None:
     walk = replace(case.recipe.walk, facts_per_entity=MANY)
     linking = replace(case.recipe.linking, facts_per_entity=MANY)
-    case = replace(case, recipe=replace(case.recipe, walk=walk, linking=linking))
+    recipe = replace(case.recipe, walk=walk, linking=linking)
+    case = replace(case, recipe=recipe, world=disputed or case.world)
     with grounds.holding(plain(contributions(case.world)), split) as (several, whole):
         assert comparable(case.ask(several)) == comparable(case.ask(whole))
 

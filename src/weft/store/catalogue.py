@@ -31,7 +31,7 @@ class Placed:
     active → copying (to `other`, writers write) → stopped (writers wait, the last changes are copied) → opening
     (it lives in the new cell now, writers wait until all readers know) → leaving (`other`, the old cell, is
     being emptied) → active. It is readable in `cell`, all of it, in every state. Its version is `base` and
-    what its store says.
+    what its store says. `until` is when writers wait no longer, or since when it lives here, if it is leaving.
     """
 
     collection: str

@@ -9,7 +9,7 @@ from weft.errors import ConfigError, NotFound
 from weft.store import open_cell, open_store
 from weft.store.catalogue import Catalogue, Cell
 from weft.store.federated_members import OpenCell
-from weft.store.moving import move
+from weft.store.moving import carry, leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,14 @@ def drain(
     if name not in cells:
         raise NotFound(f"there is no cell {name!r}: there are {', '.join(cells)}")
     catalogue.set_cell(replace(cells[name], state="draining"))
-    moved = catalogue.names(name)
-    for collection in moved:
+    collections = catalogue.names(name)
+    for collection in collections:
         to = _lightest(catalogue, collection, name)
         progress(f"{collection} → {to}")
-        move(catalogue, collection, to, opening=opening, config=config)
-    return moved
+        carry(catalogue, collection, to, opening=opening, config=config)
+    for collection in collections:  # by now reads of all but the last are over
+        leave(catalogue, collection, opening=opening, config=config)
+    return collections
 
 
 def _lightest(catalogue: Catalogue, collection: str, leaving: str) -> str:

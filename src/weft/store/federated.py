@@ -19,6 +19,7 @@ from weft.store import likeness
 from weft.store.base import EVERYTHING, NONE, Store
 from weft.store.catalogue import Placed
 from weft.store.federated_members import Federation, Members, Verb
+from weft.store.tolerance import partial_answers
 from weft.types import (
     LIVE,
     Alike,
@@ -105,8 +106,9 @@ class FederatedStore:
         self._members.write(lambda s: s.compact(), both=_last)
 
     def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count a use of each, in every collection that has it."""
-        self._members.ask(lambda _, s: s.touch(passages=passages, facts=facts, at=at), tries=1)
+        """Count a use of each, in every collection that has it and answers."""
+        with partial_answers():
+            self._members.ask(lambda _, s: s.touch(passages=passages, facts=facts, at=at), tries=1)
 
     # -- searching -------------------------------------------------------------------------------------
 

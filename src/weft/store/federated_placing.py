@@ -78,7 +78,7 @@ def found(catalogue: Catalogue, collection: str) -> Placed:
 
 def resumed(placed: Placed) -> Placed:
     """A move that let writers wait, and lets them write again."""
-    return replace(placed, state="copying" if placed.state == "stopped" else "leaving", until=0.0)
+    return replace(placed, state="copying" if placed.state == "stopped" else "leaving")
 
 
 def is_same_place(one: Placed, other: Placed) -> bool:

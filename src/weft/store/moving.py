@@ -40,9 +40,8 @@ class _Move:
         cells = self.catalogue.cells()
         return self.opening(cells[cell].url, self.collection)
 
-    def become(self, placed: Placed, state: State, *, seconds: float = 0.0) -> Placed | None:
+    def become(self, placed: Placed, state: State, *, until: float = 0.0) -> Placed | None:
         """The next state; None, if somebody else changed it."""
-        until = time.time() + seconds if seconds else 0.0
         return self.catalogue.change(placed, replace(placed, state=state, until=until))
 
 
@@ -54,46 +53,72 @@ def move(
     opening: OpenCell = open_cell,
     config: Cells = Cells(),  # noqa: B008
 ) -> None:
-    """Move a collection to a cell; go on where an interrupted move stopped. One at a time for a catalogue."""
+    """Move a collection to a cell; go on where an interrupted move stopped. One at a time for a catalogue.
+
+    To move it to where it lives is to call off a move that was begun.
+    """
+    carry(catalogue, collection, to, opening=opening, config=config)
+    leave(catalogue, collection, opening=opening, config=config)
+
+
+def carry(catalogue: Catalogue, collection: str, to: str, *, opening: OpenCell, config: Cells) -> None:
+    """The first part of a move: copy the collection, and let it live in the new cell."""
     cells = catalogue.cells()
     if to not in cells:
         raise ConfigError(f"there is no cell {to!r}: there are {', '.join(cells)}")
     moving = _Move(catalogue, collection, opening, config)
     with catalogue.moving():
-        _settle(moving, to)
+        _finish(moving)
+        _call_off(moving, to)
         if moving.now().cell == to:
             return
         if cells[to].state != "active":
             raise ConfigError(f"cell {to} is being drained: choose another")
         _carry(moving, to)
-        _settle(moving, to)
+        _open(moving)
+
+
+def leave(catalogue: Catalogue, collection: str, *, opening: OpenCell, config: Cells) -> None:
+    """The second part of a move: empty the old cell, when reads that began before are over."""
+    with catalogue.moving():
+        _finish(_Move(catalogue, collection, opening, config))
 
 
 # -- before and after ----------------------------------------------------------------------------------
 
 
-def _settle(moving: _Move, to: str) -> None:
-    """Finish an older move: what is left in a cell that the collection has left, or never came to, goes."""
+def _open(moving: _Move) -> None:
+    """Let writers write in the new cell, when all readers know of it."""
+    while (placed := moving.now()).state == "opening":
+        time.sleep(moving.config.place_seconds)
+        moving.become(placed, "leaving", until=time.time())
+
+
+def _finish(moving: _Move) -> None:
+    """Empty the cell that the collection has left, if it has left one."""
+    _open(moving)
     placed = moving.now()
-    while placed.state == "stopped":
-        placed = moving.catalogue.change(placed, resumed(placed)) or moving.now()
-    while placed.state == "opening":
-        time.sleep(moving.config.place_seconds)  # until all readers know
-        placed = moving.catalogue.change(placed, resumed(placed)) or moving.now()
-    is_to_be_emptied = placed.state == "leaving" or (placed.state == "copying" and placed.other != to)
-    if is_to_be_emptied:
-        if placed.state == "leaving":
-            time.sleep(moving.config.read_seconds)  # until reads that began before are over
-        _empty(moving, placed.other)
-        moving.catalogue.change(placed, replace(placed, state="active", other=""))
+    if placed.state == "leaving":
+        time.sleep(max(placed.until + moving.config.read_seconds - time.time(), 0.0))
+        _empty(moving, placed)
 
 
-def _empty(moving: _Move, cell: str) -> None:
-    store = moving.store(cell)
+def _call_off(moving: _Move, to: str) -> None:
+    """Take back a move that was begun to elsewhere."""
+    while (placed := moving.now()).state == "stopped":
+        moving.catalogue.change(placed, resumed(placed))
+    if placed.state == "copying" and placed.other != to:
+        _empty(moving, placed)
+
+
+def _empty(moving: _Move, placed: Placed) -> None:
+    """Forget everything in the cell where the collection does not live."""
+    store = moving.store(placed.other)
     try:
         emptied(store, moving.config.batch)
     finally:
         store.close()
+    moving.catalogue.change(placed, replace(placed, state="active", other=""))
 
 
 # -- there ---------------------------------------------------------------------------------------------
@@ -129,11 +154,11 @@ def _follow(source: Store, target: Store, config: Cells) -> None:
 
 def _switched(moving: _Move, source: Store, target: Store) -> bool:
     """Stop writers, copy the last changes, and let the collection live in the new cell; False to try again."""
-    stopped = moving.become(moving.now(), "stopped", seconds=moving.config.stop_seconds)
+    stopped = moving.become(moving.now(), "stopped", until=time.time() + moving.config.stop_seconds)
     if stopped is None:
         return False
     try:
-        while differences_remain(source, target, moving.config):
+        while _differ(source, target, moving.config):
             if time.time() > stopped.until:
                 return False
         version = stopped.base + source.version() + 1
@@ -146,6 +171,6 @@ def _switched(moving: _Move, source: Store, target: Store) -> bool:
     return opening is not None
 
 
-def differences_remain(source: Store, target: Store, config: Cells) -> bool:
+def _differ(source: Store, target: Store, config: Cells) -> bool:
     """Copy what differs while nobody writes; whether there was anything, or the counts are not equal yet."""
     return bool(sweep(source, target, config.batch)) or not is_equal(source, target)

@@ -133,8 +133,8 @@ def _carry(moving: _Move, to: str) -> None:
     try:
         sweep(source, target, moving.config.batch, is_whole=True)
         for _ in range(ROUNDS):
-            _follow(source, target, moving.config)
-            if _switched(moving, source, target):
+            equal_at = _follow(source, target, moving.config)
+            if _switched(moving, source, target, equal_at):
                 return
     finally:
         source.close()
@@ -145,20 +145,26 @@ def _carry(moving: _Move, to: str) -> None:
     )
 
 
-def _follow(source: Store, target: Store, config: Cells) -> None:
-    """Copy what changed meanwhile, until little does."""
+def _follow(source: Store, target: Store, config: Cells) -> int | None:
+    """Copy what changed meanwhile, until little does; return the version at which nothing differed, if any."""
     for _ in range(config.sweeps):
-        if sweep(source, target, config.batch) < config.batch // 8:
-            return
+        version = source.version()
+        changed = sweep(source, target, config.batch)
+        if changed < max(config.batch // 8, 1):
+            return None if changed else version
+    return None
 
 
-def _switched(moving: _Move, source: Store, target: Store) -> bool:
-    """Stop writers, copy the last changes, and let the collection live in the new cell; False to try again."""
+def _switched(moving: _Move, source: Store, target: Store, equal_at: int | None) -> bool:
+    """Stop writers, copy the last changes, and let the collection live in the new cell; False to try again.
+
+    If nothing was written since the two were equal there is nothing to compare, and the stop is short.
+    """
     stopped = moving.become(moving.now(), "stopped", until=time.time() + moving.config.stop_seconds)
     if stopped is None:
         return False
     try:
-        while _differ(source, target, moving.config):
+        while source.version() != equal_at and _differ(source, target, moving.config):
             if time.time() > stopped.until:
                 return False
         version = stopped.base + source.version() + 1

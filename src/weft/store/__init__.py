@@ -18,7 +18,11 @@ def open_store(url: str, collection: str = "default") -> Store:
     """The store behind an address: a file, with or without `sqlite:///`, or `cells+` and a catalogue's."""
     if url.startswith(CELLS):
         federation = Federation(open_catalogue(url), open_cell)
-        return open_federated(federation, collection, closing=federation.close)
+        try:
+            return open_federated(federation, collection, closing=federation.close)
+        except BaseException:
+            federation.close()
+            raise
     if "://" not in url:
         return SqliteStore(url, collection)
     if url.startswith("sqlite:///"):

@@ -21,7 +21,7 @@ class CellInfo:
 
 
 def add(catalogue: Catalogue, name: str, url: str) -> Cell:
-    """Add a cell, once it can be opened; a file is made if it is not there. An address is in one cell only."""
+    """Add a cell, or one that was drained again, once it can be opened; a file is made if it is not there."""
     known = catalogue.cells()
     path = url.removeprefix("sqlite:///")
     cell = Cell(name, url if "://" in path else f"sqlite:///{Path(path).resolve()}")

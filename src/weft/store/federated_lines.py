@@ -31,16 +31,17 @@ class Workers:
         self._name = name
         self._most = most
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._starting = threading.Lock()
-        self._idle = 0
+        self._counting = threading.Lock()
+        self._under_way = 0
         self.threads: list[threading.Thread] = []
 
     def submit(self, verb: Callable[[], T]) -> "Future[T]":
         """Have a thread run it."""
         future: Future[T] = Future()
-        with self._starting:
+        with self._counting:
+            self._under_way += 1
             self._tasks.put((future, verb))
-            if self._idle < self._tasks.qsize() and len(self.threads) < self._most:
+            if len(self.threads) < min(self._under_way, self._most):
                 thread = threading.Thread(target=self._run, name=f"weft-cell-{self._name}", daemon=True)
                 self.threads.append(thread)
                 thread.start()
@@ -52,24 +53,16 @@ class Workers:
             self._tasks.put(None)
 
     def _run(self) -> None:
-        while task := self._next():
+        while task := self._tasks.get():
             future, verb = task
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(verb())
-            except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
-                future.set_exception(error)
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(verb())
+                except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+                    future.set_exception(error)
             del task, future, verb  # an idle thread holds on to nothing
-
-    def _next(self) -> Task | None:
-        with self._starting:
-            self._idle += 1
-        try:
-            return self._tasks.get()
-        finally:
-            with self._starting:
-                self._idle -= 1
+            with self._counting:
+                self._under_way -= 1
 
 
 class Breaker:

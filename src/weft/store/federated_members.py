@@ -6,11 +6,12 @@ What is asked and what is made of the answers is not known here.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, reduce
 from typing import TypeVar
 
 from weft.config import Cells
-from weft.errors import ConfigError, StoreUnavailable
+from weft.errors import ConfigError, StoreError, StoreUnavailable
 from weft.store.base import Store
 from weft.store.catalogue import Catalogue, Placed
 from weft.store.federated_lines import Asked, Line, settle
@@ -101,7 +102,9 @@ class Members:
             before, placed = placed, self._places.writable(self.written)
             if is_same_place(before, placed):
                 return reduce(both, answers)
-            stray(store)
+            if before.cell not in (placed.cell, placed.other):  # a mover empties the cell that is being left
+                with suppress(StoreError):
+                    stray(store)
 
     def each(self) -> list[Store]:
         """The store of every collection, in the order of their names, without the care that `ask` takes."""

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import wraps
-from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
@@ -197,7 +196,7 @@ class Weft:
         """
         frame = self._document("", metadata=metadata, labels=frozenset(labels), source=source)
         told = [pipeline.stated(_claim(fact, source), frame) for fact in facts]
-        batches = list(_batches(told))
+        batches = list(pipeline.batches(told, BATCH))
         if source != "file":
             return tuple(
                 id_ for batch in batches for id_ in hygiene.remember_facts(self._store, self._embedder, batch)
@@ -365,7 +364,9 @@ class Weft:
         """Add everything from an export, vectors included; return how many documents were new or changed."""
         with Path(path).open(encoding="utf-8") as file:
             model, contributions = exchange.load(file)
-            return sum(self._store.write(batch, model=model) for batch in _batches(contributions))
+            return sum(
+                self._store.write(batch, model=model) for batch in pipeline.batches(contributions, BATCH)
+            )
 
     @classmethod
     def reembed(
@@ -503,9 +504,3 @@ def _mismatch(known: Statistics, embedder: Embedder | None) -> str:
 
 def _claim(fact: Claim | tuple[str, str, str], source: Source) -> Claim:
     return fact if isinstance(fact, Claim) else Claim(*fact, source=source)
-
-
-def _batches(items: Iterable[T]) -> Iterable[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, BATCH)):
-        yield batch

@@ -61,6 +61,11 @@ def claim_id(claim: Claim) -> str:
     return fact_id(entity_id(claim.subject), claim.predicate, object_, is_entity=not claim.is_value)
 
 
+def statement_of(claim: Claim) -> str:
+    """What a claim says, in its own words or in those of its parts."""
+    return claim.statement or f"{claim.subject} {words(claim.predicate)} {claim.object}"
+
+
 def words(predicate: str) -> str:
     """A predicate as it would be said."""
     return predicate.replace("_", " ")

@@ -3,14 +3,15 @@
 The words that every reader shares, and the limits that all of them keep. Nothing here opens a file.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from weft.types import Metadata
 
+T = TypeVar("T")
 BlockKind = Literal["heading", "paragraph", "code", "turn", "row", "list"]
 
 
@@ -98,6 +99,25 @@ class Source:
         if not content:
             raise Refused("it is empty")
         return content
+
+
+def guarded(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T | Refusal]:
+    """What a reader gives, and a refusal in place of whatever it raises: no file stops the others."""
+    try:
+        yield from read()
+    except Refused as refused:
+        yield Refusal(uri, str(refused))
+    except UnicodeDecodeError as error:
+        yield Refusal(uri, f"it is not text in {error.encoding} to its end: {error.reason}")
+    except OSError as error:
+        yield Refusal(uri, unopened(error))
+    except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)
+        yield Refusal(uri, f"it cannot be read: {type(error).__name__}: {error}"[:300])
+
+
+def unopened(error: OSError) -> str:
+    """The reason of a refusal by the system."""
+    return f"it cannot be opened: {error.strerror or error}"
 
 
 def over(limit: str, most: int, of: str = "") -> str:

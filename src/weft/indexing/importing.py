@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from weft.errors import ConfigError
-from weft.indexing.blocks import Limits, Refusal, Refused, Source
+from weft.indexing.blocks import Limits, Refusal, Refused, Source, guarded
 from weft.indexing.importing_graphrag import output, tables
 from weft.indexing.importing_lightrag import TABLES, graph
 from weft.indexing.importing_mcp import KINDS, memory
@@ -21,7 +21,7 @@ from weft.indexing.importing_rdf import ntriples
 from weft.indexing.importing_research import findings, is_finding
 from weft.indexing.importing_rows import Row, json_rows
 from weft.indexing.importing_triples import PREDICATE, SUBJECT, triples
-from weft.indexing.pipeline import write
+from weft.indexing.pipeline import batches, write
 from weft.models import Embedder
 from weft.store.base import Store
 from weft.types import Contribution, Document
@@ -81,7 +81,7 @@ def imported(
     counts: Counter[str] = Counter()
     refusals: list[Refusal] = []
     distinct = _distinct(found, counts, refusals)
-    while batch := list(islice(distinct, BATCH)):
+    for batch in batches(distinct, BATCH):
         counts["documents"] += len(batch)
         counts["written"] += write(store, embedder, batch)
         progress(counts["documents"])
@@ -101,7 +101,7 @@ def read(
         name = _format_of(source) if format_ == AUTO else format_
     except (Refused, OSError, ValueError) as error:
         return "", iter([Refusal(source.uri, str(error))])
-    return name, _guarded(FORMATS[name].importer, source, frame)
+    return name, guarded(source.uri, lambda: FORMATS[name].importer(source, frame))
 
 
 def _distinct(
@@ -118,17 +118,6 @@ def _distinct(
         else:
             seen.add(key)
             yield item
-
-
-def _guarded(importer: Importer, source: Source, frame: Document) -> Iterator[Contribution | Refusal]:
-    try:
-        yield from importer(source, frame)
-    except Refused as refused:
-        yield Refusal(source.uri, str(refused))
-    except OSError as error:
-        yield Refusal(source.uri, f"it cannot be opened: {error.strerror or error}")
-    except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)
-        yield Refusal(source.uri, f"it cannot be read: {type(error).__name__}: {error}"[:300])
 
 
 def _format_of(source: Source) -> str:

@@ -8,6 +8,7 @@ reads no format.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from weft.indexing.assembling import statement_of
 from weft.indexing.pipeline import contribution
 from weft.text import normalise, occurrences
 from weft.types import Claim, Contribution, Document, Entity, Fact, Mention, Passage, entity_id, identity
@@ -36,7 +37,7 @@ def told(claim: Claim, frame: Document) -> Contribution:
     said = (claim.subject, claim.predicate, claim.object, claim.statement, claim.source, str(claim.valid_from))
     own = framed(frame, "claim", *said, "value" if claim.is_value else "")
     document = replace(own, title=frame.title, uri=frame.uri, source=claim.source)
-    statement = claim.statement or f"{claim.subject} {claim.predicate.replace('_', ' ')} {claim.object}"
+    statement = statement_of(claim)
     return contribution(document, statement, [replace(claim, statement=statement)])
 
 

@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 from weft.indexing import chunking, pipeline
 from weft.indexing.assembling import assembled, together
-from weft.indexing.blocks import Limits, Reading, Refusal, Source
+from weft.indexing.blocks import Limits, Reading, Refusal, Source, unopened
 from weft.indexing.progress import Added, Progress
 from weft.indexing.reading import address, readings, sources
 from weft.indexing.resolution import resolved
@@ -52,14 +52,11 @@ class Task:
         base = self.root or (Path(self.path.anchor) if self.path.is_absolute() else Path())
         return identity("place", str(base.resolve()))[:8]
 
-    def fingerprint(self, source: Source, extractor: Extractor | None) -> str:
-        """Tells whether adding a file again could change anything."""
-        with source.path.open("rb") as file:
-            content = hashlib.file_digest(file, "blake2b").hexdigest()
+    def stamp(self, extractor: Extractor | None) -> str:
+        """What decides, beside a file's bytes, whether adding it again could change anything."""
         frame = [sorted(self.frame.labels), self.frame.source, dict(self.frame.metadata)]
         name = extractor.name if extractor else ""
-        options = json.dumps(frame, sort_keys=True, default=list)
-        return f"{self.place}:{identity('file', VERSION, content, name, options)}"
+        return identity("stamp", VERSION, name, json.dumps(frame, sort_keys=True, default=list))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +101,18 @@ def add_files(
     told = Progress(0, len(files), 0, sum(sizes.values()), 0, 0, 0.0)
     added = Added(files=len(files))
 
-    cuts = _cut(store, extractor, task, files, sizes, refusals)
+    place = task.place
+    cuts = _cut(store, task.frame, place, task.stamp(extractor), files, sizes, refusals)
     at_once = extractor.concurrency if extractor else 1
     provisional: set[str] = set()
     batches = _batches(_ahead(lambda part: _extracted(part, extractor, provisional), cuts, at_once))
     embedded = _ahead(lambda batch: _embedded(store, embedder, batch), batches, 1)
-    for batch in _ahead(lambda batch: _written(store, embedder, task.place, provisional, batch), embedded, 1):
+    for batch in _ahead(lambda batch: _written(store, embedder, place, provisional, batch), embedded, 1):
         added = _with(added, batch)
-        told = _further(told, batch, time.monotonic() - began)
+        told = _further(told, batch, added, time.monotonic() - began)
         show(told)
-    gone = _vanished(store, task, {*sizes, *(r.uri for r in refusals)}) if task.prune else []
-    for few in _chunks(gone, WINDOW):
+    gone = _vanished(store, task, place, {*sizes, *(r.uri for r in refusals)}) if task.prune else []
+    for few in pipeline.batches(gone, WINDOW):
         store.forget(few)
     return replace(
         added,
@@ -129,29 +127,30 @@ def add_files(
 
 def _cut(
     store: Store,
-    extractor: Extractor | None,
-    task: Task,
+    frame: Document,
+    place: str,
+    stamp: str,
     files: Sequence[Source],
     sizes: dict[str, int],
     refusals: list[Refusal],
 ) -> Iterator[Cut | End]:
     """The documents of all files that changed, and the end of every file that could be read."""
-    for few in _chunks(files, WINDOW):
+    for few in pipeline.batches(files, WINDOW):
         known = store.fingerprints([source.uri for source in few])
         for source in few:
             try:
-                now = task.fingerprint(source, extractor)
+                now = f"{place}:{identity('file', stamp, _content(source.path))}"
             except OSError as error:
-                refusals.append(Refusal(source.uri, f"it cannot be opened: {error.strerror or error}"))
+                refusals.append(Refusal(source.uri, unopened(error)))
                 continue
             end = End(source, sizes[source.uri], now, unchanged=True)
             if known.get(source.uri) == now:
                 yield end
             else:
-                yield from _file(store, task, end, refusals)
+                yield from _file(store, frame, place, end, refusals)
 
 
-def _file(store: Store, task: Task, end: End, refusals: list[Refusal]) -> Iterator[Cut | End]:
+def _file(store: Store, frame: Document, place: str, end: End, refusals: list[Refusal]) -> Iterator[Cut | End]:
     """The documents of one file; one with refusals is not taken as known, so that they are told again."""
     seen: set[str] = set()
     refused = len(refusals)
@@ -159,13 +158,13 @@ def _file(store: Store, task: Task, end: End, refusals: list[Refusal]) -> Iterat
         if isinstance(read, Refusal):
             refusals.append(read)
             continue
-        document = _document(task.frame, read)
+        document = _document(frame, read)
         seen.add(document.id)
         passages = chunking.passages(read, document)
         yield Cut(document, passages, declared(read, document, passages))
     is_whole = len(refusals) == refused
     gone = tuple(d.id for d in _documents_of(store, end.source.uri) if d.id not in seen) if seen else ()
-    fingerprint = end.fingerprint if is_whole else f"{task.place}:"
+    fingerprint = end.fingerprint if is_whole else f"{place}:"
     yield replace(end, unchanged=False, gone=gone, fingerprint=fingerprint if seen else "")
 
 
@@ -190,15 +189,15 @@ def _file_of(document: Document) -> str:
     return document.uri.partition("#")[0]
 
 
-def _vanished(store: Store, task: Task, seen: set[str]) -> list[str]:
+def _vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]:
     """Documents of files that were read from here once and are here no more."""
     top = address(task.path, task.root)
     under = "" if top == "." else f"{top}/"
     gone: list[str] = []
-    for few in _chunks(_listed(store, under), WINDOW):
+    for few in pipeline.batches(_listed(store, under), WINDOW):
         file_of = {d.id: _file_of(d) for d in few}
         known = store.fingerprints(sorted(set(file_of.values()) - seen))
-        gone += [id_ for id_, file in file_of.items() if known.get(file, "").startswith(f"{task.place}:")]
+        gone += [id_ for id_, file in file_of.items() if known.get(file, "").startswith(f"{place}:")]
     return gone
 
 
@@ -266,13 +265,13 @@ def _with(added: Added, batch: Batch) -> Added:
     )
 
 
-def _further(told: Progress, batch: Batch, seconds: float) -> Progress:
+def _further(told: Progress, batch: Batch, added: Added, seconds: float) -> Progress:
     return replace(
         told,
         files=told.files + len(batch.ends),
         bytes=told.bytes + sum(end.size for end in batch.ends),
-        passages=told.passages + sum(len(c.passages) for c in batch.contributions),
-        facts=told.facts + sum(len(c.facts) for c in batch.contributions),
+        passages=added.passages,
+        facts=added.facts,
         seconds=seconds,
     )
 
@@ -295,10 +294,9 @@ def _ahead(function: Callable[[T], R], items: Iterable[T], at_once: int) -> Iter
         pool.shutdown(cancel_futures=True)
 
 
-def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while few := list(islice(rest, size)):
-        yield few
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
 def _size(path: Path) -> int:

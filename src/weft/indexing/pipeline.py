@@ -5,13 +5,15 @@ extractor. A claim that comes without a text is its own document, so that it can
 forgotten like any other. Files and folders of them come in through `ingesting`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
 from weft.errors import DimensionMismatch, QueryError
-from weft.indexing.assembling import assembled, claim_id, placed, words
+from weft.indexing.assembling import assembled, claim_id, placed, statement_of
 from weft.indexing.blocks import Reading
 from weft.indexing.chunking import passages
 from weft.indexing.reading_text import paragraphs
@@ -19,6 +21,8 @@ from weft.indexing.resolution import resolved
 from weft.models import Embedder, Extractor, Vectors
 from weft.store.base import Store
 from weft.types import SAME, Claim, Contribution, Document, Embeddable, entity_id, identity
+
+T = TypeVar("T")
 
 
 def contribution(
@@ -36,7 +40,7 @@ def contribution(
 
 def stated(claim: Claim, document: Document) -> Contribution:
     """A claim that comes without a text, as a document of its own."""
-    statement = claim.statement or f"{claim.subject} {words(claim.predicate)} {claim.object}"
+    statement = statement_of(claim)
     own = identity("document", "fact", claim_id(claim), *sorted(document.labels))
     return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
 
@@ -68,6 +72,13 @@ def write(store: Store, embedder: Embedder | None, contributions: Sequence[Contr
     if embedder is None:
         return store.write(fresh, model=None)
     return store.write(embedded(fresh, embedder), model=embedder.name)
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """So many at a time, in order."""
+    rest = iter(items)
+    while few := list(islice(rest, size)):
+        yield few
 
 
 def embedded(contributions: Sequence[Contribution], embedder: Embedder) -> list[Contribution]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from weft.errors import ConfigError
-from weft.indexing.blocks import Block, Limits, Link, Reading, Refusal, Refused, Source, over
+from weft.indexing.blocks import Block, Limits, Link, Reading, Refusal, Refused, Source, guarded, over
 from weft.indexing.folders import files
 from weft.indexing.reading_chat import json_file
 from weft.indexing.reading_code import code
@@ -83,16 +83,7 @@ def sources(
 
 def readings(source: Source) -> Iterator[Reading | Refusal]:
     """The documents of one file."""
-    try:
-        yield from _reader(source)(source)
-    except Refused as refused:
-        yield Refusal(source.uri, str(refused))
-    except UnicodeDecodeError as error:
-        yield Refusal(source.uri, f"it is not text in {error.encoding} to its end: {error.reason}")
-    except OSError as error:
-        yield Refusal(source.uri, f"it cannot be opened: {error.strerror or error}")
-    except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)
-        yield Refusal(source.uri, f"it cannot be read: {type(error).__name__}: {error}"[:300])
+    return guarded(source.uri, lambda: _reader(source)(source))
 
 
 def _reader(source: Source) -> Reader:

@@ -163,12 +163,6 @@ def _unambiguous(found: Iterable[Definition]) -> dict[str, str]:
     }
 
 
-def _kept(defined: Iterable[Definition], whole: Mapping[str, str]) -> list[Definition]:
-    """The definitions that hold in the document, each by the full name that it is told by."""
-    kept = [d for d in defined if normalise(d.short) in whole]
-    return list(dict.fromkeys(replace(d, full=whole[normalise(d.short)]) for d in kept))
-
-
 def _as_one(said: Extraction, whole: Mapping[str, str]) -> Extraction:
     """An extraction in which short forms are told by their full names."""
 

@@ -128,12 +128,14 @@ class FederatedStore:
         self, names: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Entity, ...]]:
         """Entities that have one of these names or aliases; names are normalised before they are compared."""
-        found = self._members.ask(lambda _, s: s.entities_by_names(names, where=where))
         if self._members.is_one:
-            return found[0]
+            return self._members.ask(lambda _, s: s.entities_by_names(names, where=where))[0]
+        permitted = replace(where, metadata={})  # a name finds whoever has it, whichever document says so
+        found = self._members.ask(lambda _, s: s.entities_by_names(names, where=permitted))
         by_name = merging.identities([{name: [e.id for e in es] for name, es in f.items()} for f in found])
         known = self.entities(list({id_ for ids in by_name.values() for id_ in ids}), where=where)
-        return {name: tuple(known[id_] for id_ in ids if id_ in known) for name, ids in by_name.items()}
+        named = {name: tuple(known[id_] for id_ in ids if id_ in known) for name, ids in by_name.items()}
+        return {name: entities for name, entities in named.items() if entities}
 
     def keyed(
         self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING

@@ -11,8 +11,9 @@ to the collection.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
+from weft.store.reads import Ask
 from weft.types import (
     LIVE,
     Alike,
@@ -155,6 +156,12 @@ class Store(Protocol):
         """Where entities are mentioned: their own passages first, then by how often."""
         ...
 
+    def nearby(
+        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
+        ...
+
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Mention, ...]]:
@@ -184,6 +191,10 @@ class Store(Protocol):
         """Passages by identity, with their vectors if asked for."""
         ...
 
+    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
+        """The documents that passages are of, by the identity of the passage."""
+        ...
+
     def cosines(
         self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, float]:
@@ -209,6 +220,12 @@ class Store(Protocol):
         where: Filter = EVERYTHING,
     ) -> Mapping[str, Fact]:
         """Facts by identity, each as its most trusted visible voice has it."""
+        ...
+
+    # -- several at once -------------------------------------------------------------------------------
+
+    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
+        """Answers to several reading verbs, in order; on a server, in one round trip where that can be."""
         ...
 
     # -- the collection --------------------------------------------------------------------------------

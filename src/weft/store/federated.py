@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weft.errors import ConfigError, NotFound
 from weft.store import federated_facts as telling
 from weft.store import federated_merging as merging
 from weft.store import likeness
-from weft.store.base import EVERYTHING, NONE, Store
+from weft.store.base import EVERYTHING, NONE
 from weft.store.catalogue import Placed
 from weft.store.federated_members import Federation, Members, Verb
+from weft.store.reads import Ask
 from weft.store.tolerance import partial_answers
 from weft.types import (
     LIVE,
@@ -190,6 +191,13 @@ class FederatedStore:
             partial(merging.mentions, most=per_entity, asked=entities),
         )
 
+    def nearby(
+        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
+        found = self._members.ask(lambda _, s: s.nearby(vector, entities, per_entity=per_entity, where=where))
+        return found[0] if self._members.is_one else merging.nearby(found, most=per_entity, asked=entities)
+
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Mention, ...]]:
@@ -225,6 +233,10 @@ class FederatedStore:
         """Passages by identity, with their vectors if asked for."""
         return self._one(lambda _, s: s.passages(ids, where=where, vectors=vectors), merging.first)
 
+    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
+        """The documents that passages are of, by the identity of the passage."""
+        return self._one(lambda _, s: s.sources(passages, where=where), merging.first)
+
     def cosines(
         self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, float]:
@@ -252,6 +264,14 @@ class FederatedStore:
         """Facts by identity, each as its most trusted visible voice has it."""
         return telling.facts(self._members, ids, telling.Held(statuses, as_of, where))
 
+    # -- several at once -------------------------------------------------------------------------------
+
+    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
+        """Answers to several reading verbs: at once from a single collection, else one after another."""
+        if not self._members.is_one:
+            return [each.of(self) for each in asks]
+        return self._members.ask(lambda p, s: [_placed(p, answer) for answer in s.together(asks)])[0]
+
     # -- the collection --------------------------------------------------------------------------------
 
     def version(self) -> int:
@@ -260,12 +280,7 @@ class FederatedStore:
 
     def statistics(self) -> Statistics:
         """How much there is, and the embedding model; where models differ all are named, and none will do."""
-
-        def of_store(placed: Placed, store: Store) -> Statistics:
-            known = store.statistics()
-            return replace(known, version=placed.base + known.version)
-
-        return self._one(of_store, merging.statistics)
+        return self._one(lambda placed, s: _placed(placed, s.statistics()), merging.statistics)
 
     def export(self) -> Iterator[Contribution]:
         """Everything, a document at a time, by identity; what is in several collections comes once."""
@@ -299,6 +314,13 @@ class FederatedStore:
 
     def _ranked(self, verb: Verb[Ranking], top_k: int) -> Ranking:
         return self._one(verb, partial(merging.rankings, top_k=top_k))
+
+
+def _placed(placed: Placed, answer: T) -> T:
+    """What a store says of a collection here: its version goes on from where it was before."""
+    if not isinstance(answer, Statistics):
+        return answer
+    return replace(answer, version=placed.base + answer.version)
 
 
 def _last(_: T, last: T) -> T:

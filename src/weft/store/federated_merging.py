@@ -149,6 +149,16 @@ def mentions(
     return cut(ordered, most, asked)
 
 
+def nearby(
+    answers: Sequence[tuple[Mapping[str, Sequence[Mention]], Mapping[str, float]]],
+    *,
+    most: int,
+    asked: Sequence[str],
+) -> tuple[dict[str, tuple[Mention, ...]], dict[str, float]]:
+    """Mentions as above, and how near the passages are."""
+    return mentions([told for told, _ in answers], most=most, asked=asked), first([near for _, near in answers])
+
+
 def voices(answers: Iterable[Mapping[str, Fact]]) -> dict[str, Fact]:
     """Each fact as the most trusted of several voices has it, used as often as where it was used most."""
     found: dict[str, list[Fact]] = defaultdict(list)

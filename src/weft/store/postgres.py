@@ -1,19 +1,18 @@
 """A PostgreSQL server, many tenants: the store on PostgreSQL with pgvector, through psycopg.
 
 A collection is a set of rows that no transaction of another one can see; those who write to it queue, and
-nobody else waits for them. Each verb is one transaction with one snapshot on a connection of the pool. This
-module is the verbs; `postgres_reading` and `postgres_writing` carry them out, and SQL is in `sql/postgres`.
+nobody else waits for them. This module is the verbs; `postgres_asking` answers those that read, several in one
+round trip, `postgres_writing` carries out those that write, and SQL is in `sql/postgres`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import datetime
+from functools import partial
 from threading import Thread
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-from weft.errors import DimensionMismatch
 from weft.store import postgres_indexing as indexing
-from weft.store import postgres_keys as name_keys
 from weft.store import postgres_reading as reading
 from weft.store import postgres_reembedding as reembedding
 from weft.store import postgres_scope as scoping
@@ -21,10 +20,12 @@ from weft.store import postgres_searching as searching
 from weft.store import postgres_server as server
 from weft.store import postgres_verifying as verifying
 from weft.store import postgres_writing as writing
-from weft.store.base import EVERYTHING, NONE
+from weft.store.base import EVERYTHING, NONE, Store
+from weft.store.postgres_asking import Reader
 from weft.store.postgres_errors import LostConnection, wrapped_errors
-from weft.store.postgres_scope import held, run
+from weft.store.postgres_scope import run
 from weft.store.postgres_server import Connection
+from weft.store.reads import Ask, ask, driven
 from weft.types import (
     LIVE,
     Alike,
@@ -43,10 +44,7 @@ from weft.types import (
     Vector,
 )
 
-Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
-Verb = Callable[Concatenate[Connection, scoping.Scope, Asked], Answer]
-SCOPES = 1_000  # filters whose scope a store remembers
 
 
 class PostgresStore:
@@ -62,13 +60,13 @@ class PostgresStore:
         self._url = url
         self._name = collection
         self._key = scoping.key_of(collection)
-        self._scopes: dict[str, scoping.Scope] = {}
         self._indexed: set[str] = set()
         self._building: Thread | None = None
         self._is_closed = False
         with wrapped_errors(url):
             self._server = server.lend(url, connections=connections, wait_seconds=wait_seconds)
             try:
+                self._reader = Reader(self._server, self._key, collection)
                 self._ensure_collection()
             except BaseException:
                 server.give_back(self._server)
@@ -97,11 +95,11 @@ class PostgresStore:
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
         """What these files were when they were last read; those of which a document went since are left out."""
-        return self._read(EVERYTHING, reading.fingerprints, files)
+        return self._answer(ask(Store.fingerprints, files))
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
         """What is there of these documents: `Contribution.digest` by identity."""
-        return self._read(EVERYTHING, reading.digests, documents)
+        return self._answer(ask(Store.digests, documents))
 
     def forget(self, documents: Sequence[str]) -> Receipt:
         """Remove documents with all that nothing else supports, and say what went."""
@@ -110,7 +108,7 @@ class PostgresStore:
 
     def remains(self, receipt: Receipt) -> tuple[str, ...]:
         """What is left of what a receipt says went, a line each; reads the whole collection."""
-        return self._retried(lambda db: verifying.remains(db, self._key, receipt))
+        return self._alone(lambda db: verifying.remains(db, self._key, receipt))
 
     def compact(self) -> None:
         """Write all tables anew; no one else can read or write one meanwhile. For their owner alone."""
@@ -127,33 +125,33 @@ class PostgresStore:
 
     def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
         """Passages by cosine, best first."""
-        return self._read(where, searching.dense, vector, top_k=top_k)
+        return self._answer(ask(Store.dense, vector, top_k=top_k, where=where))
 
     def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
         """Passages by BM25, best first; only those that share a term with the query."""
-        return self._read(where, searching.lexical, query, top_k=top_k)
+        return self._answer(ask(Store.lexical, query, top_k=top_k, where=where))
 
     def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
         """Entities by the cosine of their names, best first."""
-        return self._read(where, searching.nearest_entities, vector, top_k=top_k)
+        return self._answer(ask(Store.nearest_entities, vector, top_k=top_k, where=where))
 
     def entities_by_names(
         self, names: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Entity, ...]]:
         """Entities that have one of these names or aliases; names are normalised before they are compared."""
-        return self._read(where, reading.entities_by_names, names)
+        return self._answer(ask(Store.entities_by_names, names, where=where))
 
     def alike(
         self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Alike, ...]]:
         """For each entity that asks with keys, the others whose names have one of them."""
-        return self._read(where, name_keys.alike, asked, most)
+        return self._answer(ask(Store.alike, asked, most=most, where=where))
 
     def keyed(
         self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[str, ...]]:
         """Entities whose names have one of these keys, by identity."""
-        return self._read(where, name_keys.keyed, keys, most)
+        return self._answer(ask(Store.keyed, keys, most=most, where=where))
 
     # -- the graph -------------------------------------------------------------------------------------
 
@@ -168,8 +166,16 @@ class PostgresStore:
         where: Filter = EVERYTHING,
     ) -> Mapping[str, tuple[Fact, ...]]:
         """Facts with one of these at either end, strongest first, as the most trusted visible voice has it."""
-        return self._read(
-            where, reading.facts_of_entities, held(statuses, as_of), entities, per_entity, predicates
+        return self._answer(
+            ask(
+                Store.facts_of_entities,
+                entities,
+                per_entity=per_entity,
+                predicates=predicates,
+                statuses=statuses,
+                as_of=as_of,
+                where=where,
+            )
         )
 
     def facts_of_passages(
@@ -182,25 +188,40 @@ class PostgresStore:
         where: Filter = EVERYTHING,
     ) -> Mapping[str, tuple[Fact, ...]]:
         """Facts that these passages state, strongest first, each as the passage itself states it."""
-        return self._read(where, reading.facts_of_passages, held(statuses, as_of), passages, per_passage)
+        return self._answer(
+            ask(
+                Store.facts_of_passages,
+                passages,
+                per_passage=per_passage,
+                statuses=statuses,
+                as_of=as_of,
+                where=where,
+            )
+        )
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Mention, ...]]:
         """Where entities are mentioned: their own passages first, then by how often."""
-        return self._read(where, reading.passages_of_entities, entities, per_entity)
+        return self._answer(ask(Store.passages_of_entities, entities, per_entity=per_entity, where=where))
+
+    def nearby(
+        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
+        return self._answer(ask(Store.nearby, vector, entities, per_entity=per_entity, where=where))
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Mention, ...]]:
         """What passages mention: what they are about first, then by how often."""
-        return self._read(where, reading.entities_of_passages, passages, per_passage)
+        return self._answer(ask(Store.entities_of_passages, passages, per_passage=per_passage, where=where))
 
     # -- fetching --------------------------------------------------------------------------------------
 
     def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
         """Documents by identity."""
-        return self._read(where, reading.documents, ids)
+        return self._answer(ask(Store.documents, ids, where=where))
 
     def listed(
         self,
@@ -211,29 +232,33 @@ class PostgresStore:
         where: Filter = EVERYTHING,
     ) -> tuple[Document, ...]:
         """Documents whose address begins with `under`, by address and identity, from `after` on."""
-        return self._read(where, reading.listed, under, after, limit)
+        return self._answer(ask(Store.listed, under=under, after=after, limit=limit, where=where))
 
     def passages(
         self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
     ) -> Mapping[str, Passage]:
         """Passages by identity, with their vectors if asked for."""
-        return self._read(where, reading.passages, ids, vectors=vectors)
+        return self._answer(ask(Store.passages, ids, where=where, vectors=vectors))
+
+    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
+        """The documents that passages are of, by the identity of the passage."""
+        return self._answer(ask(Store.sources, passages, where=where))
 
     def cosines(
         self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, float]:
         """How near these passages are to a vector; those without a vector are left out."""
-        return self._read(where, searching.cosines, vector, passages)
+        return self._answer(ask(Store.cosines, vector, passages, where=where))
 
     def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
         """Documents by identity, each with all that it says, as of one moment."""
-        return self._read(where, reading.contributions, ids)
+        return self._answer(ask(Store.contributions, ids, where=where))
 
     def entities(
         self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
     ) -> Mapping[str, Entity]:
         """Entities by identity, described by what the caller may see, with their vectors if asked for."""
-        return self._read(where, reading.entities, ids, vectors=vectors)
+        return self._answer(ask(Store.entities, ids, where=where, vectors=vectors))
 
     def facts(
         self,
@@ -244,7 +269,13 @@ class PostgresStore:
         where: Filter = EVERYTHING,
     ) -> Mapping[str, Fact]:
         """Facts by identity, each as its most trusted visible voice has it."""
-        return self._read(where, reading.facts, held(statuses, as_of), ids)
+        return self._answer(ask(Store.facts, ids, statuses=statuses, as_of=as_of, where=where))
+
+    # -- several at once -------------------------------------------------------------------------------
+
+    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
+        """Answers to several reading verbs, of one version of the collection, in as few round trips as one."""
+        return self._retried(lambda: self._reader.answers(asks))
 
     # -- the collection --------------------------------------------------------------------------------
 
@@ -254,13 +285,16 @@ class PostgresStore:
 
     def statistics(self) -> Statistics:
         """How much there is, and the embedding model."""
-        return self._retried(lambda db: self._collection(db).statistics)
+        return self._answer(ask(Store.statistics))
 
     def export(self) -> Iterator[Contribution]:
         """Everything, a document at a time, by identity: the same knowledge gives the same stream."""
         with wrapped_errors(self._url), closing(self._server.connect()) as db:
             self._server.begin(db, "begin_reading", self._key)  # a snapshot of its own, however long it takes
-            yield from reading.export(db, self._key)
+            after = reading.FIRST
+            while page := driven(reading.exported(self._key, after), partial(server.fetched, db)):
+                yield from page
+                after = page[-1].document.id
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -272,7 +306,7 @@ class PostgresStore:
 
     def unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
         """Passages, entities and facts that have no vector of this model staged yet."""
-        return self._retried(lambda db: reembedding.unembedded(db, self._key, model, limit=limit))
+        return self._alone(lambda db: reembedding.unembedded(db, self._key, model, limit=limit))
 
     def stage(self, items: Sequence[Embeddable], *, model: str) -> None:
         """Keep vectors of a model that is not the collection's yet; searches do not see them."""
@@ -289,45 +323,28 @@ class PostgresStore:
 
     # -- transactions ----------------------------------------------------------------------------------
 
-    def _read(
-        self, where: Filter, verb: Verb[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs
-    ) -> Answer:
-        """What a verb says of what the filter lets through.
+    def _answer(self, asked: Ask[Answer]) -> Answer:
+        [answer] = self.together([asked])
+        told: Answer = answer
+        return told
 
-        What is remembered of a filter is used at once, and the collection's version asked for with the verb: if
-        someone wrote since, the answer is thrown away.
-        """
-        key = f"{where.labels and sorted(where.labels)}{where.labels is None}{sorted(where.metadata.items())}"
+    def _alone(self, read: Callable[[Connection], Answer]) -> Answer:
+        """What is read from one snapshot that is held as long as it takes."""
 
-        def answer(db: Connection) -> Answer:
-            now = run(db, "version", collection=self._key)
-            remembered = self._scopes.get(key)
-            if remembered is not None:
-                with suppress(DimensionMismatch):  # there may be another model by now
-                    found = verb(db, remembered, *args, **kwargs)
-                    if now.fetchone() == (remembered.collection.statistics.version,):
-                        return found
-            scope = scoping.scope(db, self._key, self._name, where)
-            self._remember(key, scope)
-            return verb(db, scope, *args, **kwargs)
+        def reading() -> Answer:
+            with server.reading(self._server, self._key) as db:
+                return read(db)
 
-        return self._retried(answer)
+        return self._retried(reading)
 
-    def _remember(self, key: str, scope: scoping.Scope) -> None:
-        if len(self._scopes) >= SCOPES:
-            self._scopes.clear()
-        self._scopes[key] = scope
-
-    def _retried(self, answer: Callable[[Connection], Answer]) -> Answer:
-        """An answer from one snapshot; once more on another connection, if the first was lost."""
+    def _retried(self, read: Callable[[], Answer]) -> Answer:
+        """An answer; once more on another connection, if the first was lost."""
         with wrapped_errors(self._url):
             try:
-                with server.reading(self._server, self._key) as db:
-                    return answer(db)
+                return read()
             except LostConnection:
                 self._server.pool.check()
-                with server.reading(self._server, self._key) as db:
-                    return answer(db)
+                return read()
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, scoping.Collection]]:

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from weft.naming import keys
 from weft.store import likeness
-from weft.store.postgres_reading import entities
-from weft.store.postgres_scope import Scope, by_ids, delete, many
+from weft.store import postgres_reading as reading
+from weft.store.postgres_scope import Scope, delete, many
 from weft.store.postgres_server import Connection
+from weft.store.postgres_steps import Steps, known, of_ids, rows
 from weft.types import Alike, identity
 
 Named: TypeAlias = tuple[str, int, str]  # what a document calls an entity, its permission, the entity
@@ -29,23 +30,30 @@ def remove_keys(db: Connection, of: int, named: Iterable[Named]) -> None:
     delete(db, "delete_unused_key", of, [key for key, *_ in rows])
 
 
-def keyed(db: Connection, scope: Scope, keys: Sequence[str], most: int) -> Mapping[str, tuple[str, ...]]:
+def keyed(scope: Scope, keys: Sequence[str], *, most: int) -> Steps[Mapping[str, tuple[str, ...]]]:
     """Entities by the keys of their names; of a key that more than `most` have, more than `most`."""
     wanted = {identity("key", key): key for key in keys}
-    found: dict[str, set[str]] = defaultdict(set)
-    for key, entity in by_ids(db, "entities_by_keys", wanted, **scope.bindings, cap=most + 1):
-        found[wanted[key.hex()]].add(entity.hex())
-    return {key: tuple(sorted(ids)) for key, ids in found.items()}
+    return _having(wanted, (yield from rows("entities_by_keys", wanted, **scope.bindings, cap=most + 1)))
 
 
 def alike(
-    db: Connection, scope: Scope, asked: Mapping[str, Sequence[str]], most: int
-) -> Mapping[str, tuple[Alike, ...]]:
+    scope: Scope, asked: Mapping[str, Sequence[str]], *, most: int
+) -> Steps[Mapping[str, tuple[Alike, ...]]]:
     """For each entity that asks with keys, the others that have one of them."""
-    having = keyed(db, scope, likeness.wanted(asked), most + 1)
-    others = likeness.others(asked, having, most=most)
-    every = [*others, *(id_ for found in others.values() for id_ in found)]
-    return likeness.alike(others, entities(db, scope, every, vectors=True))
+    wanted = {identity("key", key): key for key in likeness.wanted(asked)}
+    bound = {**scope.bindings, "cap": most + 2, "asking": known(asked), "voices": reading.VOICES}
+    having, described, blobs = yield [
+        of_ids(query, wanted, **bound) for query in ("entities_by_keys", "profiles_by_keys", "vectors_by_keys")
+    ]
+    others = likeness.others(asked, _having(wanted, having), most=most)
+    return likeness.alike(others, reading.with_vectors(scope, described, blobs))
+
+
+def _having(wanted: Mapping[str, str], rows: Iterable[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, entity in rows:
+        found[wanted[key.hex()]].add(entity.hex())
+    return {key: tuple(sorted(ids)) for key, ids in found.items()}
 
 
 def _rows(named: Iterable[Named]) -> list[tuple[str, int, str, int]]:

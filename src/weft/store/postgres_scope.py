@@ -5,7 +5,6 @@ Both also stand as words in the inverted index, so that searches filter inside i
 sets of labels are told apart by 128 bits of what they say.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,11 +13,11 @@ from typing import Any
 from weft.errors import StoreError
 from weft.store import columns
 from weft.store.postgres_server import Connection
+from weft.store.postgres_steps import Steps, known, statement
 from weft.store.queries import queries
 from weft.types import Filter, Statistics, Status, identity
 
 SQL = queries("postgres")
-_IDENTITY = re.compile("[0-9a-f]{32}")
 NOTHING = "'§'"  # a word that no passage has
 
 
@@ -83,7 +82,11 @@ def held(statuses: Sequence[Status], as_of: datetime | None) -> dict[str, Any]:
 
 def collection(db: Connection, key: int, name: str) -> Collection:
     """The collection's row as it is now."""
-    (found, mark, version, model, dimension, *row) = run(db, "collection", collection=key).fetchall()[0]
+    return _collection(key, name, run(db, "collection", collection=key).fetchall())
+
+
+def _collection(key: int, name: str, rows: Sequence[Any]) -> Collection:
+    (found, mark, version, model, dimension, *row) = rows[0]
     if found != name:
         raise StoreError(f"the collections {found!r} and {name!r} have the same key: give one another name")
     documents, passages, entities, facts, mentions, *rest = row
@@ -91,14 +94,15 @@ def collection(db: Connection, key: int, name: str) -> Collection:
     return Collection(key, mark, statistics, *rest)
 
 
-def scope(db: Connection, key: int, name: str, where: Filter) -> Scope:
+def scope(key: int, name: str, where: Filter) -> Steps[Scope]:
     """What a filter lets through now."""
     labels = None if where.labels is None else sorted(where.labels)
-    visible = run(db, "visible_accesses", collection=key, labels=labels)
-    known = collection(db, key, name)
-    accesses = visible.fetchall()
+    accesses, known = yield [
+        statement("visible_accesses", collection=key, labels=labels),
+        statement("collection", collection=key),
+    ]
     return Scope(
-        collection=known,
+        collection=_collection(key, name, known),
         accesses=[access for access, _ in accesses],
         passages=sum(passages for _, passages in accesses),
         tags=[[identity("tag", tag) for tag in tags] for tags in columns.tags(where.metadata)],
@@ -139,8 +143,8 @@ def run(db: Connection, query: str, **bound: Any) -> Any:
 
 def by_ids(db: Connection, query: str, ids: Iterable[str], **bound: Any) -> list[Any]:
     """Run a query over identities; none asked for is none found, and so is what is no identity."""
-    known = [i for i in dict.fromkeys(ids) if _IDENTITY.fullmatch(i)]
-    found: list[Any] = run(db, query, **bound, ids=known).fetchall() if known else []
+    asked = known(ids)
+    found: list[Any] = run(db, query, **bound, ids=asked).fetchall() if asked else []
     return found
 
 

@@ -7,7 +7,7 @@ Where that role cannot be taken, we stay what we are, unless that is a role to w
 nothing: that is refused.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -25,9 +25,9 @@ from psycopg_pool import ConnectionPool
 from weft.errors import ConfigError
 from weft.store.migrate import migrate
 from weft.store.postgres_errors import LostConnection, place
-from weft.store.queries import migrations, queries
+from weft.store.postgres_steps import SQL, Statement, Wanted
+from weft.store.queries import migrations
 
-SQL = queries("postgres")
 OLDEST_PGVECTOR = (0, 8)
 RECONNECT_SECONDS = 5.0  # then whoever asks next begins anew; each try waits twice as long as the one before
 Connection: TypeAlias = psycopg.Connection[Any]
@@ -201,13 +201,33 @@ def _role(db: Connection) -> str:
 # -- transactions --------------------------------------------------------------------------------------
 
 
+def trip(server: Server, collection: int, wanted: Sequence[Wanted]) -> list[list[Any]]:
+    """The rows of several statements, of one snapshot of one collection, in one round trip."""
+    with server.pool.connection() as db, _noticing_loss(db):
+        with db.pipeline():
+            server.begin(db, "begin_reading", collection)
+            asked = [each and _run_statement(db, each) for each in wanted]
+            db.execute(SQL["commit"])
+        return [found.fetchall() if found else [] for found in asked]
+
+
 @contextmanager
 def reading(server: Server, collection: int) -> Iterator[Connection]:
-    """One snapshot of one collection; what is asked before something is fetched shares a round trip."""
+    """One snapshot of one collection for any number of trips."""
     with server.pool.connection() as db, _noticing_loss(db), db.pipeline():
         server.begin(db, "begin_reading", collection)
         yield db
         db.execute(SQL["commit"])
+
+
+def fetched(db: Connection, wanted: Sequence[Wanted]) -> list[list[Any]]:
+    """The rows of several statements on a connection; within a pipeline in one round trip."""
+    asked = [each and _run_statement(db, each) for each in wanted]
+    return [found.fetchall() if found else [] for found in asked]
+
+
+def _run_statement(db: Connection, wanted: Statement) -> psycopg.Cursor[Any]:
+    return db.execute(wanted.query, wanted.bound, prepare=None if wanted.is_prepared else False, binary=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -24,6 +25,7 @@ from weft.store import sqlite_verifying as verifying
 from weft.store import sqlite_writing as writing
 from weft.store.base import EVERYTHING, NONE
 from weft.store.queries import queries
+from weft.store.reads import Ask
 from weft.types import (
     LIVE,
     Alike,
@@ -190,6 +192,15 @@ class SqliteStore:
         with self._reading(where) as (db, scope):
             return reading.passages_of_entities(db, scope, entities, per_entity)
 
+    def nearby(
+        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
+        with self._reading(where) as (db, scope):
+            mentions = reading.passages_of_entities(db, scope, entities, per_entity)
+            passages = list(dict.fromkeys(m.passage_id for ms in mentions.values() for m in ms))
+            return mentions, searching.cosines(db, scope, vector, passages)
+
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
     ) -> Mapping[str, tuple[Mention, ...]]:
@@ -223,6 +234,11 @@ class SqliteStore:
         with self._reading(where) as (db, scope):
             return reading.passages(db, scope, ids, vectors=vectors)
 
+    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
+        """The documents that passages are of, by the identity of the passage."""
+        with self._reading(where) as (db, scope):
+            return reading.sources(db, scope, passages)
+
     def cosines(
         self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
     ) -> Mapping[str, float]:
@@ -253,6 +269,12 @@ class SqliteStore:
         """Facts by identity, each as its most trusted visible voice has it."""
         with self._reading(where) as (db, scope):
             return reading.facts(db, scope, scoping.Held(statuses, as_of), ids)
+
+    # -- several at once -------------------------------------------------------------------------------
+
+    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
+        """Answers to several reading verbs: one after another, for nothing is far away."""
+        return [each.of(self) for each in asks]
 
     # -- the collection --------------------------------------------------------------------------------
 

@@ -110,6 +110,12 @@ def documents(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> Mapping[
     return {d.id: d for d in found}
 
 
+def sources(db: apsw.Connection, scope: Scope, passages: Sequence[str]) -> Mapping[str, Document]:
+    """The documents of passages, by passage."""
+    rows = by_ids(db, "sources", passages, **scope.bindings)
+    return {row[0].hex(): columns.document(row) for row in rows}
+
+
 def listed(
     db: apsw.Connection, scope: Scope, under: str, after: tuple[str, str], limit: int
 ) -> tuple[Document, ...]:

@@ -132,6 +132,16 @@ WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access
     JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
     WHERE t.collection = %(collection)s AND t.document = d.id))
 
+-- name: sources
+-- The documents of passages, each with the passage first.
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM passages p
+CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = d.id))
+
 -- name: listed
 -- By address, from one place on; a prefix is a range.
 SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
@@ -283,20 +293,30 @@ SELECT %s, u.number, u.id, u.length, u.terms, array_to_tsvector(string_to_array(
 FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(number, id, length, terms, words)
 
 -- name: match
--- Candidates with what BM25 needs of them, the newest first, so that a cap cuts off the oldest.
-SELECT id, length, terms FROM matching(%(match)s::tsquery, %(limit)s)
-
--- name: count_tagged
--- How many passages a filter with tags lets through, up to a limit.
-SELECT count(*) FROM (
-  SELECT 1 FROM passages p
-  WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
-    AND p.document IN (SELECT t.document FROM document_tags t
-      WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
-    AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = p.document))
-  LIMIT %(limit)s) seen
+-- Candidates with what BM25 needs of them, the newest first, so that a cap cuts off the oldest. The rarest terms bring
+-- them, up to so many postings; more, the fewer passages the caller sees. Of equally rare terms the first asked for.
+WITH seen AS (
+  SELECT CASE WHEN %(keys)s = 0 THEN %(seen)s::int8 ELSE (SELECT count(*) FROM (
+    SELECT 1 FROM passages p
+    WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
+      AND p.document IN (SELECT t.document FROM document_tags t
+        WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
+      AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE t.collection = %(collection)s AND t.document = p.document))
+    LIMIT %(limit)s) visible) END AS passages),
+reach AS (
+  SELECT CASE WHEN seen.passages >= %(limit)s THEN %(limit)s::float8
+    ELSE %(limit)s::float8 * %(passages)s::float8 / greatest(seen.passages, 1) END AS postings FROM seen),
+known AS (
+  SELECT t.number, row_number() OVER rarest AS place, sum(t.passages) OVER rarest AS postings
+  FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY q(term, place)
+  CROSS JOIN LATERAL (SELECT u.* FROM terms u WHERE u.collection = %(collection)s AND u.term = q.term LIMIT 1) t
+  WINDOW rarest AS (ORDER BY t.passages, q.place ROWS UNBOUNDED PRECEDING)),
+question AS (
+  SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number), ' | ') || ')' || %(visible)s::text AS words
+  FROM known, reach WHERE known.place = 1 OR known.postings <= reach.postings)
+SELECT m.id, m.length, m.terms FROM question CROSS JOIN LATERAL matching(question.words::tsquery, %(limit)s) m
 
 -- name: delete_passage_terms
 DELETE FROM passage_terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int8[]) RETURNING length, terms
@@ -397,12 +417,22 @@ ON CONFLICT (collection, name, entity, access) DO UPDATE SET documents = names.d
 -- name: delete_unused_name
 DELETE FROM names WHERE collection = %(collection)s AND name = ANY(%(ids)s::uuid[]) AND documents <= 0
 
--- name: names
--- At most so many entities of each name: thousands may share one.
-SELECT w.name, n.entity FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL (
+-- name: profiles_by_names
+-- At most so many entities of each name: thousands may share one. Each with the name first.
+SELECT w.name, e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL (
   SELECT DISTINCT m.entity FROM names m
   WHERE m.collection = %(collection)s AND m.name = w.name AND m.access = ANY(%(accesses)s::int4[])
-  ORDER BY m.entity LIMIT %(cap)s) n
+  ORDER BY m.entity LIMIT %(namesakes)s) n
+CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = n.entity LIMIT 1) e
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
+  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = q.document))
+  ORDER BY q.document LIMIT %(cap)s) p
+ORDER BY w.name, e.id, p.document
 
 -- name: add_key
 INSERT INTO entity_keys (collection, key, access, entity, documents)
@@ -423,6 +453,51 @@ CROSS JOIN LATERAL (
           JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
           WHERE t.collection = %(collection)s AND t.document = p.document)))
   ORDER BY l.entity LIMIT %(cap)s) k
+
+-- name: profiles_by_keys
+-- Those who ask, and those who have a key that few enough share.
+WITH sharing AS (
+  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
+          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+            WHERE t.collection = %(collection)s AND t.document = p.document)))
+    ORDER BY l.entity LIMIT %(cap)s) k),
+rare AS (
+  SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h WHERE h.entities < %(cap)s
+  UNION SELECT unnest(%(asking)s::uuid[]))
+SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM rare
+CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = rare.entity LIMIT 1) e
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
+  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = q.document))
+  ORDER BY q.document LIMIT %(voices)s) p
+ORDER BY e.id, p.document
+
+-- name: vectors_by_keys
+WITH sharing AS (
+  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
+          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+            WHERE t.collection = %(collection)s AND t.document = p.document)))
+    ORDER BY l.entity LIMIT %(cap)s) k),
+rare AS (
+  SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h WHERE h.entities < %(cap)s
+  UNION SELECT unnest(%(asking)s::uuid[]))
+SELECT v.id, v.vector FROM rare
+CROSS JOIN LATERAL (
+  SELECT w.* FROM entity_vectors w WHERE w.collection = %(collection)s AND w.id = rare.entity LIMIT 1) v
 
 -- ----------------------------------------------------------------------------------------------- mentions
 
@@ -445,6 +520,21 @@ FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(acc
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE o.collection = %(collection)s AND o.id = n.passage))
   ORDER BY n.rank, n.passage LIMIT %(cap)s) m
+
+-- name: vectors_of_mentions
+-- Of the passages that `mentions_of_entities` finds, each once; what the caller may see was looked at there.
+SELECT v.id, v.vector FROM (
+  SELECT DISTINCT m.passage
+  FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+    SELECT n.passage FROM mentions n
+    WHERE n.collection = %(collection)s AND n.entity = i.id AND n.access = a.access
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE o.collection = %(collection)s AND o.id = n.passage))
+    ORDER BY n.rank, n.passage LIMIT %(cap)s) m) p
+CROSS JOIN LATERAL (
+  SELECT w.* FROM passage_vectors w WHERE w.collection = %(collection)s AND w.id = p.passage LIMIT 1) v
 
 -- name: mentions_of_passages
 SELECT m.entity, m.passage, m.count, m.is_own

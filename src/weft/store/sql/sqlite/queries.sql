@@ -114,6 +114,14 @@ WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
+-- name: sources
+-- The documents of passages, each with the passage first.
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM passages p CROSS JOIN documents d ON d.row = p.document
+WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
 -- name: listed
 -- By address, from one place on; a prefix is a range.
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at

@@ -36,6 +36,7 @@ from weft.retrieval.search import NO_EMBEDDER, search
 from weft.retrieval.validity import current
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
+from weft.store.reads import answered
 from weft.store.tolerance import left_out, partial_answers
 from weft.types import (
     Claim,
@@ -308,7 +309,7 @@ class Weft:
         named = self._store.entities_by_names([name], where=where).get(name, ())
         ids = [entity.id for entity in named]
         told = self._store.facts_of_entities(ids, per_entity=limit, as_of=as_of, where=where)
-        held = current(self._store, query, told, self._functional)
+        held = answered(self._store, current(query, told, self._functional))
         distinct = {fact.id: fact for id_ in ids for fact in held.get(id_, ())}
         return tuple(distinct.values())[:limit]
 
@@ -332,7 +333,8 @@ class Weft:
         config: Resolution = Resolution(),  # noqa: B008
     ) -> tuple[Merge, ...]:
         """With what a name is taken to be the same, then what it resembles, and why; `part` undoes it."""
-        return resolving.merges(self._store, Query(name, where=where, as_of=self._clock()), config)
+        asked = Query(name, where=where, as_of=self._clock())
+        return answered(self._store, resolving.merges(asked, config))
 
     def stats(self) -> Statistics:
         """How much there is, and the embedding model."""

@@ -26,6 +26,7 @@ from weft.errors import DimensionMismatch, ModelMismatch
 from weft.indexing import pipeline
 from weft.providers.hashing import HashingEmbedder
 from weft.store.base import Store
+from weft.store.reads import Ask, ask
 from weft.types import (
     STATUSES,
     Claim,
@@ -620,13 +621,52 @@ class StoreConformance:
         asked = question("king of lotharingia")
         found = {s.id: s.score for s in world.dense(asked, top_k=99)}
         assert world.cosines(asked, [*found, "0" * 32]) == found
+        every = [e.id for c in WORLD for e in c.entities]
+        mentions, near = world.nearby(asked, [*every, "0" * 32], per_entity=2)
+        assert mentions == world.passages_of_entities(every, per_entity=2)
+        assert near == {m.passage_id: found[m.passage_id] for ms in mentions.values() for m in ms}
+        wrong = np.ones(3, dtype=np.float32)
         with pytest.raises(DimensionMismatch):
-            world.cosines(np.ones(3, dtype=np.float32), list(found))
+            world.cosines(wrong, list(found))
+        with pytest.raises(DimensionMismatch):
+            world.nearby(wrong, every, per_entity=1)
+
+    def test_passages_have_a_source(self, world: Store) -> None:
+        found = world.sources([KING.passages[0].id, QUEEN.passages[0].id, "0" * 32])
+        assert found == {KING.passages[0].id: KING.document, QUEEN.passages[0].id: QUEEN.document}
+
+    def test_what_is_asked_together_is_answered_in_order(self, world: Store) -> None:
+        where, king = Filter(metadata={"lang": "fr"}), [KING.passages[0].id]
+        asks: list[Ask[Any]] = [
+            ask(Store.lexical, "lotharingia", top_k=9),
+            ask(Store.lexical, "lotharingia", top_k=9, where=where),
+            ask(Store.statistics),
+            ask(Store.dense, question("king"), top_k=2, where=PUBLIC),
+            ask(Store.passages, king),
+            ask(Store.passages, king, where=where),
+            ask(Store.facts_of_entities, [], per_entity=1),
+            ask(Store.alike, {LOTHAIR: naming.mirrored("Lothair II")}, most=3),
+        ]
+        assert list(world.together(asks)) == [each.of(world) for each in asks]
+        assert list(world.together([])) == []
+
+    def test_one_that_fails_fails_all_that_are_asked_together(self, world: Store) -> None:
+        wrong = ask(Store.dense, np.ones(3, dtype=np.float32), top_k=1)
+        with pytest.raises(DimensionMismatch):
+            world.together([ask(Store.lexical, "king", top_k=1), wrong])
+
+    def test_what_is_asked_together_sees_the_last_write(self, store: Store) -> None:
+        asks: list[Ask[Any]] = [ask(Store.lexical, "harbour", top_k=9), ask(Store.statistics)]
+        for number in range(1, 4):
+            store.write([page(f"Harbour {number}.")], model=MODEL)
+            found, known = store.together(asks)
+            assert (len(found), known.documents) == (number, number)
 
     def test_nothing_asked_is_nothing_found(self, world: Store) -> None:
         answers: list[Any] = [
             world.documents([]),
             world.passages([]),
+            world.sources([]),
             world.cosines(question("king"), []),
             world.contributions([]),
             world.entities([]),
@@ -737,6 +777,11 @@ class StoreConformance:
         }
         every = [p.id for c in WORLD for p in c.passages]
         assert world.cosines(question("king"), every, where=where).keys() == {QUEEN.passages[0].id}
+        assert world.sources(every, where=where).keys() == {QUEEN.passages[0].id}
+        entities = [e.id for c in WORLD for e in c.entities]
+        assert world.nearby(question("king"), entities, per_entity=9, where=where)[1].keys() == {
+            QUEEN.passages[0].id
+        }
         assert world.documents([c.document.id for c in WORLD], where=where).keys() == {QUEEN.document.id}
         assert world.entities([LOTHARINGIA], where=where) == {}
         assert world.entities_by_names(["Lotharingia"], where=where) == {}
@@ -882,7 +927,10 @@ def _assert_unseen(store: Store, where: Filter) -> None:
     assert passage not in {m.passage_id for ms in mentions.values() for m in ms}
     assert store.entities_of_passages([passage], per_passage=99, where=where) == {}
     assert store.passages([passage], where=where) == {}
+    assert store.sources([passage], where=where) == {}
     assert store.cosines(asked, [passage], where=where) == {}
+    mentions, near = store.nearby(asked, [LOTHAIR, falcon], per_entity=99, where=where)
+    assert passage not in {*near, *(m.passage_id for ms in mentions.values() for m in ms)}
     assert store.contributions([SECRET.document.id], where=where) == {}
     assert store.documents([SECRET.document.id], where=where) == {}
     assert store.facts([codename], statuses=STATUSES, where=where) == {}

@@ -33,7 +33,7 @@ from weft.types import Vector
 
 OPEN = Gate(min_confidence=0.0)
 OF_THE_GRAPH = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages cosines entities alike""".split()
+    entities_of_passages nearby cosines entities alike""".split()
 NOT_SEARCHED = "the graph could not be searched"
 
 
@@ -181,7 +181,7 @@ def test_where_no_search_can_be_run_that_is_said(store: Broken) -> None:
         ask(store, QUESTION, CHAIN, embedder=None)
 
 
-@pytest.mark.parametrize("verb", ["passages", "documents"])
+@pytest.mark.parametrize("verb", ["passages", "sources"])
 def test_where_hits_cannot_be_read_there_is_no_answer(verb: str, store: Broken) -> None:
     store.broken = frozenset({verb})
     with pytest.raises(StoreError, match=f"{verb} is broken"):

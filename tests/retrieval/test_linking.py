@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from weft.config import Linking, Walk
-from weft.retrieval.linking import link, local_facts, seeds
+from weft.retrieval.linking import Link, link, seeds
+from weft.retrieval.walking import facts_in, facts_of
+from weft.store.reads import answered, together
 from weft.store.sqlite import SqliteStore
 from weft.testing import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
-from weft.types import Claim, Filter, Query, Scored
+from weft.types import Claim, Filter, Query
+
+
+def linked(store: SqliteStore, query: Query, config: Linking) -> tuple[Link, ...]:
+    return answered(store, link(query, config))
 
 
 def knows(*names: str) -> list[Claim]:
@@ -58,12 +64,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     ],
 )
 def test_a_question_links_to_what_it_names(store: SqliteStore, asked: str, named: list[str]) -> None:
-    links = link(store, Query(asked, where=Filter(labels=frozenset())), Linking())
+    links = linked(store, Query(asked, where=Filter(labels=frozenset())), Linking())
     assert sorted(found.entity.name for found in links) == sorted(named)
 
 
 def test_longer_names_come_first_and_say_how_long_they_are(store: SqliteStore) -> None:
-    links = link(store, Query("Lothair II and the New York Times and York"), Linking())
+    links = linked(store, Query("Lothair II and the New York Times and York"), Linking())
     assert [(found.entity.name, found.words) for found in links] == [
         ("New York Times", 3),
         ("Lothair II", 2),
@@ -72,15 +78,15 @@ def test_longer_names_come_first_and_say_how_long_they_are(store: SqliteStore) -
 
 
 def test_names_may_be_no_longer_than_configured(store: SqliteStore) -> None:
-    links = link(store, Query("the New York Times"), Linking(longest_name=2))
+    links = linked(store, Query("the New York Times"), Linking(longest_name=2))
     assert [found.entity.name for found in links] == ["New York"]
 
 
 def test_the_nearest_names_are_asked_for_only_if_none_is_found(store: SqliteStore) -> None:
     vector = EMBEDDER.embed_passages(["ermengarde tours"])[0]
-    near = link(store, Query("whom do we mean?", vector), Linking())
+    near = linked(store, Query("whom do we mean?", vector), Linking())
     assert [(found.entity.name, found.words) for found in near] == [("Ermengarde of Tours", 0)]
-    named = link(store, Query("York?", vector), Linking())
+    named = linked(store, Query("York?", vector), Linking())
     assert [found.entity.name for found in named] == ["York"]
 
 
@@ -88,10 +94,14 @@ def test_facts_near_the_question_lend_their_ends_to_the_walk(tmp_path: Path) -> 
     store = SqliteStore(tmp_path / "world.weft")
     store.write(WORLD, model=MODEL)
     query = Query("Who was the mother of Lothair II?", question("lothair ii mother"), PUBLIC)
-    links = link(store, query, Linking())
-    facts = local_facts(store, query, links, [Scored(QUEEN.passages[0].id, 1.0)], Linking(), Walk()).facts
+    links = linked(store, query, Linking())
+    near = together(
+        facts_in(query, [QUEEN.passages[0].id], Walk(), per_passage=50),
+        facts_of(query, [found.entity.id for found in links], Walk()),
+    )
+    facts = {f.id: f for told in answered(store, near) for fs in told.values() for f in fs}
     assert {f.predicate for f in facts.values()} == {"rules", "mother", "born", "spouse"}
-    begun = seeds(store, query, links, facts, Linking(facts=1))
+    begun = seeds(query, links, facts, Linking(facts=1))
     names = {e.name: begun[e.id] for e in store.entities(list(begun)).values()}
     assert names.keys() == {"Lothair II", "Ermengarde of Tours"}
     assert names["Lothair II"] > names["Ermengarde of Tours"]  # named in two words, not only lent
@@ -99,6 +109,6 @@ def test_facts_near_the_question_lend_their_ends_to_the_walk(tmp_path: Path) -> 
 
 
 def test_what_is_not_near_enough_is_not_linked(store: SqliteStore) -> None:
-    assert link(store, Query("zebra crossing", question("zebra crossing")), Linking()) == ()
+    assert linked(store, Query("zebra crossing", question("zebra crossing")), Linking()) == ()
     hidden = Query("falcon project", EMBEDDER.embed_passages(["falcon project"])[0], Filter(labels=frozenset()))
-    assert "Project Falcon" not in {found.entity.name for found in link(store, hidden, Linking())}
+    assert "Project Falcon" not in {found.entity.name for found in linked(store, hidden, Linking())}

@@ -9,9 +9,10 @@ import pytest
 
 from weft.config import Resolution, Trust, Walk
 from weft.retrieval.walking import Neighbourhood, gather, walk
+from weft.store.reads import answered
 from weft.store.sqlite import SqliteStore
 from weft.testing import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
-from weft.types import Claim, Filter, Query, Scored, entity_id
+from weft.types import Claim, Filter, Query, Scored, Vector, entity_id
 
 NOW = day("2024-05-02")
 
@@ -35,11 +36,11 @@ class Counting(SqliteStore):
         assert len(asked) <= 1 + Resolution().ends
         return super().alike(asked, **options)
 
-    def passages_of_entities(self, entities: Sequence[str], **options: Any) -> Any:
-        found = super().passages_of_entities(entities, **options)
+    def nearby(self, vector: Vector, entities: Sequence[str], **options: Any) -> Any:
+        found, near = super().nearby(vector, entities, **options)
         self.calls["mentions"] += 1
         self.given["mentions"] += sum(map(len, found.values()))
-        return found
+        return found, near
 
 
 @pytest.fixture
@@ -53,9 +54,9 @@ def store(tmp_path: Path) -> Iterator[Counting]:
 def reached(store: SqliteStore, where: Filter, **options: Any) -> Neighbourhood:
     query = Query("Where is the mother of Lothair II buried?", question("mother buried"), where)
     hybrid = [Scored(KING.passages[0].id, 1.0)]
-    return gather(
-        store, query, {LOTHAIR: 1.0}, {}, hybrid, config=Walk(max_hops=2, **options), resolution=Resolution()
-    )
+    config = Walk(max_hops=2, **options)
+    stage = gather(query, {LOTHAIR: 1.0}, {}, hybrid, {}, config=config, resolution=Resolution())
+    return answered(store, stage)
 
 
 def test_two_hops_lead_to_the_passage_of_the_mother(store: Counting) -> None:

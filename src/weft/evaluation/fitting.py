@@ -30,6 +30,7 @@ from weft.retrieval.features import (
     Bridges,
     Columns,
     Numbers,
+    Pool,
     bridges,
     features,
     second_features,
@@ -38,6 +39,7 @@ from weft.retrieval.fusion import fuse
 from weft.retrieval.lexical import lexical
 from weft.retrieval.linking import link
 from weft.store.base import Store
+from weft.store.reads import Reads, answered, together
 from weft.types import EPOCH, Query
 
 PENALTIES = (
@@ -67,18 +69,23 @@ def examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Recipe)
     pages = {p.id: c.document.uri for c in dataset.contributions for p in c.passages}
     for question in dataset.questions:
         vector = embedder.embed_query(question.text)
-        asked = _asked(store, Query(question.text, vector), recipe)
-        pool = pooled(store, asked, walked_from(store, asked, recipe), recipe)
+        pool = answered(store, _pool(Query(question.text, vector), recipe))
         found = bridges(pool, common=recipe.chain.common)
         columns, _ = features(pool, vector, found)
         yield Example(columns, found, np.array([pages[id_] in question.gold for id_ in pool.ids]))
 
 
-def _asked(store: Store, query: Query, recipe: Recipe) -> Asked:
+def _pool(query: Query, recipe: Recipe) -> Reads[Pool]:
+    """The candidates of a question, whatever the gate would say."""
     depth = recipe.hybrid.reach(recipe.top_k)
-    rankings = {"dense": dense(store, query, top_k=depth), "lexical": lexical(store, query, top_k=depth)}
-    links = link(store, query, recipe.linking)
-    return Asked(query, links, rankings, fuse(rankings, recipe.hybrid), EPOCH)
+    near, words, links = yield from together(
+        dense(query, top_k=depth), lexical(query, top_k=depth), link(query, recipe.linking)
+    )
+    rankings = {"dense": near, "lexical": words}
+    asked = Asked(query, links, rankings, fuse(rankings, recipe.hybrid), EPOCH)
+    asked, journey = yield from walked_from(asked, recipe)
+    pool, _ = yield from pooled(asked, journey, recipe)
+    return pool
 
 
 def fit(questions: Sequence[Example], penalty: float) -> dict[str, Weights]:

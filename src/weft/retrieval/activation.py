@@ -8,32 +8,33 @@ source. The caps hold, also where the specification's sketch lets facts exceed t
 from collections.abc import Sequence
 
 from weft.config import Recipe, Walk
-from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.asking import Asked, Reached, resolved
 from weft.retrieval.fusion import weighed
 from weft.retrieval.paths import Trails, adjacency, trails
 from weft.retrieval.walking import facts_of, trusted
-from weft.store.base import Store
+from weft.store.reads import Reads
 from weft.types import Fact, FactPath, Query, Ranking, Scored, Step
 
 
-def activation(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+def activation(asked: Asked, recipe: Recipe) -> Reads[Reached]:
     """The hybrid ranking, and the passages of the activated facts by the facts' score."""
+    asked = yield from resolved(asked, recipe)
     with asked.trace.stage("walk"):
-        facts = activated(store, asked.query, list(asked.starts), recipe.walk)
+        facts = yield from activated(asked.query, list(asked.starts), recipe.walk)
     worth = {f.id: trusted(f, recipe.trust, asked.now) for f in facts}
     ranked = sorted(facts, key=lambda f: (-worth[f.id], f.id))
     known = trails(asked.starts, adjacency(facts, worth, both_ways=False), hops=recipe.walk.max_hops)
     ranking = _passages(ranked, worth, recipe.gate.min_graph_score)
     paths = {fact.passage_id: _to_passage(fact, known) for fact in reversed(ranked)}
-    return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, tuple(ranked))
+    return Reached(asked.links, weighed(asked.hybrid, ranking, recipe.merge), paths, tuple(ranked))
 
 
-def activated(store: Store, query: Query, anchors: Sequence[str], config: Walk) -> tuple[Fact, ...]:
+def activated(query: Query, anchors: Sequence[str], config: Walk) -> Reads[tuple[Fact, ...]]:
     """Facts outward from the anchors, breadth first, the surest first: one call a hop, never above the caps."""
     found: dict[str, Fact] = {}
     visited, frontier = set(anchors), list(anchors)
     for _ in range(config.max_hops):
-        listed = facts_of(store, query, frontier, config)
+        listed = yield from facts_of(query, frontier, config)
         outward = [f for id_ in frontier for f in listed.get(id_, ()) if f.subject_id == id_]
         found |= {f.id: f for f in outward[: config.max_facts - len(found)] if f.id not in found}
         ends = dict.fromkeys(f.object_id for f in outward if f.object_id)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -11,9 +11,9 @@ from weft.config import Recipe
 from weft.errors import WeftError
 from weft.models import Embedder
 from weft.retrieval.fusion import Fused
-from weft.retrieval.linking import Link
-from weft.store.base import Store
-from weft.types import Fact, FactPath, Query, Ranking
+from weft.retrieval.linking import Link, with_same
+from weft.store.reads import Reads
+from weft.types import Document, Fact, FactPath, Passage, Query, Ranking
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -36,17 +36,21 @@ class Trace:
         finally:
             self.seconds[name] = time.perf_counter() - start
 
-    def run(
-        self, name: str, function: Callable[[], T], *, instead: U, of: type[Exception] = WeftError
-    ) -> T | U:
-        """Run a stage that may fail; say so and give `instead`, if it does.
-
-        A model is the caller's, and may fail `of` anything.
-        """
+    def reads(self, name: str, stage: Reads[T], *, instead: U) -> Reads[T | U]:
+        """A stage that may fail; says so and gives `instead`, if it does. Who goes together shares his time."""
         with self.stage(name):
             try:
-                return function()
-            except of as error:
+                return (yield from stage)
+            except WeftError as error:
+                self.missing.append(f"{name}: {error}")
+                return instead
+
+    def asks(self, name: str, model: Callable[[], T], *, instead: U) -> T | U:
+        """The same of a model: it is the caller's, and may fail of anything."""
+        with self.stage(name):
+            try:
+                return model()
+            except Exception as error:  # noqa: BLE001 (see above)
                 self.missing.append(f"{name}: {error}")
                 return instead
 
@@ -71,16 +75,28 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a graph search makes of it: all candidates in one order, paths to them, facts worth telling."""
+    """What a graph search makes of it: what is named, all candidates in one order, paths, facts worth telling.
 
+    `shown` are candidates that were read on the way, each with its document.
+    """
+
+    links: tuple[Link, ...]
     candidates: tuple[Fused, ...]
     paths: Mapping[str, FactPath] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
+    shown: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
 
 
 class GraphSearch(Protocol):
     """One way to use the graph."""
 
-    def __call__(self, store: Store, asked: Asked, recipe: Recipe) -> Reached:
+    def __call__(self, asked: Asked, recipe: Recipe) -> Reads[Reached]:
         """Candidates, best first, the hybrid ones among them."""
         ...
+
+
+def resolved(asked: Asked, recipe: Recipe) -> Reads[Asked]:
+    """The question with what is the same as something that it names."""
+    with asked.trace.stage("resolve"):
+        links = yield from with_same(asked.query, asked.links, recipe.resolution)
+    return replace(asked, links=links)

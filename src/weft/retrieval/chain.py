@@ -8,7 +8,7 @@ vectors, S5's sum takes its place.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -26,13 +26,28 @@ from weft.retrieval.features import (
     second_features,
 )
 from weft.retrieval.fusion import Fused, ordered, weighed
-from weft.retrieval.linking import Local, local_facts, seeds
+from weft.retrieval.linking import merged, same, seeds
 from weft.retrieval.paths import Trails, adjacency, trails
-from weft.retrieval.walking import Neighbourhood, Walked, facts_in, gather, walk
+from weft.retrieval.walking import Neighbourhood, Walked, facts_in, facts_of, gather, walk
 from weft.store.base import Store
-from weft.types import Fact, FactPath, Mention, Placement, Ranking, Scored
+from weft.store.reads import Reads, read, together
+from weft.types import Document, Fact, FactPath, Mention, Passage, Placement, Ranking, Scored
 
 Crossed: TypeAlias = tuple[Fact, str]  # the fact of a bridge, and the entity that it leads to
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """What is near the question: facts that the best hybrid passages state, what they mention, known facts."""
+
+    stated: Mapping[str, tuple[Fact, ...]]
+    mentioned: Mapping[str, tuple[Mention, ...]]
+    linked: Mapping[str, tuple[Fact, ...]]  # of the entities that the question names
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """All facts by identity."""
+        return {f.id: f for facts in (*self.stated.values(), *self.linked.values()) for f in facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +59,16 @@ class Journey:
     walked: Walked
 
 
-def chain(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+def chain(asked: Asked, recipe: Recipe) -> Reads[Reached]:
     """Candidates of the walk and of hybrid search, by how likely each is a part of the answer."""
-    journey = walked_from(store, asked, recipe)
+    asked, journey = yield from walked_from(asked, recipe)
     if asked.query.vector is None:
         ranking = _share_of_best(journey.walked.passages[: recipe.chain.walked])
         candidates = weighed(asked.hybrid, ranking, recipe.merge)
-        ids = [candidate.id for candidate in candidates]
-        return Reached(candidates, _paths(asked, journey, ids, {}, recipe), _told(asked, journey.near))
+        paths = _paths(asked, journey, [candidate.id for candidate in candidates], {}, recipe)
+        return Reached(asked.links, candidates, paths, _told(asked, journey.near))
     with asked.trace.stage("pool"):
-        pool = pooled(store, asked, journey, recipe)
+        pool, shown = yield from pooled(asked, journey, recipe)
     with asked.trace.stage("chain"):
         found = bridges(pool, common=recipe.chain.common)
         columns, best = features(pool, asked.query.vector, found)
@@ -62,7 +77,7 @@ def chain(store: Store, asked: Asked, recipe: Recipe) -> Reached:
     with asked.trace.stage("paths"):
         leading = {pool.ids[place]: _crossed(found, number) for place, number in best.items()}
         paths = _paths(asked, journey, pool.ids, leading, recipe)
-    return Reached(candidates, paths, _told(asked, journey.near))
+    return Reached(asked.links, candidates, paths, _told(asked, journey.near), shown)
 
 
 def log_odds(columns: Columns, weights: Weights) -> Numbers:
@@ -73,51 +88,86 @@ def log_odds(columns: Columns, weights: Weights) -> Numbers:
     return odds
 
 
-def walked_from(store: Store, asked: Asked, recipe: Recipe) -> Journey:
-    """Walk from what the question names and from the facts that bear on it most."""
+def walked_from(asked: Asked, recipe: Recipe) -> Reads[tuple[Asked, Journey]]:
+    """Walk from what the question names, under whatever name, and from the facts that bear on it most."""
     hybrid = [Scored(f.id, f.score) for f in asked.hybrid[: recipe.linking.hybrid_passages]]
     with asked.trace.stage("local facts"):
-        local = local_facts(store, asked.query, asked.links, hybrid, recipe.linking, recipe.walk)
+        asked, local = yield from _local(asked, [scored.id for scored in hybrid], recipe)
         facts = local.facts
-        start = seeds(store, asked.query, asked.links, facts, recipe.linking)
+        start = seeds(asked.query, asked.links, facts, recipe.linking)
     with asked.trace.stage("gather"):
-        near = gather(
-            store,
+        near = yield from gather(
             asked.query,
             start,
             facts,
             hybrid,
+            local.mentioned,
             config=recipe.walk,
             resolution=recipe.resolution,
-            read=local.linked,
+            read_before=local.linked,
         )
     with asked.trace.stage("walk"):
         walked = walk(near, hybrid, config=recipe.walk, trust=recipe.trust, now=asked.now)
-    return Journey(local, near, walked)
+    return asked, Journey(local, near, walked)
 
 
-def pooled(store: Store, asked: Asked, journey: Journey, recipe: Recipe) -> Pool:
-    """Read what the candidates state and mention: the best of the walk, and hybrid search's own."""
-    config = recipe.chain
+def _local(asked: Asked, best: Sequence[str], recipe: Recipe) -> Reads[tuple[Asked, Local]]:
+    """What the best hybrid passages state and mention, and what is known of linked entities under any name."""
+    query, walk = asked.query, recipe.walk
+    own = replace(walk, facts_per_entity=recipe.linking.facts_per_entity)
+    named, stated, mentioned, linked = yield from together(
+        same(query, asked.links, recipe.resolution),
+        facts_in(query, best, walk, per_passage=recipe.linking.facts_per_passage),
+        read(Store.entities_of_passages, best, per_passage=walk.entities_per_passage, where=query.where),
+        facts_of(query, [found.entity.id for found in asked.links], own),
+    )
+    links = named.links
+    if named.over:
+        others, also = yield from together(merged(query, named), facts_of(query, list(named.over), own))
+        links, linked = (*links, *others), {**linked, **also}
+    ids = dict.fromkeys(found.entity.id for found in links)
+    told = {id_: linked.get(id_, ()) for id_ in ids}
+    return replace(asked, links=links), Local({id_: stated.get(id_, ()) for id_ in best}, mentioned, told)
+
+
+def pooled(
+    asked: Asked, journey: Journey, recipe: Recipe
+) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
+    """Read the candidates with what they state and mention: the best of the walk, and hybrid search's own."""
+    config, query, local = recipe.chain, asked.query, journey.local
+    walked = [s.id for s in journey.walked.passages[: config.walked]]
+    own = [f.id for f in asked.hybrid[: max(config.hybrid, recipe.top_k)]]
+    wanted = list(dict.fromkeys([*walked, *own]))
+    others = [id_ for id_ in wanted if id_ not in local.stated]
+    passages, sources, stated, mentioned = yield from together(
+        read(Store.passages, wanted, where=query.where, vectors=True),
+        read(Store.sources, wanted, where=query.where),
+        facts_in(query, others, recipe.walk, per_passage=config.facts_per_passage),
+        read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
+    )
+    shown = {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
+    facts, mentions = {**local.stated, **stated}, {**local.mentioned, **mentioned}
+    return _pool(asked, journey, [passages[id_] for id_ in wanted if id_ in passages], facts, mentions), shown
+
+
+def _pool(
+    asked: Asked,
+    journey: Journey,
+    passages: Sequence[Passage],
+    facts: Mapping[str, tuple[Fact, ...]],
+    mentions: Mapping[str, tuple[Mention, ...]],
+) -> Pool:
+    """Candidates side by side; those without a vector are left out."""
+    vectors = {p.id: p.vector for p in passages if p.vector is not None}
     activation = {s.id: s.score for s in journey.walked.passages}
-    wanted = [s.id for s in journey.walked.passages[: config.walked]]
-    wanted += [f.id for f in asked.hybrid[: max(config.hybrid, recipe.top_k)]]
-    where = asked.query.where
-    passages = store.passages(list(dict.fromkeys(wanted)), where=where, vectors=True)
-    vectors = {id_: p.vector for id_, p in passages.items() if p.vector is not None}
-    ids = [id_ for id_ in dict.fromkeys(wanted) if id_ in vectors]
-    facts, mentions = dict(journey.local.stated), dict(journey.near.mentioned)
-    others = [id_ for id_ in ids if id_ not in facts]
-    facts |= facts_in(store, asked.query, others, recipe.walk, per_passage=config.facts_per_passage)
-    mentions |= store.entities_of_passages(others, per_passage=config.entities_per_passage, where=where)
     words = {s.id: s.score for s in _share_of_best(asked.rankings["lexical"])}
     return Pool(
-        ids=tuple(ids),
-        vectors=np.stack([vectors[id_] for id_ in ids]),
-        lexical=np.array([words.get(id_, 0.0) for id_ in ids]),
-        activation=np.array([activation.get(id_, 0.0) for id_ in ids]),
-        facts=tuple(facts.get(id_, ()) for id_ in ids),
-        mentions=tuple(mentions.get(id_, ()) for id_ in ids),
+        ids=tuple(vectors),
+        vectors=np.stack(list(vectors.values())),
+        lexical=np.array([words.get(id_, 0.0) for id_ in vectors]),
+        activation=np.array([activation.get(id_, 0.0) for id_ in vectors]),
+        facts=tuple(facts.get(id_, ()) for id_ in vectors),
+        mentions=tuple(mentions.get(id_, ()) for id_ in vectors),
         named=frozenset(asked.starts),
     )
 

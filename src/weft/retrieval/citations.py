@@ -10,40 +10,44 @@ from collections.abc import Mapping
 from itertools import islice
 
 from weft.config import Recipe
-from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.asking import Asked, Reached, resolved
 from weft.retrieval.fusion import weighed
 from weft.retrieval.walking import facts_of
 from weft.store.base import Store
+from weft.store.reads import Reads, read
 from weft.types import Fact, FactPath, Query, Scored, Step
 
 CITED = 0.5  # S18: what a cited paper counts of the one that cites it
 
 
-def citations(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+def citations(asked: Asked, recipe: Recipe) -> Reads[Reached]:
     """The hybrid ranking, and papers by how direct mention and citations add up."""
+    asked = yield from resolved(asked, recipe)
     direct = {id_: FactPath(name) for id_, name in asked.starts.items()}
     with asked.trace.stage("direct"):
-        papers = _passages(store, asked.query, direct, recipe)
-        citing = direct | _about(store, asked.query, papers)
+        papers = yield from _passages(asked.query, direct, recipe)
+        citing = direct | (yield from _about(asked.query, papers))
     with asked.trace.stage("walk"):
-        cited, facts, counts = _cited(store, asked.query, citing, recipe)
+        cited, facts, counts = yield from _cited(asked.query, citing, recipe)
+        named = yield from _passages(asked.query, cited, recipe, own_only=True)
         relevance = defaultdict(float, dict.fromkeys(papers, 1.0))
-        for passage, entity in _passages(store, asked.query, cited, recipe, own_only=True).items():
+        for passage, entity in named.items():
             relevance[passage] += counts[entity]
             papers.setdefault(passage, entity)
     most = max(relevance.values(), default=1.0)
     scored = [Scored(id_, round(value / most, 6)) for id_, value in relevance.items()]
     ranking = tuple(sorted(scored, key=lambda s: (-s.score, s.id)))
     paths = {id_: (cited | citing)[entity] for id_, entity in papers.items()}
-    return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
+    return Reached(asked.links, weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
 
 
 def _passages(
-    store: Store, query: Query, entities: Mapping[str, FactPath], recipe: Recipe, *, own_only: bool = False
-) -> dict[str, str]:
+    query: Query, entities: Mapping[str, FactPath], recipe: Recipe, *, own_only: bool = False
+) -> Reads[dict[str, str]]:
     """The passages that entities are the subject of, or, if none is, those that mention them: by passage."""
     nearest = sorted(entities, key=lambda id_: (len(entities[id_].steps), id_))[: recipe.walk.max_entities]
-    listed = store.passages_of_entities(nearest, per_entity=recipe.walk.passages_per_entity, where=query.where)
+    per_entity = recipe.walk.passages_per_entity
+    listed = yield from read(Store.passages_of_entities, nearest, per_entity=per_entity, where=query.where)
     found: dict[str, str] = {}
     for id_, mentions in listed.items():
         own = [m.passage_id for m in mentions if m.is_own]
@@ -52,24 +56,24 @@ def _passages(
     return found
 
 
-def _about(store: Store, query: Query, papers: Mapping[str, str]) -> dict[str, FactPath]:
+def _about(query: Query, papers: Mapping[str, str]) -> Reads[dict[str, FactPath]]:
     """What papers are about, as places to go on from."""
-    listed = store.entities_of_passages(sorted(papers), per_passage=1, where=query.where)
+    listed = yield from read(Store.entities_of_passages, sorted(papers), per_passage=1, where=query.where)
     own = [m.entity_id for mentions in listed.values() for m in mentions if m.is_own]
-    names = store.entities(own, where=query.where)
+    names = yield from read(Store.entities, own, where=query.where)
     return {id_: FactPath(entity.name) for id_, entity in names.items()}
 
 
 def _cited(
-    store: Store, query: Query, citing: Mapping[str, FactPath], recipe: Recipe
-) -> tuple[dict[str, FactPath], tuple[Fact, ...], dict[str, float]]:
+    query: Query, citing: Mapping[str, FactPath], recipe: Recipe
+) -> Reads[tuple[dict[str, FactPath], tuple[Fact, ...], dict[str, float]]]:
     """What is cited, hop by hop: the path to each, the facts that were followed, and what each counts."""
     cited: dict[str, FactPath] = {}
     facts: dict[str, Fact] = {}
     counts: dict[str, float] = defaultdict(float)
     frontier = dict(citing)
     for hop in range(1, recipe.walk.max_hops + 1):
-        listed = facts_of(store, query, sorted(frontier)[: recipe.walk.max_entities], recipe.walk)
+        listed = yield from facts_of(query, sorted(frontier)[: recipe.walk.max_entities], recipe.walk)
         outward = {f.id: f for id_, fs in listed.items() for f in fs if f.subject_id == id_ and f.object_id}
         outward = dict(islice(outward.items(), max(recipe.walk.max_facts - len(facts), 0)))
         facts |= outward

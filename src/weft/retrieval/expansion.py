@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from weft.config import Recipe
-from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.asking import Asked, Reached, resolved
 from weft.retrieval.dense import dense
 from weft.retrieval.fusion import Fused, fuse
 from weft.retrieval.lexical import lexical
 from weft.retrieval.neighbourhood import facts_around
 from weft.retrieval.paths import adjacency, trails
-from weft.store.base import Store
+from weft.store.reads import Reads, side_by_side
 from weft.types import FactPath, Ranking, Scored
 
 
@@ -29,22 +29,23 @@ class ExpansionQuery:
     path: FactPath
 
 
-def guided(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+def guided(asked: Asked, recipe: Recipe) -> Reads[Reached]:
     """The rankings of the base and of the expansion queries, joined by reciprocal rank."""
+    asked = yield from resolved(asked, recipe)
     with asked.trace.stage("walk"):
-        facts = facts_around(store, asked.query, list(asked.starts), recipe.walk)
+        facts = yield from facts_around(asked.query, list(asked.starts), recipe.walk)
         bearing = {f.id: f.weight * f.confidence for f in facts}
         known = trails(asked.starts, adjacency(facts, bearing), hops=recipe.walk.max_hops)
         paths = [known.to(id_) for id_ in known.before]
         queries = expansion_queries(asked.starts, paths, bearing)[: recipe.expansion.max_queries]
     with asked.trace.stage("expansion"):
-        origins = _origins(store, asked, queries, recipe)
+        origins = yield from _origins(asked, queries, recipe)
     ranking = tuple(Scored(id_, query.proximity) for id_, query in origins.items())
     rankings = {**asked.rankings, "graph": ranking}
     by_rank = replace(recipe.hybrid, fusion="rrf")
     fused = fuse(rankings, by_rank, graph_weight=recipe.merge.graph_weight)
     tagged = tuple(_tagged(candidate, origins) for candidate in fused)
-    return Reached(tagged, {id_: query.path for id_, query in origins.items()}, facts)
+    return Reached(asked.links, tagged, {id_: query.path for id_, query in origins.items()}, facts)
 
 
 def expansion_queries(
@@ -65,22 +66,22 @@ def _nearness(path: FactPath, bearing: Mapping[str, float]) -> tuple[int, float,
     return len(path.steps), -sum(bearing[f.id] for f in path.facts), str(path)
 
 
-def _origins(
-    store: Store, asked: Asked, queries: list[ExpansionQuery], recipe: Recipe
-) -> dict[str, ExpansionQuery]:
+def _origins(asked: Asked, queries: list[ExpansionQuery], recipe: Recipe) -> Reads[dict[str, ExpansionQuery]]:
     """The first query that found each passage, in the order of the queries."""
+    limit = recipe.expansion.results_per_query
+    rankings = yield from side_by_side([_results(asked, query.text, limit) for query in queries])
     origins: dict[str, ExpansionQuery] = {}
-    for query in queries:
-        for scored in _results(store, asked, query.text, recipe.expansion.results_per_query):
+    for query, ranking in zip(queries, rankings, strict=True):
+        for scored in ranking:
             origins.setdefault(scored.id, query)
     return origins
 
 
-def _results(store: Store, asked: Asked, text: str, limit: int) -> Ranking:
+def _results(asked: Asked, text: str, limit: int) -> Reads[Ranking]:
     query = replace(asked.query, text=text, vector=None)
     if asked.embedder is None or asked.query.vector is None:
-        return lexical(store, query, top_k=limit)
-    return dense(store, replace(query, vector=asked.embedder.embed_query(text)), top_k=limit)
+        return lexical(query, top_k=limit)
+    return dense(replace(query, vector=asked.embedder.embed_query(text)), top_k=limit)
 
 
 def _tagged(candidate: Fused, origins: Mapping[str, ExpansionQuery]) -> Fused:

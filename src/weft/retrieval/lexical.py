@@ -1,9 +1,10 @@
 """Finds passages by their words."""
 
 from weft.store.base import Store
+from weft.store.reads import Reads, read
 from weft.types import Query, Ranking
 
 
-def lexical(store: Store, query: Query, *, top_k: int) -> Ranking:
+def lexical(query: Query, *, top_k: int) -> Reads[Ranking]:
     """Passages by BM25, best first."""
-    return store.lexical(query.text, top_k=top_k, where=query.where)
+    return read(Store.lexical, query.text, top_k=top_k, where=query.where)

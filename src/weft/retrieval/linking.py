@@ -9,16 +9,16 @@ walk. This stage says what is named, not whether that is worth following: the ga
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from weft.config import Linking, Resolution, Walk
+from weft.config import Linking, Resolution
 from weft.naming import is_short, mirrored
 from weft.retrieval.resolving import joins
 from weft.retrieval.similarity import cosines
-from weft.retrieval.walking import facts_in, facts_of
 from weft.store.base import Store
+from weft.store.reads import Reads, read
 from weft.text import STOP_WORDS, is_unspaced, normalise, occurrences, units
-from weft.types import Entity, Fact, Query, Scored
+from weft.types import Entity, Fact, Query
 
 KINDS_OF_THINGS = frozenset(
     """born both city country date died film first last more movie name people person place
@@ -42,31 +42,29 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
-    """Facts near the question: what the best hybrid passages state, and what is known of linked entities."""
+class Same:
+    """Links that stay, and what is the same as one of them: over which fact, named with how many words."""
 
-    stated: Mapping[str, tuple[Fact, ...]]
-    linked: Mapping[str, tuple[Fact, ...]]
-
-    @property
-    def facts(self) -> dict[str, Fact]:
-        """All of them by identity."""
-        return {f.id: f for facts in (*self.stated.values(), *self.linked.values()) for f in facts}
+    links: tuple[Link, ...]
+    over: Mapping[str, tuple[Fact, int]]
 
 
-def link(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
+def link(query: Query, config: Linking) -> Reads[tuple[Link, ...]]:
     """The entities that a question names (S2), else the nearest by name (S3); in the order configured."""
     ways = {"names": _named, "nearest": _nearest}
-    found = (ways[way](store, query, config) for way in config.ways)
-    return next(filter(None, found), ())
+    for way in config.ways:
+        if found := (yield from ways[way](query, config)):
+            return found
+    return ()
 
 
-def _named(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
+def _named(query: Query, config: Linking) -> Reads[tuple[Link, ...]]:
     """Entities by the longest names first; who asks, in the first person, if nothing else is named."""
     words = units(normalise(query.text))
     short = {normalise(word) for word in _WORDS.findall(query.text) if is_short(word)}
     spans = dict(_spans(words, config.longest_name, short))
-    found = store.entities_by_names([*dict.fromkeys(spans.values()), ASKER], where=query.where)
+    names = [*dict.fromkeys(spans.values()), ASKER]
+    found = yield from read(Store.entities_by_names, names, where=query.where)
     links: list[Link] = []
     used: set[int] = set()
     for (start, length), name in spans.items():
@@ -80,12 +78,18 @@ def _named(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def with_same(store: Store, query: Query, links: Sequence[Link], config: Resolution) -> tuple[Link, ...]:
+def with_same(query: Query, links: Sequence[Link], config: Resolution) -> Reads[tuple[Link, ...]]:
     """The links, and what is the same as one of them; less what is linked by an alias that was retracted."""
+    found = yield from same(query, links, config)
+    return (*found.links, *(yield from merged(query, found)))
+
+
+def same(query: Query, links: Sequence[Link], config: Resolution) -> Reads[Same]:
+    """What is the same as one of the links."""
     asked = normalise(query.text)
     named = [found for found in links if occurrences(normalise(found.entity.name), asked)] or links
     keys = {found.entity.id: mirrored(found.entity.name) for found in named[: config.links]}
-    joined = joins(store, query, keys, config)
+    joined = yield from joins(query, keys, config)
     known = {found.entity.id for found in named}
     over: dict[str, tuple[Fact, int]] = {}
     for found in named:
@@ -94,31 +98,20 @@ def with_same(store: Store, query: Query, links: Sequence[Link], config: Resolut
                 over.setdefault(id_, (fact, found.words))
     others = [found for found in links if found.entity.id not in known and found.entity.id not in over]
     kept = [o for o in others if not any(joined.are_parted(id_, o.entity.id) for id_ in known)]
-    entities = store.entities(list(over), where=query.where) if over else {}
-    merged = [Link(entity, over[id_][1], over[id_][0]) for id_, entity in entities.items()]
-    return (*named, *kept, *sorted(merged, key=lambda found: found.entity.id))
+    return Same((*named, *kept), over)
 
 
-def local_facts(
-    store: Store,
-    query: Query,
-    links: Sequence[Link],
-    hybrid: Sequence[Scored],
-    config: Linking,
-    walk: Walk,
-) -> Local:
-    """Facts that the best hybrid passages state or that a linked entity has: two bounded calls."""
-    best = [scored.id for scored in hybrid[: config.hybrid_passages]]
-    entities = list(dict.fromkeys(found.entity.id for found in links))
-    stated = facts_in(store, query, best, walk, per_passage=config.facts_per_passage)
-    linked = facts_of(store, query, entities, replace(walk, facts_per_entity=config.facts_per_entity))
-    return Local({id_: stated.get(id_, ()) for id_ in best}, {id_: linked.get(id_, ()) for id_ in entities})
+def merged(query: Query, found: Same) -> Reads[tuple[Link, ...]]:
+    """Links to what is the same."""
+    if not found.over:
+        return ()
+    entities = yield from read(Store.entities, list(found.over), where=query.where)
+    links = [Link(entity, found.over[id_][1], found.over[id_][0]) for id_, entity in entities.items()]
+    return tuple(sorted(links, key=lambda link: link.entity.id))
 
 
-def seeds(
-    store: Store, query: Query, links: Sequence[Link], facts: Mapping[str, Fact], config: Linking
-) -> dict[str, float]:
-    """Where the walk begins: linked entities and the ends of the best facts, the rarer the heavier."""
+def seeds(query: Query, links: Sequence[Link], facts: Mapping[str, Fact], config: Linking) -> dict[str, float]:
+    """Where the walk begins: linked entities and the ends of the best facts."""
     bearing = cosines(query.vector, facts.values())
     best = sorted(facts.values(), key=lambda f: (-bearing[f.id], f.id))[: config.facts]
     lent: dict[str, list[float]] = defaultdict(list)
@@ -128,8 +121,7 @@ def seeds(
     weights = {end: max(sum(given) / len(given), 0.0) for end, given in lent.items()}
     for found in links:
         weights[found.entity.id] = weights.get(found.entity.id, 0.0) + max(found.words, 1)
-    known = store.entities(sorted(weights), where=query.where)
-    return {id_: weights[id_] / max(entity.passages, 1) for id_, entity in known.items()}
+    return weights
 
 
 def _spans(words: list[str], longest: int, short: Collection[str]) -> Iterator[tuple[tuple[int, int], str]]:
@@ -152,10 +144,12 @@ def _may_be_a_name(name: str) -> bool:
     return len(words) > 1 or len(name) >= shortest or not name.isalpha()
 
 
-def _nearest(store: Store, query: Query, config: Linking) -> tuple[Link, ...]:
+def _nearest(query: Query, config: Linking) -> Reads[tuple[Link, ...]]:
     if query.vector is None:
         return ()
-    ranking = store.nearest_entities(query.vector, top_k=config.nearest_limit, where=query.where)
+    ranking = yield from read(
+        Store.nearest_entities, query.vector, top_k=config.nearest_limit, where=query.where
+    )
     near = [scored.id for scored in ranking if scored.score >= config.nearest_threshold]
-    entities = store.entities(near, where=query.where)
+    entities = yield from read(Store.entities, near, where=query.where)
     return tuple(Link(entities[id_], 0) for id_ in near if id_ in entities)

@@ -9,31 +9,33 @@ from collections.abc import Iterable
 from math import log2
 
 from weft.config import Recipe, Walk
-from weft.retrieval.asking import Asked, Reached
+from weft.retrieval.asking import Asked, Reached, resolved
 from weft.retrieval.fusion import weighed
 from weft.retrieval.paths import Trails, adjacency, trails
 from weft.retrieval.walking import facts_of
 from weft.store.base import Store
+from weft.store.reads import Reads, read, together
 from weft.types import Entity, Fact, FactPath, Query, Ranking, Scored
 
 
-def neighbourhood(store: Store, asked: Asked, recipe: Recipe) -> Reached:
+def neighbourhood(asked: Asked, recipe: Recipe) -> Reads[Reached]:
     """The hybrid ranking, and passages of related entities by S4's score."""
+    asked = yield from resolved(asked, recipe)
     with asked.trace.stage("walk"):
-        facts = facts_around(store, asked.query, list(asked.starts), recipe.walk)
+        facts = yield from facts_around(asked.query, list(asked.starts), recipe.walk)
         joined = adjacency(facts, {f.id: f.weight * f.confidence for f in facts})
         known = trails(asked.starts, joined, hops=recipe.walk.max_hops)
     with asked.trace.stage("mentions"):
-        ranking, paths = _passages(store, asked, known, recipe)
-    return Reached(weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
+        ranking, paths = yield from _passages(asked, known, recipe)
+    return Reached(asked.links, weighed(asked.hybrid, ranking, recipe.merge), paths, facts)
 
 
-def facts_around(store: Store, query: Query, entities: list[str], config: Walk) -> tuple[Fact, ...]:
+def facts_around(query: Query, entities: list[str], config: Walk) -> Reads[tuple[Fact, ...]]:
     """The facts within so many hops, the nearest first: one call a hop."""
     found: dict[str, Fact] = {}
     walked, frontier = set(entities), entities
     for _ in range(config.max_hops):
-        listed = facts_of(store, query, frontier, config)
+        listed = yield from facts_of(query, frontier, config)
         fresh = {f.id: f for fs in listed.values() for f in fs if f.id not in found}
         found |= fresh
         ends = _ends(fresh.values())
@@ -52,16 +54,16 @@ def _ends(facts: Iterable[Fact]) -> list[str]:
     return list(dict.fromkeys(end for fact in best for end in fact.ends))
 
 
-def _passages(store: Store, asked: Asked, known: Trails, recipe: Recipe) -> tuple[Ranking, dict[str, FactPath]]:
+def _passages(asked: Asked, known: Trails, recipe: Recipe) -> Reads[tuple[Ranking, dict[str, FactPath]]]:
     """Passages of related entities, each by the entity that gives it most; what it is about before others."""
     paths = {id_: known.to(id_) for id_ in known.before}
     nearest = sorted(paths, key=lambda id_: (len(paths[id_].steps), id_))[: recipe.walk.max_entities]
-    entities = store.entities(nearest, where=asked.query.where)
-    worth = {id_: _worth(entity, paths[id_]) for id_, entity in entities.items()}
-    per_entity = recipe.walk.passages_per_entity
-    listed = store.passages_of_entities(
-        [*asked.starts, *sorted(worth)], per_entity=per_entity, where=asked.query.where
+    per_entity, where = recipe.walk.passages_per_entity, asked.query.where
+    entities, listed = yield from together(
+        read(Store.entities, nearest, where=where),
+        read(Store.passages_of_entities, [*asked.starts, *nearest], per_entity=per_entity, where=where),
     )
+    worth = {id_: _worth(entity, paths[id_]) for id_, entity in entities.items()}
     mentions = [m for id_ in worth for m in listed.get(id_, ())]
     best = {
         m.passage_id: m.entity_id

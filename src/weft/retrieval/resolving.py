@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from weft.config import Resolution
 from weft.naming import is_short, mirrored, spelled, stems
 from weft.store.base import Store
+from weft.store.reads import Reads, read, together
 from weft.text import normalise
 from weft.types import RESEMBLES, SAME, SOURCES, STATUSES, Alike, Entity, Fact, Merge, Query, identity
 
@@ -43,30 +44,34 @@ class Joins:
         return {f.id: f for entity_id in self.by_entity for f in self.live(entity_id).values()}
 
 
-def joins(store: Store, query: Query, asked: Mapping[str, Sequence[str]], config: Resolution) -> Joins:
+def joins(query: Query, asked: Mapping[str, Sequence[str]], config: Resolution) -> Reads[Joins]:
     """What joins entities with others, by their facts and by keys of their names: two calls for all of them."""
-    told = store.facts_of_entities(
-        list(asked),
-        per_entity=config.facts_per_entity,
-        predicates=(SAME,),
-        statuses=STATUSES,
-        as_of=query.as_of,
-        where=query.where,
+    told, alike = yield from together(
+        read(
+            Store.facts_of_entities,
+            list(asked),
+            per_entity=config.facts_per_entity,
+            predicates=(SAME,),
+            statuses=STATUSES,
+            as_of=query.as_of,
+            where=query.where,
+        ),
+        read(Store.alike, asked, most=config.most, where=query.where),
     )
-    alike = store.alike(asked, most=config.most, where=query.where)
     return Joins({id_: _joined(id_, told.get(id_, ()), alike.get(id_, ()), config) for id_ in asked})
 
 
-def merges(store: Store, query: Query, config: Resolution) -> tuple[Merge, ...]:
+def merges(query: Query, config: Resolution) -> Reads[tuple[Merge, ...]]:
     """With what the entities of this name are taken for one or for alike, and why; each pair once."""
-    named = {e.id: e for es in store.entities_by_names([query.text], where=query.where).values() for e in es}
+    by_name = yield from read(Store.entities_by_names, [query.text], where=query.where)
+    named = {e.id: e for es in by_name.values() for e in es}
     own_first = sorted(named, key=lambda id_: (normalise(named[id_].name) != normalise(query.text), id_))
-    joined = joins(store, query, {id_: mirrored(named[id_].name) for id_ in own_first}, config)
+    joined = yield from joins(query, {id_: mirrored(named[id_].name) for id_ in own_first}, config)
     pairs: dict[frozenset[str], tuple[str, str, Fact]] = {}
     for id_ in own_first:
         for other, fact in joined.live(id_).items():
             pairs.setdefault(frozenset((id_, other)), (id_, other, fact))
-    others = store.entities([other for _, other, _ in pairs.values()], where=query.where)
+    others = yield from read(Store.entities, [other for _, other, _ in pairs.values()], where=query.where)
     found = [Merge(named[id_], others[other], fact) for id_, other, fact in pairs.values() if other in others]
     return tuple(sorted(found, key=lambda m: (not m.is_same, m.entity.id, m.other.id)))
 

@@ -4,10 +4,11 @@ A stage that fails is left out and named in the answer; the others answer withou
 graph does, the hybrid top K is in the answer (promise 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import TypeAlias
 
 from weft.config import Recipe
 from weft.errors import StoreError
@@ -21,13 +22,16 @@ from weft.retrieval.expansion import guided
 from weft.retrieval.fusion import Fused, additive, fuse
 from weft.retrieval.gating import Gated, gate
 from weft.retrieval.lexical import lexical
-from weft.retrieval.linking import Link, link, with_same
+from weft.retrieval.linking import Link, link
 from weft.retrieval.neighbourhood import neighbourhood
 from weft.retrieval.reranking import rerank
 from weft.store.base import Store
+from weft.store.reads import Reads, answered, nothing, read, together
 from weft.store.tolerance import partial_answers
 from weft.types import Fact, FactPath, Found, Hit, Query, Ranking, Step
 
+Named: TypeAlias = tuple[int, tuple[Link, ...]]  # how many facts there are, and what the question names
+NOT_SEARCHED = "the graph could not be searched"
 NO_EMBEDDER = "dense: no embedder was given, so only words were searched"
 GRAPHS: Mapping[str, GraphSearch] = MappingProxyType(
     {
@@ -51,38 +55,33 @@ def search(
 ) -> Found:
     """Hits for a question, best first, each with where every search placed it and the path that led to it."""
     with partial_answers() as left_out:
-        found = _answered(store, embedder, query, recipe, now, reranker)
+        found = answered(store, _found(embedder, query, recipe, now, reranker))
     return replace(found, missing=(*found.missing, *left_out.values()))
 
 
-def _answered(
-    store: Store,
-    embedder: Embedder | None,
-    query: Query,
-    recipe: Recipe,
-    now: datetime,
-    reranker: Reranker | None,
-) -> Found:
+def _found(
+    embedder: Embedder | None, query: Query, recipe: Recipe, now: datetime, reranker: Reranker | None
+) -> Reads[Found]:
     trace = Trace()
     query = _embedded(query, embedder, recipe, trace)
-    rankings = _rankings(store, query, recipe, trace)
+    rankings, named = yield from _first(query, recipe, trace)
     if not rankings["dense"]:
         query = replace(query, vector=None)  # there is nothing that it could be compared with
     asked = Asked(query, (), rankings, _fused(rankings, recipe), now, embedder, trace)
-    asked, gated, reached = _reached(store, asked, recipe)
+    gated, reached = yield from _reached(asked, named, recipe)
     added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
     chosen = additive(asked.hybrid, reached.candidates, reached.paths, top_k=recipe.top_k, added=added)
     with trace.stage("hits"):
-        hits = _hits(store, query, chosen, reached.paths)
+        hits = yield from _hits(query, chosen, reached)
     if reranker is not None:
-        hits = trace.run("reranker", lambda: rerank(reranker, query.text, hits), instead=hits, of=Exception)
+        hits = trace.asks("reranker", lambda: rerank(reranker, query.text, hits), instead=hits)
     return Found(
         query=query.text,
         hits=hits,
         recipe=recipe.name,
         confidence=gated.confidence,
         skipped=gated.reason,
-        entities=tuple(dict.fromkeys(found.entity for found in asked.links)),
+        entities=tuple(dict.fromkeys(found.entity for found in reached.links)),
         facts=_told(hits, reached.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
         missing=tuple(trace.missing),
         candidates=trace.candidates,
@@ -96,23 +95,34 @@ def _embedded(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Tr
     if embedder is None:
         trace.missing.append(NO_EMBEDDER)
         return query
-    vector = trace.run("dense", lambda: embedder.embed_query(query.text), instead=None, of=Exception)
+    vector = trace.asks("dense", lambda: embedder.embed_query(query.text), instead=None)
     trace.seconds["embedding"] = trace.seconds.pop("dense")
     return replace(query, vector=vector)
 
 
-def _rankings(store: Store, query: Query, recipe: Recipe, trace: Trace) -> dict[str, Ranking]:
-    """The rankings of the hybrid base. A search that weighs nothing is not run, unless the other cannot be."""
+def _first(query: Query, recipe: Recipe, trace: Trace) -> Reads[tuple[dict[str, Ranking], Named | None]]:
+    """The rankings of the hybrid base, and what the question names: none of it waits for the other."""
     depth = recipe.hybrid.reach(recipe.top_k)
-    rankings: dict[str, Ranking | None] = {"dense": None, "lexical": None}
-    if recipe.hybrid.vector_weight and query.vector is not None:
-        rankings["dense"] = trace.run("dense", lambda: dense(store, query, top_k=depth), instead=None)
-    if recipe.hybrid.text_weight or rankings["dense"] is None:
-        rankings["lexical"] = trace.run("lexical", lambda: lexical(store, query, top_k=depth), instead=None)
-    if all(ranking is None for ranking in rankings.values()):
+    by_vector = query.vector is not None and bool(recipe.hybrid.vector_weight)
+    by_words = bool(recipe.hybrid.text_weight) or not by_vector
+    near, words, named = yield from together(
+        trace.reads("dense", dense(query, top_k=depth), instead=None) if by_vector else nothing(),
+        trace.reads("lexical", lexical(query, top_k=depth), instead=None) if by_words else nothing(),
+        trace.reads("link", _named(query, recipe), instead=None) if recipe.graph else nothing(),
+    )
+    if near is None and not by_words:
+        words = yield from trace.reads("lexical", lexical(query, top_k=depth), instead=None)
+    if near is None and words is None:
         raise StoreError(f"no search could be run: {'; '.join(trace.missing)}")
+    rankings = {"dense": near, "lexical": words}
     trace.candidates.update({name: len(ranking) for name, ranking in rankings.items() if ranking is not None})
-    return {name: ranking or () for name, ranking in rankings.items()}
+    return {name: ranking or () for name, ranking in rankings.items()}, named
+
+
+def _named(query: Query, recipe: Recipe) -> Reads[Named]:
+    """What the question names, and how many facts there are that could lead on from it."""
+    known, links = yield from together(read(Store.statistics), link(query, recipe.linking))
+    return known.facts, links
 
 
 def _fused(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[Fused, ...]:
@@ -120,40 +130,29 @@ def _fused(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[Fused, ...]
     return fuse(rankings, recipe.hybrid if rankings["dense"] else replace(recipe.hybrid, text_weight=1.0))
 
 
-def _reached(store: Store, asked: Asked, recipe: Recipe) -> tuple[Asked, Gated, Reached]:
-    """What the graph makes of it: link, ask the gate, search; hybrid alone where that is not to be."""
-    nothing = Reached(asked.hybrid)
+def _reached(asked: Asked, named: Named | None, recipe: Recipe) -> Reads[tuple[Gated, Reached]]:
+    """What the graph makes of it: ask the gate, search; hybrid alone where that is not to be."""
     if not recipe.graph:
-        return asked, Gated(None, "the recipe does not use the graph"), nothing
-    facts = asked.trace.run("link", lambda: store.statistics().facts, instead=None)
-    links = asked.trace.run("link", lambda: link(store, asked.query, recipe.linking), instead=None)
-    if facts is None or links is None:
-        return asked, Gated(None, "the graph could not be searched"), nothing
-    asked = replace(asked, links=links)
+        return Gated(None, "the recipe does not use the graph"), Reached((), asked.hybrid)
+    if named is None:
+        return Gated(None, NOT_SEARCHED), Reached((), asked.hybrid)
+    facts, links = named
     best = max((s.score for s in asked.rankings["dense"]), default=None)
     gated = gate(asked.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
     if not gated.is_open:
-        return asked, gated, nothing
-    walked = asked.trace.run("graph", lambda: _walked(store, asked, recipe), instead=None)
-    if walked is None:
-        return asked, replace(gated, reason="the graph could not be searched"), nothing
-    asked, reached = walked
+        return gated, Reached(links, asked.hybrid)
+    graph = GRAPHS[recipe.graph](replace(asked, links=links), recipe)
+    reached = yield from asked.trace.reads("graph", graph, instead=None)
+    if reached is None:
+        return replace(gated, reason=NOT_SEARCHED), Reached(links, asked.hybrid)
     asked.trace.candidates["graph"] = len(reached.candidates)
-    return asked, gated, replace(reached, paths=_from_named(reached.paths, asked))
+    return gated, replace(reached, paths=_from_named(reached.paths, reached.links))
 
 
-def _walked(store: Store, asked: Asked, recipe: Recipe) -> tuple[Asked, Reached]:
-    """The graph search of the recipe, from what the question names and from what is the same."""
-    with asked.trace.stage("resolve"):
-        links = with_same(store, asked.query, asked.links, recipe.resolution)
-    asked = replace(asked, links=links)
-    return asked, GRAPHS[recipe.graph](store, asked, recipe)
-
-
-def _from_named(paths: Mapping[str, FactPath], asked: Asked) -> dict[str, FactPath]:
+def _from_named(paths: Mapping[str, FactPath], links: Sequence[Link]) -> dict[str, FactPath]:
     """Paths from what the question names: one that begins at another name of it says over which fact."""
-    named = {found.entity.name for found in asked.links if found.over is None}
-    others = [found for found in asked.links if found.over and found.entity.name not in named]
+    named = {found.entity.name for found in links if found.over is None}
+    others = [found for found in links if found.over and found.entity.name not in named]
     merged = {found.entity.name: found for found in others}
     return {id_: _prefixed(path, merged.get(path.start)) for id_, path in paths.items()}
 
@@ -167,18 +166,20 @@ def _prefixed(path: FactPath, merged: Link | None) -> FactPath:
     return FactPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
 
 
-def _hits(
-    store: Store, query: Query, fused: tuple[Fused, ...], paths: Mapping[str, FactPath]
-) -> tuple[Hit, ...]:
+def _hits(query: Query, fused: Sequence[Fused], reached: Reached) -> Reads[tuple[Hit, ...]]:
     """The passages behind a ranking; one that was forgotten meanwhile is left out."""
-    passages = store.passages([f.id for f in fused], where=query.where)
-    documents = store.documents(
-        list(dict.fromkeys(p.document_id for p in passages.values())), where=query.where
-    )
+    shown = dict(reached.shown)
+    others = [f.id for f in fused if f.id not in shown]
+    if others:
+        passages, sources = yield from together(
+            read(Store.passages, others, where=query.where), read(Store.sources, others, where=query.where)
+        )
+        shown |= {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
     return tuple(
-        Hit(passage, documents[passage.document_id], f.score, f.placements, paths.get(f.id))
+        Hit(replace(passage, vector=None), document, f.score, f.placements, reached.paths.get(f.id))
         for f in fused
-        if (passage := passages.get(f.id)) and passage.document_id in documents
+        if f.id in shown
+        for passage, document in [shown[f.id]]
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from weft.store.base import Store
+from weft.store.reads import Reads, read
 from weft.text import normalise
 from weft.types import Fact, Query
 
@@ -19,14 +20,18 @@ RIVALS = 64  # facts of one subject that are looked at
 Facts = Mapping[str, tuple[Fact, ...]]
 
 
-def current(store: Store, query: Query, facts: Facts, functional: Sequence[str]) -> Facts:
+def current(query: Query, facts: Facts, functional: Sequence[str]) -> Reads[Facts]:
     """The facts, with their ends where they were contradicted; those that ended before `as_of` are left out."""
     single = frozenset(map(normalise, functional))
     subjects = {f.subject_id for fs in facts.values() for f in fs if normalise(f.predicate) in single}
     if not subjects:
         return facts
-    rivals = store.facts_of_entities(
-        sorted(subjects), per_entity=RIVALS, predicates=functional, where=query.where
+    rivals = yield from read(
+        Store.facts_of_entities,
+        sorted(subjects),
+        per_entity=RIVALS,
+        predicates=functional,
+        where=query.where,
     )
     ends = ends_of(rival for told in rivals.values() for rival in told)
     return {

@@ -21,6 +21,7 @@ from weft.retrieval.resolving import joins, names_of_ends
 from weft.retrieval.similarity import NEUTRAL, cosines
 from weft.retrieval.validity import current
 from weft.store.base import Store
+from weft.store.reads import Reads, read, together
 from weft.text import normalise
 from weft.types import Fact, Mention, Query, Scored
 
@@ -115,25 +116,31 @@ def spread(edges: Sequence[tuple[int, int, float]], start: Numbers, *, restart: 
 
 
 def gather(
-    store: Store,
     query: Query,
-    seeds: Mapping[str, float],
+    weights: Mapping[str, float],
     facts: Mapping[str, Fact],
     hybrid: Sequence[Scored],
+    mentioned: Mapping[str, tuple[Mention, ...]],
     *,
     config: Walk,
     resolution: Resolution,
-    read: Collection[str] = (),
-) -> Neighbourhood:
+    read_before: Collection[str] = (),
+) -> Reads[Neighbourhood]:
     """Read the neighbourhood of the seeds: one call for facts a hop, then mentions and passages once.
 
-    `facts` are known already, among them all of the entities that were `read`.
+    The seeds weigh what they are given, the rarer the more. `facts` are known already, among them all of the
+    entities that were `read_before`, and what the hybrid passages `mentioned`.
     """
-    known = dict(facts)
-    bearing = cosines(query.vector, facts.values())
-    frontier, walked = sorted(set(seeds).difference(read)), set(seeds)
-    for _ in range(config.max_hops):
-        found = facts_of(store, query, frontier, config)
+    frontier = sorted(set(weights).difference(read_before))
+    entities, found = yield from together(
+        read(Store.entities, sorted(weights), where=query.where), facts_of(query, frontier, config)
+    )
+    seeds = {id_: weights[id_] / max(entity.passages, 1) for id_, entity in entities.items()}
+    found = {id_: told for id_, told in found.items() if id_ in seeds}
+    known, bearing = dict(facts), cosines(query.vector, facts.values())
+    walked = set(seeds)
+    for hop in range(config.max_hops):
+        found = (yield from facts_of(query, frontier, config)) if hop else found
         fresh = {f.id: f for fs in found.values() for f in fs if f.id not in known}
         fresh = dict(islice(fresh.items(), max(config.max_facts - len(known), 0)))
         known |= fresh
@@ -141,37 +148,73 @@ def gather(
         frontier = _promising(known.values(), walked, bearing)[: config.frontier]
         walked.update(frontier)
     reached = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)]
-    joined, others = _joined(store, query, reached[: len(seeds) + resolution.ends], known, resolution)
+    joined, mentions, near = yield from _surroundings(
+        query, reached, len(seeds), known, [scored.id for scored in hybrid], config, resolution
+    )
     known |= joined
     bearing |= cosines(query.vector, joined.values())
-    cut = len(seeds) + resolution.ends
-    entities = list(dict.fromkeys([*reached[:cut], *others, *reached[cut:]]))[: config.max_entities]
-    own = [scored.id for scored in hybrid]
-    listed = store.passages_of_entities(entities, per_entity=config.passages_per_entity, where=query.where)
-    mentioned = store.entities_of_passages(own, per_passage=config.entities_per_passage, where=query.where)
-    every = {(m.entity_id, m.passage_id): m for ms in (*listed.values(), *mentioned.values()) for m in ms}
-    ids = sorted({*own, *(passage for _, passage in every)})
-    near = {} if query.vector is None else store.cosines(query.vector, ids, where=query.where)
+    every = {(m.entity_id, m.passage_id): m for ms in (*mentions.values(), *mentioned.values()) for m in ms}
+    ids = sorted({*(scored.id for scored in hybrid), *(passage for _, passage in every)})
     at = {id_: near.get(id_, NEUTRAL) for id_ in ids}
     return Neighbourhood(seeds, known, bearing, tuple(every.values()), mentioned, at)
 
 
+def _surroundings(
+    query: Query,
+    reached: Sequence[str],
+    seeds: int,
+    known: Mapping[str, Fact],
+    own: Sequence[str],
+    config: Walk,
+    resolution: Resolution,
+) -> Reads[tuple[dict[str, Fact], dict[str, tuple[Mention, ...]], dict[str, float]]]:
+    """What joins those who were reached with others, where all of them are mentioned, and how near that is."""
+    cut, within = seeds + resolution.ends, reached[: config.max_entities]
+    (joined, others), (mentions, near), own_near = yield from together(
+        _joined(query, reached[:cut], known, resolution),
+        _mentions(query, within, config),
+        _cosines(query, own),
+    )
+    wanted = list(dict.fromkeys([*reached[:cut], *others, *reached[cut:]]))[: config.max_entities]
+    further = set(wanted).difference(within)
+    if further:
+        more, more_near = yield from _mentions(query, sorted(further), config)
+        mentions, near = {**mentions, **more}, {**near, **more_near}
+    return joined, {id_: mentions[id_] for id_ in wanted if id_ in mentions}, {**near, **own_near}
+
+
 def _joined(
-    store: Store, query: Query, entities: Sequence[str], known: Mapping[str, Fact], config: Resolution
-) -> tuple[dict[str, Fact], list[str]]:
+    query: Query, entities: Sequence[str], known: Mapping[str, Fact], config: Resolution
+) -> Reads[tuple[dict[str, Fact], list[str]]]:
     """The facts by which entities are the same as others, or resemble them, and those others."""
     names = names_of_ends(known.values())
     keys = {id_: words_key(names[id_]) for id_ in entities if id_ in names}
-    joined = joins(store, query, keys, config)
+    joined = yield from joins(query, keys, config)
     facts = joined.facts
     return facts, list(dict.fromkeys(end for fact in facts.values() for end in fact.ends))
 
 
-def facts_of(
-    store: Store, query: Query, entities: Sequence[str], config: Walk
-) -> Mapping[str, tuple[Fact, ...]]:
+def _mentions(
+    query: Query, entities: Sequence[str], config: Walk
+) -> Reads[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
+    """Where entities are mentioned, and how near those passages are, if that can be told."""
+    per_entity, where = config.passages_per_entity, query.where
+    if query.vector is None:
+        listed = yield from read(Store.passages_of_entities, entities, per_entity=per_entity, where=where)
+        return listed, {}
+    return (yield from read(Store.nearby, query.vector, entities, per_entity=per_entity, where=where))
+
+
+def _cosines(query: Query, passages: Sequence[str]) -> Reads[Mapping[str, float]]:
+    if query.vector is None:
+        return {}
+    return (yield from read(Store.cosines, query.vector, passages, where=query.where))
+
+
+def facts_of(query: Query, entities: Sequence[str], config: Walk) -> Reads[Mapping[str, tuple[Fact, ...]]]:
     """One step of a walk: the facts of these entities, strongest first, that the walk may follow."""
-    facts = store.facts_of_entities(
+    facts = yield from read(
+        Store.facts_of_entities,
         entities,
         per_entity=config.facts_per_entity,
         predicates=config.predicates,
@@ -179,17 +222,22 @@ def facts_of(
         as_of=query.as_of,
         where=query.where,
     )
-    return current(store, query, facts, config.functional)
+    return (yield from current(query, facts, config.functional))
 
 
 def facts_in(
-    store: Store, query: Query, passages: Sequence[str], config: Walk, *, per_passage: int
-) -> Mapping[str, tuple[Fact, ...]]:
+    query: Query, passages: Sequence[str], config: Walk, *, per_passage: int
+) -> Reads[Mapping[str, tuple[Fact, ...]]]:
     """The facts that these passages state and that the walk may follow."""
-    stated = store.facts_of_passages(
-        passages, per_passage=per_passage, statuses=config.statuses, as_of=query.as_of, where=query.where
+    stated = yield from read(
+        Store.facts_of_passages,
+        passages,
+        per_passage=per_passage,
+        statuses=config.statuses,
+        as_of=query.as_of,
+        where=query.where,
     )
-    stated = current(store, query, stated, config.functional)
+    stated = yield from current(query, stated, config.functional)
     if not config.predicates:
         return stated
     wanted = set(map(normalise, config.predicates))

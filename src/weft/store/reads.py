@@ -55,6 +55,11 @@ def read(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: 
     return told
 
 
+def nothing() -> Reads[None]:
+    """The stage that asks nothing."""
+    yield from ()
+
+
 @overload
 def together(a: Reads[A], b: Reads[B], /) -> Reads[tuple[A, B]]: ...
 @overload

@@ -31,6 +31,7 @@ ONLY_SQLITE = {
         *("remove_name", "remove_key"),
     },
     "there were no keys once": {"fill_keys"},
+    "what is found is asked for afterwards, for that costs no round trip": {"names"},
 }
 ONLY_POSTGRES = {
     "a server has extensions, roles and locks": {
@@ -43,7 +44,9 @@ ONLY_POSTGRES = {
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),
         *("nearest_entities", "nearest_entities_exactly"),
     },
-    "what SQLite's inverted index counts by itself": {"count_tagged"},
+    "what depends on an answer is asked with it, in one round trip": {
+        *("profiles_by_names", "profiles_by_keys", "vectors_by_keys", "vectors_of_mentions"),
+    },
     "numbers are handed out by us": {"known_accesses"},
     "SQLite tells by itself that someone wrote": {"version"},
     "a snapshot of several statements": {"begin_reading"},
@@ -61,7 +64,7 @@ STATEMENT = re.compile(
 
 
 def asked_for(dialect: str) -> Iterator[ast.expr]:
-    """Whatever stands for a query's name: SQL[…], and the second argument of what runs a query by its name."""
+    """Whatever stands for a query's name: SQL[…], and what a query is run by its name with."""
     for path in sorted((SOURCE / "store").glob(f"{dialect}*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
@@ -70,6 +73,8 @@ def asked_for(dialect: str) -> Iterator[ast.expr]:
                 case ast.Call(
                     func=ast.Name("by_ids" | "by_rows" | "run" | "many" | "delete"), args=[_, name, *_]
                 ):
+                    yield name
+                case ast.Call(func=ast.Name("rows" | "of_ids" | "statement"), args=[name, *_]):
                     yield name
 
 

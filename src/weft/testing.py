@@ -625,6 +625,13 @@ class StoreConformance:
         mentions, near = world.nearby(asked, [*every, "0" * 32], per_entity=2)
         assert mentions == world.passages_of_entities(every, per_entity=2)
         assert near == {m.passage_id: found[m.passage_id] for ms in mentions.values() for m in ms}
+        keys = naming.keys("Lotharingia")
+        assert world.nearby(asked, [LOTHAIR], per_entity=2, keys=keys, most=1) == world.nearby(
+            asked, [LOTHAIR, LOTHARINGIA], per_entity=2
+        )
+        assert world.nearby(asked, [LOTHAIR], per_entity=2, keys=keys) == world.nearby(
+            asked, [LOTHAIR], per_entity=2
+        )
         wrong = np.ones(3, dtype=np.float32)
         with pytest.raises(DimensionMismatch):
             world.cosines(wrong, list(found))

@@ -9,7 +9,7 @@ not depend on its size. What the walk reached is ranked elsewhere.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from math import exp, log10
 
 import numpy as np
@@ -170,39 +170,33 @@ def _surroundings(
 ) -> Reads[tuple[dict[str, Fact], dict[str, tuple[Mention, ...]], dict[str, float]]]:
     """What joins those who were reached with others, where all of them are mentioned, and how near that is."""
     cut, within = seeds + resolution.ends, reached[: config.max_entities]
-    (joined, others), (mentions, near), own_near = yield from together(
-        _joined(query, reached[:cut], known, resolution),
-        _mentions(query, within, config),
+    names = names_of_ends(known.values())
+    keys = {id_: words_key(names[id_]) for id_ in reached[:cut] if id_ in names}
+    names_joined, (mentions, near), own_near = yield from together(
+        joins(query, keys, resolution),
+        _mentions(query, within, config, keys=list(chain(*keys.values())), most=resolution.most + 1),
         _cosines(query, own),
     )
+    joined = names_joined.facts
+    others = [end for fact in joined.values() for end in fact.ends]
     wanted = list(dict.fromkeys([*reached[:cut], *others, *reached[cut:]]))[: config.max_entities]
-    further = set(wanted).difference(within)
+    further = [id_ for id_ in wanted if id_ not in within and id_ not in mentions]
     if further:
-        more, more_near = yield from _mentions(query, sorted(further), config)
+        more, more_near = yield from _mentions(query, further, config)
         mentions, near = {**mentions, **more}, {**near, **more_near}
     return joined, {id_: mentions[id_] for id_ in wanted if id_ in mentions}, {**near, **own_near}
 
 
-def _joined(
-    query: Query, entities: Sequence[str], known: Mapping[str, Fact], config: Resolution
-) -> Reads[tuple[dict[str, Fact], list[str]]]:
-    """The facts by which entities are the same as others, or resemble them, and those others."""
-    names = names_of_ends(known.values())
-    keys = {id_: words_key(names[id_]) for id_ in entities if id_ in names}
-    joined = yield from joins(query, keys, config)
-    facts = joined.facts
-    return facts, list(dict.fromkeys(end for fact in facts.values() for end in fact.ends))
-
-
 def _mentions(
-    query: Query, entities: Sequence[str], config: Walk
+    query: Query, entities: Sequence[str], config: Walk, *, keys: Sequence[str] = (), most: int = 0
 ) -> Reads[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
-    """Where entities are mentioned, and how near those passages are, if that can be told."""
+    """Where entities, and those with one of the keys, are mentioned, and how near that is, if it can be told."""
     per_entity, where = config.passages_per_entity, query.where
     if query.vector is None:
         listed = yield from read(Store.passages_of_entities, entities, per_entity=per_entity, where=where)
         return listed, {}
-    return (yield from read(Store.nearby, query.vector, entities, per_entity=per_entity, where=where))
+    near = read(Store.nearby, query.vector, entities, per_entity=per_entity, keys=keys, most=most, where=where)
+    return (yield from near)
 
 
 def _cosines(query: Query, passages: Sequence[str]) -> Reads[Mapping[str, float]]:

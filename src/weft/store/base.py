@@ -157,9 +157,19 @@ class Store(Protocol):
         ...
 
     def nearby(
-        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self,
+        vector: Vector,
+        entities: Sequence[str],
+        *,
+        per_entity: int,
+        keys: Sequence[str] = (),
+        most: int = 0,
+        where: Filter = EVERYTHING,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
-        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
+        """What `passages_of_entities` says, and how near each of those passages is to a vector.
+
+        Also of entities whose names have one of these keys, if no more than `most` share it.
+        """
         ...
 
     def entities_of_passages(

@@ -16,10 +16,10 @@ from weft.errors import ConfigError, NotFound
 from weft.store import federated_facts as telling
 from weft.store import federated_merging as merging
 from weft.store import likeness
-from weft.store.base import EVERYTHING, NONE
+from weft.store.base import EVERYTHING, NONE, Store
 from weft.store.catalogue import Placed
 from weft.store.federated_members import Federation, Members, Verb
-from weft.store.reads import Ask
+from weft.store.reads import Ask, ask
 from weft.store.tolerance import partial_answers
 from weft.types import (
     LIVE,
@@ -192,11 +192,19 @@ class FederatedStore:
         )
 
     def nearby(
-        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self,
+        vector: Vector,
+        entities: Sequence[str],
+        *,
+        per_entity: int,
+        keys: Sequence[str] = (),
+        most: int = 0,
+        where: Filter = EVERYTHING,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
         """What `passages_of_entities` says, and how near each of those passages is to a vector."""
-        found = self._members.ask(lambda _, s: s.nearby(vector, entities, per_entity=per_entity, where=where))
-        return found[0] if self._members.is_one else merging.nearby(found, most=per_entity, asked=entities)
+        asked = ask(Store.nearby, vector, entities, per_entity=per_entity, keys=keys, most=most, where=where)
+        found = self._members.ask(lambda _, s: asked.of(s))
+        return found[0] if self._members.is_one else merging.nearby(found, most=per_entity)
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING

@@ -153,10 +153,11 @@ def nearby(
     answers: Sequence[tuple[Mapping[str, Sequence[Mention]], Mapping[str, float]]],
     *,
     most: int,
-    asked: Sequence[str],
 ) -> tuple[dict[str, tuple[Mention, ...]], dict[str, float]]:
     """Mentions as above, and how near the passages are."""
-    return mentions([told for told, _ in answers], most=most, asked=asked), first([near for _, near in answers])
+    told = [mentioned for mentioned, _ in answers]
+    asked = [id_ for mentioned in told for id_ in mentioned]
+    return mentions(told, most=most, asked=asked), first([near for _, near in answers])
 
 
 def voices(answers: Iterable[Mapping[str, Fact]]) -> dict[str, Fact]:

@@ -206,10 +206,27 @@ class PostgresStore:
         return self._answer(ask(Store.passages_of_entities, entities, per_entity=per_entity, where=where))
 
     def nearby(
-        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self,
+        vector: Vector,
+        entities: Sequence[str],
+        *,
+        per_entity: int,
+        keys: Sequence[str] = (),
+        most: int = 0,
+        where: Filter = EVERYTHING,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
         """What `passages_of_entities` says, and how near each of those passages is to a vector."""
-        return self._answer(ask(Store.nearby, vector, entities, per_entity=per_entity, where=where))
+        return self._answer(
+            ask(
+                Store.nearby,
+                vector,
+                entities,
+                per_entity=per_entity,
+                keys=keys,
+                most=most,
+                where=where,
+            )
+        )
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING

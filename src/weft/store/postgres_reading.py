@@ -80,7 +80,7 @@ def passages_of_entities(
 ) -> Steps[Mapping[str, tuple[Mention, ...]]]:
     """Where entities are mentioned: their own passages first, then by how often."""
     found = yield from rows("mentions_of_entities", entities, **scope.bindings, cap=per_entity)
-    by_entity = _grouped((m.entity_id, m) for m in map(columns.mention, found))
+    by_entity = grouped((m.entity_id, m) for m in map(columns.mention, found))
     return {e: columns.foremost(mentions, per_entity) for e, mentions in by_entity.items()}
 
 
@@ -89,7 +89,7 @@ def entities_of_passages(
 ) -> Steps[Mapping[str, tuple[Mention, ...]]]:
     """What passages mention: what they are about first, then by how often."""
     found = yield from rows("mentions_of_passages", passages, **scope.bindings)
-    by_passage = _grouped((m.passage_id, m) for m in map(columns.mention, found))
+    by_passage = grouped((m.passage_id, m) for m in map(columns.mention, found))
     return {p: columns.foremost(mentions, per_passage) for p, mentions in by_passage.items()}
 
 
@@ -153,7 +153,7 @@ def entities(scope: Scope, ids: Sequence[str], *, vectors: bool = False) -> Step
 
 def with_vectors(scope: Scope, described: Sequence[Any], blobs: Sequence[Any]) -> dict[str, Entity]:
     """Entities from their profiles and vectors."""
-    profiles_of = _grouped((row[0].hex(), row) for row in described)
+    profiles_of = grouped((row[0].hex(), row) for row in described)
     found = {id_: columns.entity(profiles) for id_, profiles in profiles_of.items()}
     table = codes.unhalved((blob for _, blob in blobs), scope.collection.statistics.dimension or 1)
     vector_of = {id_.hex(): vector for (id_, _), vector in zip(blobs, table, strict=True)}
@@ -186,12 +186,12 @@ def _contributions(collection: int, found: Sequence[Any]) -> Steps[list[Contribu
     asked = ("export_passages", "export_profiles", "export_mentions", "export_facts")
     ids = [d.id for d in documents]
     told, described, mentioned, stated = yield [of_ids(query, ids, collection=collection) for query in asked]
-    passages = _grouped((p.document_id, p) for p in columns.passages(told))
+    passages = grouped((p.document_id, p) for p in columns.passages(told))
     document_of = {p.id: document for document, those in passages.items() for p in those}
     described_by = [row[0].hex() for row in described]
-    entities = _grouped(zip(described_by, columns.profiles(described), strict=True))
-    mentions = _grouped((document_of[m.passage_id], m) for m in map(columns.mention, mentioned))
-    facts = _grouped((document_of[f.passage_id], f) for f in columns.facts(stated))
+    entities = grouped(zip(described_by, columns.profiles(described), strict=True))
+    mentions = grouped((document_of[m.passage_id], m) for m in map(columns.mention, mentioned))
+    facts = grouped((document_of[f.passage_id], f) for f in columns.facts(stated))
     return [
         Contribution(
             d,
@@ -204,8 +204,9 @@ def _contributions(collection: int, found: Sequence[Any]) -> Steps[list[Contribu
     ]
 
 
-def _grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    grouped: dict[str, list[T]] = defaultdict(list)
+def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """Values by their keys, in the order in which they come."""
+    found: dict[str, list[T]] = defaultdict(list)
     for key, value in pairs:
-        grouped[key].append(value)
-    return grouped
+        found[key].append(value)
+    return found

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from pgvector import HalfVector
 from psycopg import sql
 
-from weft.store import codes, lexicon
+from weft.store import codes, columns, lexicon
 from weft.store import postgres_reading as reading
 from weft.store.checks import is_embedded
 from weft.store.postgres_scope import Scope
-from weft.store.postgres_steps import SQL, Statement, Steps, of_ids, rows, statement
-from weft.store.reads import side_by_side
+from weft.store.postgres_steps import SQL, Statement, Steps, known, of_ids, rows, statement
 from weft.text import terms
 from weft.types import Mention, Ranking, Scored, Vector, identity
 
@@ -62,16 +61,23 @@ def cosines(scope: Scope, vector: Vector, passages: Sequence[str]) -> Steps[dict
 
 
 def nearby(
-    scope: Scope, vector: Vector, entities: Sequence[str], *, per_entity: int
+    scope: Scope,
+    vector: Vector,
+    entities: Sequence[str],
+    *,
+    per_entity: int,
+    keys: Sequence[str] = (),
+    most: int = 0,
 ) -> Steps[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
     """Where entities are mentioned, and how near those passages are to a vector."""
-    mentions, vectors = yield from side_by_side(
-        [
-            reading.passages_of_entities(scope, entities, per_entity=per_entity),
-            rows("vectors_of_mentions", entities, **scope.bindings, cap=per_entity),
-        ]
-    )
-    return mentions, _near(vectors, vector) if is_embedded(scope.collection.statistics, vector) else {}
+    is_near = is_embedded(scope.collection.statistics, vector)
+    asked = {"ids": [identity("key", key) for key in keys], "entities": known(entities)}
+    bound = {**scope.bindings, **asked, "per_entity": per_entity, "cap": most + 1}
+    [found] = yield [statement("nearby", **bound)]
+    by_entity = reading.grouped((m.entity_id, m) for m in (columns.mention(row[:4]) for row in found))
+    mentions = {e: columns.foremost(told, per_entity) for e, told in by_entity.items()}
+    vectors = [(passage, blob) for _, passage, _, _, blob in found if blob is not None]
+    return mentions, _near(vectors, vector) if is_near else {}
 
 
 def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
@@ -79,7 +85,7 @@ def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
     asked = {identity("term", term): term for term in sorted(set(terms(query)))}
     reach = max(lexicon.REACH, 2 * top_k)
     passages = scope.collection.statistics.passages
-    known, found = yield [
+    counted, found = yield [
         of_ids("terms", asked, collection=scope.collection.key),
         of_ids("match", asked, **scope.bindings, **_visible(scope, reach), passages=passages, limit=reach),
     ]
@@ -87,7 +93,7 @@ def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
         return ()
     scores = lexicon.bm25(
         [(length, blob) for _, length, blob in found],
-        [(number, passages) for _, number, passages in known],
+        [(number, passages) for _, number, passages in counted],
         passages=passages,
         average_length=max(scope.collection.length / max(passages, 1), 1.0),
     )

@@ -193,11 +193,21 @@ class SqliteStore:
             return reading.passages_of_entities(db, scope, entities, per_entity)
 
     def nearby(
-        self, vector: Vector, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self,
+        vector: Vector,
+        entities: Sequence[str],
+        *,
+        per_entity: int,
+        keys: Sequence[str] = (),
+        most: int = 0,
+        where: Filter = EVERYTHING,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
         """What `passages_of_entities` says, and how near each of those passages is to a vector."""
         with self._reading(where) as (db, scope):
-            mentions = reading.passages_of_entities(db, scope, entities, per_entity)
+            sharing = name_keys.keyed(db, scope, keys, most).values() if keys else ()
+            others = (id_ for ids in sharing if len(ids) <= most for id_ in ids)
+            wanted = list(dict.fromkeys([*entities, *others]))
+            mentions = reading.passages_of_entities(db, scope, wanted, per_entity)
             passages = list(dict.fromkeys(m.passage_id for ms in mentions.values() for m in ms))
             return mentions, searching.cosines(db, scope, vector, passages)
 

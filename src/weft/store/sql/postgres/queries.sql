@@ -521,20 +521,35 @@ FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(acc
       WHERE o.collection = %(collection)s AND o.id = n.passage))
   ORDER BY n.rank, n.passage LIMIT %(cap)s) m
 
--- name: vectors_of_mentions
--- Of the passages that `mentions_of_entities` finds, each once; what the caller may see was looked at there.
-SELECT v.id, v.vector FROM (
-  SELECT DISTINCT m.passage
-  FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-    SELECT n.passage FROM mentions n
-    WHERE n.collection = %(collection)s AND n.entity = i.id AND n.access = a.access
+-- name: nearby
+-- What mentions_of_entities finds, also for those who have a key that few enough share; the vector of a passage comes once.
+WITH sharing AS (
+  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
+          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+            WHERE t.collection = %(collection)s AND t.document = p.document)))
+    ORDER BY l.entity LIMIT %(cap)s) k),
+wanted AS (
+  SELECT unnest(%(entities)s::uuid[]) AS id
+  UNION SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h
+  WHERE h.entities < %(cap)s),
+told AS (
+  SELECT wanted.id, m.*, row_number() OVER (PARTITION BY m.passage) AS place
+  FROM wanted CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+    SELECT n.passage, n.count, n.is_own FROM mentions n
+    WHERE n.collection = %(collection)s AND n.entity = wanted.id AND n.access = a.access
       AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
         JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
         JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
         WHERE o.collection = %(collection)s AND o.id = n.passage))
-    ORDER BY n.rank, n.passage LIMIT %(cap)s) m) p
-CROSS JOIN LATERAL (
-  SELECT w.* FROM passage_vectors w WHERE w.collection = %(collection)s AND w.id = p.passage LIMIT 1) v
+    ORDER BY n.rank, n.passage LIMIT %(per_entity)s) m)
+SELECT told.id, told.passage, told.count, told.is_own, CASE WHEN told.place = 1 THEN (
+  SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = told.passage) END
+FROM told
 
 -- name: mentions_of_passages
 SELECT m.entity, m.passage, m.count, m.is_own

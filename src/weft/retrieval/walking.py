@@ -190,7 +190,7 @@ def _surroundings(
 def _mentions(
     query: Query, entities: Sequence[str], config: Walk, *, keys: Sequence[str] = (), most: int = 0
 ) -> Reads[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
-    """Where entities, and those with one of the keys, are mentioned, and how near that is, if it can be told."""
+    """Where entities, and those with one of the keys, are mentioned, and how near that is, if that is known."""
     per_entity, where = config.passages_per_entity, query.where
     if query.vector is None:
         listed = yield from read(Store.passages_of_entities, entities, per_entity=per_entity, where=where)

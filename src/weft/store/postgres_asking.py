@@ -104,7 +104,8 @@ class Reader:
         return rows
 
     def _scoped(self, wheres: Mapping[str, Filter]) -> Steps[dict[str, Scope]]:
-        made = [scoping.scope(self._key, self._name, where) for where in wheres.values()]
+        known = self._server.has_textsearch
+        made = [scoping.scope(self._key, self._name, where, has_textsearch=known) for where in wheres.values()]
         scopes = dict(zip(wheres, (yield from side_by_side(made)), strict=True))
         if len(self._scopes) >= SCOPES:
             self._scopes.clear()

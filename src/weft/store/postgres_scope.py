@@ -51,6 +51,7 @@ class Scope:
     passages: int
     tags: list[list[str]]
     is_everything: bool
+    has_textsearch: bool
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -94,7 +95,7 @@ def _collection(key: int, name: str, rows: Sequence[Any]) -> Collection:
     return Collection(key, mark, statistics, *rest)
 
 
-def scope(key: int, name: str, where: Filter) -> Steps[Scope]:
+def scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[Scope]:
     """What a filter lets through now."""
     labels = None if where.labels is None else sorted(where.labels)
     accesses, known = yield [
@@ -107,6 +108,7 @@ def scope(key: int, name: str, where: Filter) -> Steps[Scope]:
         passages=sum(passages for _, passages in accesses),
         tags=[[identity("tag", tag) for tag in tags] for tags in columns.tags(where.metadata)],
         is_everything=where.labels is None and not where.metadata,
+        has_textsearch=has_textsearch,
     )
 
 

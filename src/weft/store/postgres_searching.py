@@ -1,8 +1,8 @@
 """Searching the PostgreSQL store: by words, by the vectors of passages, by the vectors of names.
 
-Words are found by a GIN index and scored in `lexicon`; vectors are found by distance, all of them where the
-caller sees few, else by an HNSW index of the collection's own, and the nearest are scored in `codes`. So the
-scores are those of every other engine, and their order is exact among what was found.
+Words are found by pg_textsearch, or else by a GIN index, and scored in `lexicon`. Vectors are found by
+distance: all of them where the caller sees few, else by an HNSW index of the collection's own; the nearest are
+scored in `codes`. So scores are those of every other engine, and their order is exact among what was found.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,12 @@ from weft.store import postgres_reading as reading
 from weft.store.checks import is_embedded
 from weft.store.postgres_scope import Scope
 from weft.store.postgres_steps import SQL, Statement, Steps, known, of_ids, rows, statement
+from weft.store.reads import side_by_side
 from weft.text import terms
 from weft.types import Mention, Ranking, Scored, Vector, identity
 
 CANDIDATES = 200  # nearest that are ranked by their vectors, at the least
+WIDER = 4  # times as many as are wanted are taken from pg_textsearch, whose order is not quite ours
 EXACT = 20_000  # vectors that a search compares one by one: 1.5 µs each, and writes need not tend an index
 FAR = 40_000  # entries of an index that a search may see before it gives up
 WIDEST = 1_000  # candidates that an index looks at together
@@ -82,13 +84,12 @@ def nearby(
 
 def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
     """Passages by BM25, best first."""
-    asked = {identity("term", term): term for term in sorted(set(terms(query)))}
-    reach = max(lexicon.REACH, 2 * top_k)
+    asked = [identity("term", term) for term in sorted(set(terms(query)))]
     passages = scope.collection.statistics.passages
-    counted, found = yield [
-        of_ids("terms", asked, collection=scope.collection.key),
-        of_ids("match", asked, **scope.bindings, **_visible(scope, reach), passages=passages, limit=reach),
-    ]
+    find = _ranked if scope.has_textsearch else _matched
+    counted, found = yield from side_by_side(
+        [rows("terms", asked, collection=scope.collection.key), find(scope, asked, top_k)]
+    )
     if not found:
         return ()
     scores = lexicon.bm25(
@@ -97,17 +98,33 @@ def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
         passages=passages,
         average_length=max(scope.collection.length / max(passages, 1), 1.0),
     )
-    return _ranking([id_.hex() for id_, *_ in found], scores, top_k)
+    return tuple(s for s in _ranking([id_.hex() for id_, *_ in found], scores, top_k) if s.score > 0)
 
 
-def _visible(scope: Scope, reach: int) -> dict[str, Any]:
-    """What a search by words may see, as the inverted index has it, and how many passages that is."""
-    return {
+def _ranked(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]:
+    """Candidates that pg_textsearch finds, by its index: the planner would rather look at all and sort them."""
+    limit = max(CANDIDATES, WIDER * top_k)
+    bound = {"collection": scope.collection.key, "visible": scope.match, "limit": limit}
+    _, found, _ = yield [
+        statement("unsorted_settings"),
+        of_ids("match_ranked", asked, **bound),
+        statement("exact_settings"),
+    ]
+    return found
+
+
+def _matched(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]:
+    """Candidates that the inverted index finds."""
+    reach = max(lexicon.REACH, 2 * top_k)
+    bound = {
+        **scope.bindings,
         "mark": scope.collection.mark,
         "visible": f" & {scope.match}" if scope.match else "",
         "seen": min(scope.passages, reach) if scope.match else reach,
         "first_tags": scope.tags[0] if scope.tags else [],
+        "passages": scope.collection.statistics.passages,
     }
+    return (yield from rows("match", asked, **bound, limit=reach))
 
 
 def _asked(vector: Vector, top_k: int) -> dict[str, Any]:

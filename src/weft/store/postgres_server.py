@@ -23,6 +23,7 @@ from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool
 
 from weft.errors import ConfigError
+from weft.store import postgres_textsearch as textsearch
 from weft.store.migrate import migrate
 from weft.store.postgres_errors import LostConnection, place
 from weft.store.postgres_steps import SQL, Statement, Wanted
@@ -60,6 +61,7 @@ class Server:
     configure: Callable[[Connection], None]
     path: str
     role: str
+    has_textsearch: bool
 
     def connect(self) -> Connection:
         """A connection outside the pool, as what the address says."""
@@ -113,6 +115,7 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
         _prepare(db)
         path = _path(db)
         role = _role(db)
+        has_textsearch = textsearch.prepared(db)
         halfvec = TypeInfo.fetch(db, f"{path.split(', ')[1]}.halfvec")
         assert halfvec is not None  # noqa: S101 (the extension brings it)
 
@@ -132,7 +135,7 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
         open=True,
         name="weft",
     )
-    return Server(url, pool, configure, path, role)
+    return Server(url, pool, configure, path, role, has_textsearch)
 
 
 # -- the schema, and what we are allowed ---------------------------------------------------------------
@@ -145,6 +148,7 @@ def _prepare(db: Connection) -> None:
     with db.transaction():
         db.execute(SQL["lock_migrations"])
         _ensure_extension(db)
+        textsearch.create(db)
         db.execute(SQL["create_migrations"])
         db.execute(SQL["settings"], {"path": _path(db), "role": "none", "collection": ""})
         migrate(

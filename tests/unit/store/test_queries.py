@@ -36,8 +36,9 @@ ONLY_SQLITE = {
 ONLY_POSTGRES = {
     "a server has extensions, roles and locks": {
         *("extension", "create_extension", "standing", "search_path", "lock_migrations", "lock", "lock_shared"),
-        "tables",
+        *("tables", "available_textsearch", "textsearch", "create_textsearch"),
     },
+    "pg_textsearch": {"add_ranked", "match_ranked", "unsorted_settings"},
     "an index of vectors": {
         *("create_index", "drop_index", "indexes", "unfinished_indexes", "try_building", "search_settings"),
         "exact_settings",

@@ -15,6 +15,37 @@ SELECT extversion, extnamespace::regnamespace::text FROM pg_extension WHERE extn
 -- name: create_extension
 CREATE EXTENSION IF NOT EXISTS vector
 
+-- name: available_textsearch
+-- The version of pg_textsearch that the server would bring, and whether the server has loaded it.
+SELECT (SELECT default_version FROM pg_available_extensions WHERE name = 'pg_textsearch'),
+  current_setting('shared_preload_libraries') LIKE '%pg_textsearch%'
+
+-- name: textsearch
+-- The version of pg_textsearch in this database, whether passages are ranked by it, and whether we may change that.
+SELECT (SELECT extversion FROM pg_extension WHERE extname = 'pg_textsearch'),
+  EXISTS (SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE c.relnamespace = 'weft'::regnamespace AND c.relname = 'passage_terms_ranked' AND i.indisvalid),
+  pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'weft.passage_terms'::regclass), 'USAGE')
+
+-- name: create_textsearch
+CREATE EXTENSION IF NOT EXISTS pg_textsearch
+
+-- name: add_ranked
+-- A word of a passage is its collection and the number of the term, in plain letters, which no text configuration changes;
+-- it stands there as often as the term does. Whoever adds this writes the table anew.
+CREATE OR REPLACE FUNCTION weft.ranked_word(collection int8, number int8) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT translate(to_hex(collection) || 'x' || to_hex(number), '0123456789', 'ghijklmnop') $$;
+CREATE OR REPLACE FUNCTION weft.ranked_words(collection int8, terms bytea) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+  SELECT coalesce(string_agg(repeat(weft.ranked_word(collection, c.cell >> 6) || ' ', (c.cell & 63)::int), ''), '')
+  FROM (SELECT get_byte(terms, i)::int8 | (get_byte(terms, i + 1)::int8 << 8) | (get_byte(terms, i + 2)::int8 << 16)
+    | (get_byte(terms, i + 3)::int8 << 24) AS cell FROM generate_series(0, length(terms) - 4, 4) i) c
+$$;
+ALTER TABLE weft.passage_terms
+  ADD COLUMN IF NOT EXISTS ranked text GENERATED ALWAYS AS (weft.ranked_words(collection, terms)) STORED;
+CREATE INDEX IF NOT EXISTS passage_terms_ranked ON weft.passage_terms USING bm25 (ranked)
+  WITH (text_config = 'simple', k1 = 1.2, b = 0.75)
+
 -- name: lock_migrations
 -- Its two numbers are apart from the one of a collection's lock.
 SELECT pg_advisory_xact_lock(2003789428, 1)
@@ -259,6 +290,9 @@ CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(col
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %(wanted)s, true),
   set_config('hnsw.max_scan_tuples', %(most)s, true), set_config('enable_sort', 'off', true)
 
+-- name: unsorted_settings
+SELECT set_config('enable_sort', 'off', true)
+
 -- name: exact_settings
 SELECT set_config('enable_sort', 'on', true)
 
@@ -317,6 +351,15 @@ question AS (
   SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number), ' | ') || ')' || %(visible)s::text AS words
   FROM known, reach WHERE known.place = 1 OR known.postings <= reach.postings)
 SELECT m.id, m.length, m.terms FROM question CROSS JOIN LATERAL matching(question.words::tsquery, %(limit)s) m
+
+-- name: match_ranked
+-- Candidates by pg_textsearch's BM25, the best first in about the right order. Its score is not asked for: that would be
+-- computed from the text of each row.
+SELECT p.id, p.length, p.terms FROM passage_terms p
+WHERE p.collection = %(collection)s AND (%(visible)s::text = '' OR p.words @@ %(visible)s::tsquery)
+ORDER BY p.ranked <@> to_bm25query((
+  SELECT coalesce(string_agg(ranked_word(t.collection, t.number), ' '), '') FROM terms t
+  WHERE t.collection = %(collection)s AND t.term = ANY(%(ids)s::uuid[])), 'weft.passage_terms_ranked') LIMIT %(limit)s
 
 -- name: delete_passage_terms
 DELETE FROM passage_terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int8[]) RETURNING length, terms

@@ -1,0 +1,105 @@
+"""The PostgreSQL store on a server with pg_textsearch: conformance, and that words rank as on SQLite."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from benchmarks.bm25 import by_store, correlation
+from tools.postgres import Server
+
+from databases import fresh_name
+from weft.errors import ConfigError
+from weft.evaluation.datasets import Dataset, load
+from weft.store import SqliteStore, open_store
+from weft.store.postgres import PostgresStore
+from weft.testing import MODEL, WORLD, OpenStore, StoreConformance, page
+
+SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
+QUESTIONS = 60
+
+
+class TestTextsearch(StoreConformance):
+    @pytest.fixture
+    def open_store(self, textsearch_postgres: Server) -> Iterator[OpenStore]:
+        names: dict[str, str] = {}
+        with ExitStack() as opened:
+
+            def open_store(collection: str) -> PostgresStore:
+                names.setdefault(collection, fresh_name(collection))
+                store = PostgresStore(textsearch_postgres.url, names[collection])
+                return opened.enter_context(closing(store))
+
+            yield open_store
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load(SETS / "musique-train100", sample=QUESTIONS)
+
+
+@pytest.fixture(scope="module")
+def expected(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+    """What SQLite finds by words."""
+    with closing(SqliteStore(tmp_path_factory.mktemp("words") / "set.weft")) as store:
+        store.write(dataset.contributions, model=None)
+        return [by_store(store, q.text) for q in dataset.questions]
+
+
+@pytest.mark.parametrize("server", ["postgres", "textsearch_postgres"])
+def test_words_rank_as_on_sqlite(
+    server: str, dataset: Dataset, expected: list[list[str]], request: pytest.FixtureRequest
+) -> None:
+    """Strangers on the same server, who use the same words, change nothing."""
+    started: Server = request.getfixturevalue(server)
+    with closing(open_store(started.url, fresh_name("strangers"))) as strangers:
+        strangers.write([page(f"{q.text} {n}") for n, q in enumerate(dataset.questions)], model=MODEL)
+    with closing(open_store(started.url, fresh_name("set"))) as store:
+        store.write(dataset.contributions, model=None)
+        found = [by_store(store, q.text) for q in dataset.questions]
+    near = [correlation(e, f) for e, f in zip(expected, found, strict=True)]
+    assert np.mean(near) >= 0.95
+    assert [e[:10] for e in expected] == [f[:10] for f in found]
+
+
+def test_passages_are_ranked_by_it(textsearch_postgres: Server) -> None:
+    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+        with closing(open_store(url)) as store:
+            store.write(WORLD, model=MODEL)
+            assert store.lexical("lotharingia", top_k=9)
+        deadline = time.monotonic() + 10  # a server counts scans when the connection has gone
+        while not _scans(db):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def _scans(db: psycopg.Connection) -> int:
+    scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'passage_terms_ranked'"
+    [(count,)] = db.execute(scans).fetchall()
+    return int(count)
+
+
+def test_a_database_that_gets_it_later_is_prepared_when_it_is_opened(textsearch_postgres: Server) -> None:
+    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+        with closing(open_store(url)) as store:
+            store.write(WORLD, model=MODEL)
+            ranked = store.lexical("king of lotharingia", top_k=9)
+        db.execute("DROP EXTENSION pg_textsearch CASCADE")
+        db.execute("ALTER TABLE weft.passage_terms DROP COLUMN ranked")
+        with closing(open_store(url)) as store:
+            assert store.lexical("king of lotharingia", top_k=9) == ranked
+            db.execute("CREATE EXTENSION pg_textsearch")
+        with closing(open_store(url)) as store:
+            assert store.lexical("king of lotharingia", top_k=9) == ranked
+        assert db.execute("SELECT 1 FROM pg_indexes WHERE indexname = 'passage_terms_ranked'").fetchall()
+
+
+def test_an_older_one_is_refused_with_the_reason(textsearch_postgres: Server) -> None:
+    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+        open_store(url).close()
+        db.execute("UPDATE pg_extension SET extversion = '1.0.0' WHERE extname = 'pg_textsearch'")
+        with pytest.raises(ConfigError, match=r"pg_textsearch 1\.0\.0, which gives some rows twice.*1\.5\.1"):
+            open_store(url)

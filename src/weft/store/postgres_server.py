@@ -29,7 +29,7 @@ from weft.store.queries import migrations, queries
 
 SQL = queries("postgres")
 OLDEST_PGVECTOR = (0, 8)
-RECONNECT_SECONDS = 5.0  # then whoever asks next begins anew; each try waits twice as long as the one before
+RECONNECT_SECONDS = 1.0  # then a try begins anew; otherwise each waits twice as long as the one before
 Connection: TypeAlias = psycopg.Connection[Any]
 
 
@@ -127,12 +127,19 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
         max_size=connections,
         timeout=wait_seconds,
         reconnect_timeout=RECONNECT_SECONDS,
+        reconnect_failed=_try_again,
         kwargs={"autocommit": True},
         configure=configure,
         open=True,
         name="weft",
     )
     return Server(url, pool, configure, path, role)
+
+
+def _try_again(pool: ConnectionPool) -> None:
+    """Begin anew for those who wait: the pool does so only when somebody comes."""
+    if pool.get_stats().get("requests_waiting"):
+        pool.check()
 
 
 # -- the schema, and what we are allowed ---------------------------------------------------------------

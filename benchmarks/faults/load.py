@@ -177,7 +177,7 @@ def ask(
     floors = [(each, each.floor()) for each in ledgers]
     if method == "get":
         return _got(weft, ledger, note, ledger.floor()), ()
-    found = weft.search(note.question, method=method)
+    found = weft.search(note.text, method=method)
     strange = [
         hit.passage.text
         for hit in found.hits

@@ -55,11 +55,6 @@ class Note:
         ship, pier = f"Ship {self.number}", f"Pier {self.number % 7}"
         return [(ship, "lies at", pier), (ship, "carries", f"Cargo {self.edition}"), (pier, "belongs to", "Harbour")]
 
-    @property
-    def question(self) -> str:
-        """What only this edition answers with its own words, over an entity that others share."""
-        return f"Where does Ship {self.number} of {self.marker} lie?"
-
 
 @lru_cache(maxsize=100_000)
 def contribution(note: Note) -> Contribution:
@@ -160,9 +155,9 @@ def _wrong(weft: Weft, store: Store, there: list[Contribution], held: list[Note]
             wrong += [f"counts {k}" for k in ("documents", "passages", "entities", "facts", "mentions") if
                       getattr(store.statistics(), k) != getattr(quiet_store.statistics(), k)]
             asked = held[:: max(len(held) // QUIET_QUESTIONS, 1)]
-            return (*wrong, *(n.question for n in asked if _hits(weft, n) != _hits(quiet, n)))
+            return (*wrong, *(n.text for n in asked if _hits(weft, n) != _hits(quiet, n)))
 
 
 def _hits(weft: Weft, note: Note) -> list[tuple[str, str, float]]:
-    found = weft.search(note.question, method="hybrid", count_use=False)
+    found = weft.search(note.text, method="hybrid", count_use=False)
     return [(hit.passage.id, hit.passage.text, round(hit.score, 5)) for hit in found.hits]

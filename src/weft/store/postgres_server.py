@@ -7,6 +7,7 @@ Where that role cannot be taken, we stay what we are, unless that is a role to w
 nothing: that is refused.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -80,15 +81,29 @@ class Server:
 # -- pools, one for each address -----------------------------------------------------------------------
 
 _lent: dict[tuple[str, int, float], tuple[Server, int]] = {}
-_lending = Lock()
+_lending = Lock()  # never held while a server is waited for: one that hangs must not hold up the others
+_opening: defaultdict[tuple[str, int, float], Lock] = defaultdict(Lock)
 
 
 def lend(url: str, *, connections: int, wait_seconds: float) -> Server:
     """The server of this address, made ready by whoever asks first."""
     key = (url, connections, wait_seconds)
     with _lending:
-        server, users = _lent.get(key, (None, 0))
-        server = server or _opened(url, connections, wait_seconds)
+        opening = _opening[key]
+    with opening:
+        known = _lent_again(key)
+        if known is None:
+            known = _opened(url, connections, wait_seconds)
+            with _lending:
+                _lent[key] = (known, 1)
+    return known
+
+
+def _lent_again(key: tuple[str, int, float]) -> Server | None:
+    with _lending:
+        if key not in _lent:
+            return None
+        server, users = _lent[key]
         _lent[key] = (server, users + 1)
     return server
 
@@ -104,7 +119,8 @@ def give_back(server: Server) -> None:
             _lent[key] = (server, users)
         else:
             del _lent[key]
-            server.pool.close()
+    if not users:
+        server.pool.close()
 
 
 def _opened(url: str, connections: int, wait_seconds: float) -> Server:

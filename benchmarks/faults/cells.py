@@ -11,8 +11,9 @@ import numpy as np
 from tools.faults import Proxy, proxy
 from tools.postgres import SAFE, Server, plain, servers
 
+from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report, Request
-from benchmarks.faults.notes import EMBEDDER, NOW, Ledger, Settled, settled
+from benchmarks.faults.notes import Ledger, Settled, settled
 from benchmarks.faults.servers import Size, with_password
 from weft.config import Cells
 from weft.engine import Weft
@@ -59,12 +60,12 @@ def federated(size: Size, config: Cells = CONFIG) -> Iterator[Trio]:
         federation = Federation(catalogue(folder, proxies, started), open_cell, config)
         stack.callback(federation.close)
         stores = [open_federated(federation, name) for name in ("a", "b", "c")]  # in the order of the cells
-        wefts = [stack.enter_context(Weft(store, EMBEDDER, clock=lambda: NOW)) for store in stores]
+        wefts = [stack.enter_context(notes.opened(store)) for store in stores]
         ledgers = [Ledger(first=NUMBERS * i) for i in range(len(stores))]
         load = Load(list(zip(wefts, ledgers, strict=True)), searches=size.searches / 4, writes=size.writes / 2)
         load.methods = ("chain", "hybrid", "keyword", "keyword")
         load.fill(size.notes // len(stores))
-        load.reader = stack.enter_context(Weft(open_federated(federation, "a,b,c"), EMBEDDER, clock=lambda: NOW))
+        load.reader = stack.enter_context(notes.opened(open_federated(federation, "a,b,c")))
         load.reader.search("a ship", count_use=False)
         yield Trio(federation, proxies, stores, load)
 
@@ -87,10 +88,10 @@ def gone(size: Size) -> Report:
     return _one_faulty("a cell is gone", size, lambda between: between.refusing())
 
 
-def crawling(size: Size) -> Report:
+def late(size: Size) -> Report:
     """Every answer of a cell comes later than a read may take, then as before."""
-    late = CONFIG.read_seconds + 1.0
-    return _one_faulty("a cell answers too late", size, lambda between: between.delaying(late))
+    seconds = CONFIG.read_seconds + 1.0
+    return _one_faulty("a cell answers too late", size, lambda between: between.delaying(seconds))
 
 
 def _one_faulty(fault: str, size: Size, begin: Begin) -> Report:
@@ -101,7 +102,7 @@ def _one_faulty(fault: str, size: Size, begin: Begin) -> Report:
             time.sleep(size.seconds / 6)
             with begin(trio.proxies[FAULTY]):
                 begun = time.monotonic()
-                time.sleep(size.seconds / 2)
+                time.sleep(max(size.seconds / 2, 2.5 * CONFIG.read_seconds))
                 ended = time.monotonic()
             since = time.monotonic()
             time.sleep(size.seconds / 3 + CONFIG.rest_seconds)
@@ -123,20 +124,21 @@ def _waits(meanwhile: Sequence[Request]) -> list[str]:
 
 def slow(size: Size) -> Report:
     """One answer in twenty of a cell is late: a second try answers instead; compared with none."""
-    late = 0.5
+    seconds = 0.5
     with federated(size) as trio:
         load = trio.load
         single = _patient(trio)
-        with trio.proxies[FAULTY].delaying(late, share=0.05):
+        with trio.proxies[FAULTY].delaying(seconds, share=0.05):
             unhedged = [_seconds(single) for _ in range(max(size.notes // 10, 5))]
             hedged = [_seconds(load.reader) for _ in range(max(size.notes // 10, 5))]
+            single.close()
             with load.running():
                 time.sleep(size.seconds / 2)
-        since = time.monotonic()
-        single.close()
+                since = time.monotonic()
+                time.sleep(1.0)
         report = Report("a cell is sometimes slow", load.requests, trio.settled(), since)
         report.notes.append(
-            f"one answer in twenty comes {late:g} s late: a search takes {np.median(hedged):.2f} s with second "
+            f"one answer in twenty comes {seconds:g} s late: a search takes {np.median(hedged):.2f} s with second "
             f"tries, {np.median(unhedged):.2f} s without"
         )
         return report
@@ -145,7 +147,7 @@ def slow(size: Size) -> Report:
 def _patient(trio: Trio) -> Weft:
     config = replace(CONFIG, hedge_seconds=60.0)
     federation = Federation(trio.federation.catalogue, open_cell, config)
-    made = Weft(open_federated(federation, "a,b,c"), EMBEDDER, clock=lambda: NOW)
+    made = notes.opened(open_federated(federation, "a,b,c"))
     made.search("a ship", count_use=False)
     return made
 

@@ -14,8 +14,9 @@ from tempfile import TemporaryDirectory
 
 from tools.postgres import SAFE, plain, servers
 
+from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report
-from benchmarks.faults.notes import EMBEDDER, NOW, Ledger, Settled, settled
+from benchmarks.faults.notes import Ledger, Settled, settled
 from benchmarks.faults.servers import Size, with_password
 from weft.config import Cells
 from weft.engine import Weft
@@ -67,9 +68,9 @@ def pair(size: Size) -> Iterator[Pair]:
             cells.add(catalogue, name, with_password(one.url))
         federation = Federation(SqliteCatalogue(file), open_cell, CONFIG)
         store = open_federated(federation, "notes")
-        with Weft(store, EMBEDDER, clock=lambda: NOW) as weft:
+        with notes.opened(store) as weft:
             load = Load([(weft, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
-            load.methods = ("chain", "hybrid", "keyword", "keyword", "get")
+            load.methods = ("chain", "hybrid", "keyword", "keyword", "keyword", "keyword", "get", "get", "get")
             load.fill(size.notes)
             yield Pair(file, catalogue, weft, store, load)
         federation.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from weft.config import Cache
 from weft.engine import Weft
 from weft.indexing import pipeline
 from weft.providers.hashing import HashingEmbedder
@@ -53,7 +54,16 @@ class Note:
     @property
     def facts(self) -> list[tuple[str, str, str]]:
         ship, pier = f"Ship {self.number}", f"Pier {self.number % 7}"
-        return [(ship, "lies at", pier), (ship, "carries", f"Cargo {self.edition}"), (pier, "belongs to", "Harbour")]
+        return [
+            (ship, "lies at", pier),
+            (ship, "carries", f"Cargo {self.edition}"),
+            (pier, "belongs to", "Harbour"),
+        ]
+
+
+def opened(store: Store) -> Weft:
+    """A collection whose clock stands still, and that keeps no answers: every one must come from the store."""
+    return Weft(store, EMBEDDER, clock=lambda: NOW, cache=Cache(seconds=0.0))
 
 
 @lru_cache(maxsize=100_000)
@@ -142,18 +152,23 @@ def settled(weft: Weft, store: Store, ledgers: Iterable[Ledger]) -> Settled:
             same = [note for note in editions if found and found.digest == contribution(note).digest]
             held += same[:1]
             if not same and (least or found):
-                lost.append(f"note {number}: edition {least} was acknowledged, there is {found and found.passages}")
+                lost.append(
+                    f"note {number}: edition {least} was acknowledged, there is {found and found.passages}"
+                )
     return Settled(tuple(lost), _wrong(weft, store, list(there.values()), held))
 
 
 def _wrong(weft: Weft, store: Store, there: list[Contribution], held: list[Note]) -> tuple[str, ...]:
     with TemporaryDirectory() as folder:
         quiet_store = SqliteStore(Path(folder) / "quiet.weft")
-        with Weft(quiet_store, EMBEDDER, clock=lambda: NOW) as quiet:
+        with opened(quiet_store) as quiet:
             pipeline.write(quiet_store, EMBEDDER, [contribution(note) for note in held])
             wrong = [] if list(quiet_store.export()) == there else ["the export is not that of a quiet store"]
-            wrong += [f"counts {k}" for k in ("documents", "passages", "entities", "facts", "mentions") if
-                      getattr(store.statistics(), k) != getattr(quiet_store.statistics(), k)]
+            wrong += [
+                f"counts {k}"
+                for k in ("documents", "passages", "entities", "facts", "mentions")
+                if getattr(store.statistics(), k) != getattr(quiet_store.statistics(), k)
+            ]
             asked = held[:: max(len(held) // QUIET_QUESTIONS, 1)]
             return (*wrong, *(n.text for n in asked if _hits(weft, n) != _hits(quiet, n)))
 

@@ -10,8 +10,9 @@ import psycopg
 from tools.faults import proxy, small_disk, terminating
 from tools.postgres import SAFE, Server, plain, server
 
+from benchmarks.faults import notes
 from benchmarks.faults.load import SECRET, Load, Report
-from benchmarks.faults.notes import EMBEDDER, NOW, Ledger, settled
+from benchmarks.faults.notes import Ledger, settled
 from weft.engine import Weft
 from weft.errors import StoreUnavailable
 from weft.store.postgres import PostgresStore
@@ -43,7 +44,7 @@ def with_password(url: str) -> str:
 def opened(url: str, size: Size) -> Iterator[tuple[Weft, PostgresStore, Load]]:
     """A collection with its first notes, and the load that it is to bear."""
     store = PostgresStore(with_password(url), "notes")
-    with Weft(store, EMBEDDER, clock=lambda: NOW) as weft:
+    with notes.opened(store) as weft:
         load = Load([(weft, Ledger())], searches=size.searches, writes=size.writes)
         load.fill(size.notes)
         yield weft, store, load
@@ -72,6 +73,20 @@ def killed(size: Size) -> Report:
         report = reported(f"server killed, started again ({size.times}x)", weft, store, load, since)
         report.notes.append(f"the server itself took {max(starts):.1f} s to start")
         return report
+
+
+def away(size: Size) -> Report:
+    """The server is killed and stays away for longer than a caller's patience lasts elsewhere, then starts."""
+    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (weft, store, load):
+        load.searches, load.writes = load.searches / 8, load.writes / 8  # all that comes meanwhile waits
+        with load.running():
+            time.sleep(1.0)
+            one.kill()
+            time.sleep(size.seconds / 2)
+            one.start()
+            since = time.monotonic()
+            time.sleep(size.seconds / 2)
+        return reported(f"server away for {size.seconds / 2:g} s", weft, store, load, since)
 
 
 def cut(size: Size) -> Report:
@@ -121,6 +136,30 @@ def full_disk(size: Size) -> Report:
             time.sleep(size.seconds / 4)
         report = reported("disk of the tables full", weft, store, load, since)
         report.notes.append(next(str(r.error) for r in load.requests if r.error))
+        return report
+
+
+def full_server(size: Size) -> Report:
+    """The only disk of a server is full: it ends, and is started again when there is room."""
+    with (
+        small_disk(160 * MEBIBYTE) as disk,
+        server(plain(), settings=SAFE, folder=disk.folder) as one,
+        opened(one.url, size) as (weft, store, load),
+    ):
+        load.searches, load.writes = load.searches / 4, load.writes / 2
+        with load.running():
+            time.sleep(1.0)
+            disk.fill()
+            time.sleep(size.seconds / 2)
+            disk.clear()
+            ended = not one.is_running
+            if ended:
+                one.launch()
+            one.wait()
+            since = time.monotonic()
+            time.sleep(size.seconds / 4)
+        report = reported("disk of tables and log full", weft, store, load, since)
+        report.notes.append("the server ended" if ended else "the server went on")
         return report
 
 

@@ -24,8 +24,10 @@ def place(url: str) -> str:
     return f"{known.get('host', 'localhost')}:{known.get('port', 5432)}/{known.get('dbname', '')}"
 
 
-def _why_none_is_free(url: str, error: PoolTimeout) -> str:
+def _why_none_is_free(url: str, error: PoolTimeout | PoolClosed) -> str:
     """Whether all connections are in use or none can be made, which the pool does not tell: try one."""
+    if isinstance(error, PoolClosed):
+        return f"the store at {place(url)} is closed ({error}): open it again"
     try:
         psycopg.connect(url, connect_timeout=2).close()
     except psycopg.OperationalError as reason:
@@ -41,10 +43,8 @@ def wrapped_errors(url: str) -> Iterator[None]:
     """PostgreSQL's errors as ours, once, with the cause kept."""
     try:
         yield
-    except PoolTimeout as error:
+    except (PoolTimeout, PoolClosed) as error:
         raise StoreUnavailable(_why_none_is_free(url, error)) from error
-    except PoolClosed as error:
-        raise StoreUnavailable(f"the store at {place(url)} is closed: open it again") from error
     except (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded) as error:
         raise StoreUnavailable(f"{place(url)} has no room left ({error}): nothing was written") from error
     except (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable) as error:

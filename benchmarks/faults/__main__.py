@@ -56,7 +56,7 @@ def tell_crowd(size: Size) -> bool:
         print(f"| {one.threads} | {one.searches:.0f} | {one.python:.2f} | {one.postgres:.2f} | {one.limit} |")
     print(f"\nConnections: {crowd.before} before, {crowd.most} at most, {crowd.after} after.")
     print(f"With none free: refused after {refused.seconds:.1f} s of 1.0 s: {refused.message}")
-    return crowd.after == crowd.before and crowd.free and not any(one.wrong for one in crowd.throughputs)
+    return crowd.after == crowd.before and crowd.is_whole and not any(one.wrong for one in crowd.throughputs)
 
 
 def main() -> int:

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from benchmarks.faults.notes import Ledger, Note, Settled, contribution, note_of
+from benchmarks.faults.notes import EMBEDDER, Ledger, Note, Settled, contribution, note_of
 from weft.engine import Weft
 from weft.errors import NotFound, WeftError
+from weft.indexing import pipeline
 from weft.types import Found
 
 THREADS = 200  # that wait for answers at once
@@ -131,11 +132,12 @@ class Load:
                     pace.join()
 
     def fill(self, notes: int) -> None:
-        """Write so many notes first."""
-        chance = Random(self.seed)
-        for _ in range(notes):
-            for weft, ledger in self.wefts:
-                write(weft, ledger, chance)
+        """Write so many notes first, each collection's in one transaction."""
+        for weft, ledger in self.wefts:
+            first = [ledger.begin(Random(0), is_new=True) for _ in range(notes)]
+            pipeline.write(weft._store, EMBEDDER, [contribution(note) for note in first])
+            for note in first:
+                ledger.end(note, is_acknowledged=True)
 
     def _pace(
         self, threads: ThreadPoolExecutor, rate: float, send: Callable[[Random], None], seed: int

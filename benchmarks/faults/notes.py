@@ -92,11 +92,11 @@ class Ledger:
     _writing: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def begin(self, chance: Random) -> Note:
+    def begin(self, chance: Random, *, is_new: bool = False) -> Note:
         """What to write next: mostly a new note, else a new edition of one that nobody is writing."""
         with self._lock:
             known = sorted(self.acknowledged.keys() - self._writing)
-            is_new = not known or chance.random() < 0.75
+            is_new = is_new or not known or chance.random() < 0.75
             number = self.first + len(self.begun) if is_new else chance.choice(known)
             note = Note(number, self.begun.get(number, 0) + 1)
             self.begun[number] = note.edition

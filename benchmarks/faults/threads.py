@@ -58,7 +58,7 @@ class Crowd:
     before: int
     most: int
     after: int
-    free: bool  # whether the pool had all of its connections back
+    is_whole: bool  # whether the pool had all of its connections back
 
 
 def crowded(size: Size, numbers: Sequence[int] = THREADS) -> Crowd:

@@ -10,7 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from weft.config import Recipe
-from weft.errors import StoreError
+from weft.errors import StoreError, StoreUnavailable
 from weft.models import Embedder, Reranker
 from weft.retrieval.activation import activation
 from weft.retrieval.asking import Asked, GraphSearch, Reached, Trace
@@ -110,7 +110,9 @@ def _rankings(store: Store, query: Query, recipe: Recipe, trace: Trace) -> dict[
     if recipe.hybrid.text_weight or rankings["dense"] is None:
         rankings["lexical"] = trace.run("lexical", lambda: lexical(store, query, top_k=depth), instead=None)
     if all(ranking is None for ranking in rankings.values()):
-        raise StoreError(f"no search could be run: {'; '.join(trace.missing)}")
+        cause = trace.causes[-1]
+        kind = StoreUnavailable if isinstance(cause, StoreUnavailable) else StoreError
+        raise kind(f"no search could be run: {'; '.join(trace.missing)}") from cause
     trace.candidates.update({name: len(ranking) for name, ranking in rankings.items() if ranking is not None})
     return {name: ranking or () for name, ranking in rankings.items()}
 

@@ -44,7 +44,7 @@ class Trio:
     def settled(self) -> Settled:
         """What is wrong with the collections in the end."""
         found = [
-            settled(weft, store, [ledger])
+            settled(weft, store, ledger)
             for (weft, ledger), store in zip(self.load.wefts, self.stores, strict=True)
         ]
         return Settled(tuple(x for f in found for x in f.lost), tuple(x for f in found for x in f.wrong))
@@ -106,7 +106,7 @@ def _one_faulty(fault: str, size: Size, begin: Begin) -> Report:
                 ended = time.monotonic()
             since = time.monotonic()
             time.sleep(size.seconds / 3 + CONFIG.rest_seconds)
-        report = Report(fault, load.requests, trio.settled(), since)
+        report = load.report(fault, trio.settled(), since)
         report.notes += _waits([r for r in load.requests if begun <= r.begun < ended and r.kind != "write"])
         return report
 
@@ -136,7 +136,7 @@ def slow(size: Size) -> Report:
                 time.sleep(size.seconds / 2)
                 since = time.monotonic()
                 time.sleep(1.0)
-        report = Report("a cell is sometimes slow", load.requests, trio.settled(), since)
+        report = load.report("a cell is sometimes slow", trio.settled(), since)
         report.notes.append(
             f"one answer in twenty comes {seconds:g} s late: a search takes {np.median(hedged):.2f} s with second "
             f"tries, {np.median(unhedged):.2f} s without"

@@ -131,6 +131,11 @@ class Load:
                 for pace in paces:
                     pace.join()
 
+    def report(self, fault: str, settled: Settled, since: float) -> Report:
+        """What the callers saw."""
+        unsent = [f"{self.unsent} requests were not sent, for {THREADS} were waiting"] * bool(self.unsent)
+        return Report(fault, self.requests, settled, since, unsent)
+
     def fill(self, notes: int) -> None:
         """Write so many notes first, each collection's in one transaction."""
         for weft, ledger in self.wefts:

@@ -43,11 +43,11 @@ class Pair:
 
     def report(self, fault: str, since: float, there: str) -> Report:
         """What callers saw, whether all of it is in one cell, and nothing in the other."""
-        found = settled(self.weft, self.store, [ledger for _, ledger in self.load.wefts])
+        found = settled(self.weft, self.store, self.load.wefts[0][1])
         left = HERE if there == THERE else THERE
         strays = [f"{there} does not have it"] * (self.catalogue.placed(["notes"])["notes"].cell != there)
         strays += [f"{left} still has {number} documents" for number in [self._held(left)] if number]
-        return Report(fault, self.load.requests, Settled(found.lost, (*found.wrong, *strays)), since)
+        return self.load.report(fault, Settled(found.lost, (*found.wrong, *strays)), since)
 
     def _held(self, cell: str) -> int:
         store = open_cell(self.catalogue.cells()[cell].url, "notes")

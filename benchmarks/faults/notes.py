@@ -6,7 +6,7 @@ lies between the two. Nothing here asks a store anything but `settled`, which lo
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -139,38 +139,43 @@ class Settled:
     wrong: tuple[str, ...]
 
 
-def settled(weft: Weft, store: Store, ledgers: Iterable[Ledger]) -> Settled:
+def settled(weft: Weft, store: Store, ledger: Ledger) -> Settled:
     """Compare a store with what was acknowledged, and with a quiet SQLite store that holds the same."""
     there = {c.document.id: c for c in store.export()}
-    lost: list[str] = []
-    held: list[Note] = []
-    for ledger in ledgers:
-        for number, latest in ledger.begun.items():
-            least = ledger.acknowledged.get(number, 0)
-            found = there.get(Note(number).id)
-            editions = [Note(number, e) for e in range(max(least, 1), latest + 1)]
-            same = [note for note in editions if found and found.digest == contribution(note).digest]
-            held += same[:1]
-            if not same and (least or found):
-                lost.append(
-                    f"note {number}: edition {least} was acknowledged, there is {found and found.passages}"
-                )
-    return Settled(tuple(lost), _wrong(weft, store, list(there.values()), held))
+    held = {number: _held(there.get(Note(number).id), ledger, number) for number in ledger.begun}
+    lost = [
+        f"note {number}: edition {ledger.acknowledged[number]} was acknowledged, and is not there"
+        for number, note in held.items()
+        if note is None and number in ledger.acknowledged
+    ]
+    known = [note for note in held.values() if note]
+    return Settled(tuple(lost), tuple(_differences(weft, store, list(there.values()), known)))
 
 
-def _wrong(weft: Weft, store: Store, there: list[Contribution], held: list[Note]) -> tuple[str, ...]:
+def _held(found: Contribution | None, ledger: Ledger, number: int) -> Note | None:
+    """The edition that is there, if it may be: the last that was acknowledged, or one that was begun since."""
+    editions = range(max(ledger.acknowledged.get(number, 0), 1), ledger.begun[number] + 1)
+    notes = [Note(number, edition) for edition in editions]
+    return next((note for note in notes if found and found.digest == contribution(note).digest), None)
+
+
+def _differences(weft: Weft, store: Store, there: list[Contribution], held: list[Note]) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         quiet_store = SqliteStore(Path(folder) / "quiet.weft")
         with opened(quiet_store) as quiet:
             pipeline.write(quiet_store, EMBEDDER, [contribution(note) for note in held])
-            wrong = [] if list(quiet_store.export()) == there else ["the export is not that of a quiet store"]
-            wrong += [
-                f"counts {k}"
-                for k in ("documents", "passages", "entities", "facts", "mentions")
-                if getattr(store.statistics(), k) != getattr(quiet_store.statistics(), k)
-            ]
-            asked = held[:: max(len(held) // QUIET_QUESTIONS, 1)]
-            return (*wrong, *(n.text for n in asked if _hits(weft, n) != _hits(quiet, n)))
+            if list(quiet_store.export()) != there:
+                yield "the export is not that of a quiet store"
+            if _counts(store) != _counts(quiet_store):
+                yield f"there are {_counts(store)} parts, in a quiet store {_counts(quiet_store)}"
+            for note in held[:: max(len(held) // QUIET_QUESTIONS, 1)]:
+                if _hits(weft, note) != _hits(quiet, note):
+                    yield f"{note} is found otherwise than in a quiet store"
+
+
+def _counts(store: Store) -> tuple[int, ...]:
+    told = store.statistics()
+    return told.documents, told.passages, told.entities, told.facts, told.mentions
 
 
 def _hits(weft: Weft, note: Note) -> list[tuple[str, str, float]]:

@@ -52,8 +52,8 @@ def opened(url: str, size: Size) -> Iterator[tuple[Weft, PostgresStore, Load]]:
 
 def reported(fault: str, weft: Weft, store: PostgresStore, load: Load, since: float) -> Report:
     """What the callers saw, and what is there now."""
-    found = settled(weft, store, [ledger for _, ledger in load.wefts])
-    return Report(fault, load.requests, found, since)
+    found = settled(weft, store, load.wefts[0][1])
+    return load.report(fault, found, since)
 
 
 def killed(size: Size) -> Report:

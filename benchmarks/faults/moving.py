@@ -27,7 +27,7 @@ from weft.store.moving import move
 
 ROOT = Path(__file__).parents[2]
 HERE, THERE = "east", "west"
-CONFIG = Cells(read_seconds=2.0, place_seconds=0.2, batch=64)
+CONFIG = Cells(place_seconds=0.2, batch=64)
 WRITES, SEARCHES = 20.0, 50.0  # a second, at the full size
 
 

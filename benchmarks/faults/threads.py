@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -69,8 +69,9 @@ def crowded(size: Size, numbers: Sequence[int] = THREADS) -> Crowd:
             for number in numbers:
                 found.append(_throughput(one, weft, load.wefts[0][1], number, size.seconds / len(numbers)))
                 most = max(most, _connected(one))
-            stats = store._server.pool.get_stats()
-        return Crowd(found, before, most, _left(one, before), stats["pool_available"] == stats["pool_size"])
+            is_whole = _until(lambda: _in_use(store) == 0)
+        _until(lambda: _connected(one) == before)  # the server takes a moment to see that one is gone
+        return Crowd(found, before, most, _connected(one), is_whole)
 
 
 def _throughput(one: Server, weft: Weft, ledger: Ledger, number: int, seconds: float) -> Throughput:
@@ -112,12 +113,17 @@ def _connected(one: Server) -> int:
         return int(db.execute(CONNECTED).fetchall()[0][0])
 
 
-def _left(one: Server, wanted: int, patience: float = 10.0) -> int:
-    """Connections that are left; the server takes a moment to see that one is gone."""
+def _in_use(store: PostgresStore) -> int:
+    """Connections that are lent by the pool; uses are counted after the answer, so some may be for a moment."""
+    stats = store._server.pool.get_stats()
+    return stats["pool_size"] - stats["pool_available"]
+
+
+def _until(is_so: Callable[[], bool], patience: float = 10.0) -> bool:
     latest = time.monotonic() + patience
-    while (left := _connected(one)) > wanted and time.monotonic() < latest:
+    while not is_so() and time.monotonic() < latest:
         time.sleep(0.05)
-    return left
+    return is_so()
 
 
 @dataclass(frozen=True, slots=True)

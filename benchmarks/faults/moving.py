@@ -23,7 +23,6 @@ from weft.engine import Weft
 from weft.store import Federation, cells, open_cell, open_federated
 from weft.store.catalogue_sqlite import SqliteCatalogue
 from weft.store.federated import FederatedStore
-from weft.store.moving import move
 
 ROOT = Path(__file__).parents[2]
 HERE, THERE = "east", "west"
@@ -86,7 +85,7 @@ def moved(size: Size) -> Report:
                 time.sleep(0.5)
                 begun = time.monotonic()
                 there = HERE if number % 2 else THERE
-                move(two.catalogue, "notes", there, config=CONFIG)
+                subprocess.run(_mover(two.file, there), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
                 took.append(time.monotonic() - begun)
             since = time.monotonic()
             time.sleep(1.0)
@@ -102,7 +101,7 @@ def mover_killed(size: Size) -> Report:
         with two.load.running():
             for _ in range(2 * size.times):
                 killed += not _done_before(two.file, chance.uniform(0.0, 3.0))
-            move(two.catalogue, "notes", THERE, config=CONFIG)
+            subprocess.run(_mover(two.file, THERE), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
             since = time.monotonic()
             time.sleep(1.0)
         report = two.report(f"mover killed ({killed}x), another goes on", since, THERE)
@@ -112,14 +111,20 @@ def mover_killed(size: Size) -> Report:
 
 def _done_before(catalogue: Path, seconds: float) -> bool:
     """Start a mover, kill it after a while; whether it was done before."""
-    command = [sys.executable, "-m", "benchmarks.faults.mover", str(catalogue), "notes", THERE]
-    mover = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    mover = subprocess.Popen(
+        _mover(catalogue, THERE), cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert mover.stdout
     assert mover.stdout.readline() == "begun\n"
     time.sleep(seconds)
     os.killpg(mover.pid, signal.SIGKILL)
     told, _ = mover.communicate()
     return told == "done\n"
+
+
+def _mover(catalogue: Path, there: str) -> list[str]:
+    """A process of its own, as an operator would start one."""
+    return [sys.executable, "-m", "benchmarks.faults.mover", str(catalogue), "notes", there]
 
 
 def _waits(load: Load) -> str:

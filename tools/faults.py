@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import random
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,6 +48,7 @@ class Proxy:
     _open: set[StreamWriter] = field(default_factory=set)
     _flowing: asyncio.Event = field(default_factory=asyncio.Event)
     _delay: float = 0.0
+    _share: float = 1.0  # of the pieces that are delayed
     _left: int | None = None  # bytes of answers until everything is cut
 
     def url(self, url: str) -> str:
@@ -55,9 +57,9 @@ class Proxy:
         return parts._replace(netloc=f"{parts.username}@{HOST}:{self.port}").geturl()
 
     @contextmanager
-    def delaying(self, seconds: float) -> Iterator[None]:
-        """Every piece of an answer comes that much later."""
-        self._delay = seconds
+    def delaying(self, seconds: float, *, share: float = 1.0) -> Iterator[None]:
+        """Every piece of an answer comes that much later, or a share of them, at random."""
+        self._share, self._delay = share, seconds
         try:
             yield
         finally:
@@ -149,7 +151,7 @@ class Proxy:
         with suppress(OSError):
             while piece := await reader.read(PIECE):
                 await self._flowing.wait()
-                await asyncio.sleep(self._delay)
+                await asyncio.sleep(self._delay if random() < self._share else 0.0)
                 writer.write(piece[: self._left])
                 await writer.drain()
                 if self._left is not None:

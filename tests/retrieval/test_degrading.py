@@ -27,7 +27,7 @@ from retrieval.worlds import (
     ids,
 )
 from weft.config import CHAIN, KEYWORD, RECIPES, Gate, Linking, Recipe
-from weft.errors import ModelUnavailable, StoreError
+from weft.errors import ModelUnavailable, StoreError, StoreUnavailable
 from weft.store.sqlite import SqliteStore
 from weft.types import Vector
 
@@ -179,6 +179,21 @@ def test_where_no_search_can_be_run_that_is_said(store: Broken) -> None:
         ask(store, QUESTION, CHAIN)
     with pytest.raises(StoreError, match=r"no embedder.*lexical is broken"):
         ask(store, QUESTION, CHAIN, embedder=None)
+
+
+def test_a_store_that_cannot_be_reached_is_said_to_be_unavailable(
+    store: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever tries again later must be able to tell that from a refusal, whichever stage fails."""
+
+    def unreachable(*arguments: object, **options: object) -> Any:
+        raise StoreUnavailable("nobody listens there")
+
+    monkeypatch.setattr(Broken, "dense", unreachable)
+    monkeypatch.setattr(Broken, "lexical", unreachable)
+    with pytest.raises(StoreUnavailable, match="nobody listens there") as told:
+        ask(store, QUESTION, CHAIN)
+    assert isinstance(told.value.__cause__, StoreUnavailable)
 
 
 @pytest.mark.parametrize("verb", ["passages", "sources"])

@@ -26,6 +26,7 @@ class Trace:
     seconds: dict[str, float] = field(default_factory=dict)
     candidates: dict[str, int] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    causes: list[Exception] = field(default_factory=list)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -43,6 +44,7 @@ class Trace:
                 return (yield from stage)
             except WeftError as error:
                 self.missing.append(f"{name}: {error}")
+                self.causes.append(error)
                 return instead
 
     def asks(self, name: str, model: Callable[[], T], *, instead: U) -> T | U:

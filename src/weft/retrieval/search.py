@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from weft.config import Recipe
-from weft.errors import StoreError
+from weft.errors import StoreError, StoreUnavailable
 from weft.models import Embedder, Reranker
 from weft.retrieval.activation import activation
 from weft.retrieval.asking import Asked, GraphSearch, Reached, Trace
@@ -113,7 +113,9 @@ def _first(query: Query, recipe: Recipe, trace: Trace) -> Reads[tuple[dict[str, 
     if near is None and not by_words:
         words = yield from trace.reads("lexical", lexical(query, top_k=depth), instead=None)
     if near is None and words is None:
-        raise StoreError(f"no search could be run: {'; '.join(trace.missing)}")
+        cause = trace.causes[-1]
+        kind = StoreUnavailable if isinstance(cause, StoreUnavailable) else StoreError
+        raise kind(f"no search could be run: {'; '.join(trace.missing)}") from cause
     rankings = {"dense": near, "lexical": words}
     trace.candidates.update({name: len(ranking) for name, ranking in rankings.items() if ranking is not None})
     return {name: ranking or () for name, ranking in rankings.items()}, named

@@ -24,16 +24,27 @@ def place(url: str) -> str:
     return f"{known.get('host', 'localhost')}:{known.get('port', 5432)}/{known.get('dbname', '')}"
 
 
+def _why_none_is_free(url: str, error: PoolTimeout | PoolClosed) -> str:
+    """Whether all connections are in use or none can be made, which the pool does not tell: try one."""
+    if isinstance(error, PoolClosed):
+        return f"the store at {place(url)} is closed ({error}): open it again"
+    try:
+        psycopg.connect(url, connect_timeout=2).close()
+    except psycopg.OperationalError as reason:
+        return f"{place(url)} cannot be reached ({reason}; {error}): check the address and that it runs"
+    return (
+        f"all connections to {place(url)} are in use ({error}): ask from fewer threads, or open the store with "
+        "more connections or a longer wait_seconds"
+    )
+
+
 @contextmanager
 def wrapped_errors(url: str) -> Iterator[None]:
     """PostgreSQL's errors as ours, once, with the cause kept."""
     try:
         yield
     except (PoolTimeout, PoolClosed) as error:
-        raise StoreUnavailable(
-            f"no connection to {place(url)} could be had ({error}): it is down, or all connections are in use; "
-            "try again, or open the store with more connections"
-        ) from error
+        raise StoreUnavailable(_why_none_is_free(url, error)) from error
     except (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded) as error:
         raise StoreUnavailable(f"{place(url)} has no room left ({error}): nothing was written") from error
     except (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable) as error:

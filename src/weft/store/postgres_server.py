@@ -7,6 +7,7 @@ Where that role cannot be taken, we stay what we are, unless that is a role to w
 nothing: that is refused.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from weft.store.postgres_steps import SQL, Statement, Wanted
 from weft.store.queries import migrations
 
 OLDEST_PGVECTOR = (0, 8)
-RECONNECT_SECONDS = 5.0  # then whoever asks next begins anew; each try waits twice as long as the one before
+RECONNECT_SECONDS = 1.0  # then a try begins anew; otherwise each waits twice as long as the one before
 Connection: TypeAlias = psycopg.Connection[Any]
 
 
@@ -82,15 +83,29 @@ class Server:
 # -- pools, one for each address -----------------------------------------------------------------------
 
 _lent: dict[tuple[str, int, float], tuple[Server, int]] = {}
-_lending = Lock()
+_lending = Lock()  # never held while a server is waited for: one that hangs must not hold up the others
+_opening: defaultdict[tuple[str, int, float], Lock] = defaultdict(Lock)
 
 
 def lend(url: str, *, connections: int, wait_seconds: float) -> Server:
     """The server of this address, made ready by whoever asks first."""
     key = (url, connections, wait_seconds)
     with _lending:
-        server, users = _lent.get(key, (None, 0))
-        server = server or _opened(url, connections, wait_seconds)
+        opening = _opening[key]
+    with opening:
+        known = _lent_again(key)
+        if known is None:
+            known = _opened(url, connections, wait_seconds)
+            with _lending:
+                _lent[key] = (known, 1)
+    return known
+
+
+def _lent_again(key: tuple[str, int, float]) -> Server | None:
+    with _lending:
+        if key not in _lent:
+            return None
+        server, users = _lent[key]
         _lent[key] = (server, users + 1)
     return server
 
@@ -106,7 +121,8 @@ def give_back(server: Server) -> None:
             _lent[key] = (server, users)
         else:
             del _lent[key]
-            server.pool.close()
+    if not users:
+        server.pool.close()
 
 
 def _opened(url: str, connections: int, wait_seconds: float) -> Server:
@@ -130,12 +146,19 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
         max_size=connections,
         timeout=wait_seconds,
         reconnect_timeout=RECONNECT_SECONDS,
+        reconnect_failed=_try_again,
         kwargs={"autocommit": True},
         configure=configure,
         open=True,
         name="weft",
     )
     return Server(url, pool, configure, path, role, has_textsearch)
+
+
+def _try_again(pool: ConnectionPool) -> None:
+    """Begin anew for those who wait: the pool does so only when somebody comes."""
+    if pool.get_stats().get("requests_waiting"):
+        pool.check()
 
 
 # -- the schema, and what we are allowed ---------------------------------------------------------------

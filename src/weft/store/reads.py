@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
-from weft.errors import WeftError
+from weft.errors import StoreUnavailable, WeftError
 
 if TYPE_CHECKING:  # the protocol takes asks, and asks name its verbs
     from weft.store.base import Store
@@ -80,8 +80,10 @@ def _answers(store: "Store", asks: Sequence[Ask[Any]]) -> Sequence[Any]:
     """An answer to each, or the error that it raised."""
     try:
         return store.together(asks) if len(asks) > 1 else [asks[0].of(store)]
-    except WeftError as error:
-        return [_outcome(store, each) for each in asks] if len(asks) > 1 else [error]
+    except StoreUnavailable as error:
+        return [error for _ in asks]
+    except WeftError:
+        return [_outcome(store, each) for each in asks]
 
 
 def _outcome(store: "Store", asked: Ask[T]) -> T | WeftError:

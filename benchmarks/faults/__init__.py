@@ -1,0 +1,1 @@
+"""Faults done to real servers under load, and what the callers saw: `python -m benchmarks.faults`."""

@@ -4,8 +4,8 @@
 
 A set is indexed from its own triples, and with `--read-by` from its text alone as well. `--vectors` and
 `--folder` keep vectors and indexed sets for the next run, `--store` keeps the sets on a server or in cells
-instead, `--sample` asks that many questions only, `--json` writes figures and rankings, and `--beside` puts runs
-from another program's JSON into the same table.
+instead, `--sample` asks that many questions only, `--json` writes figures and rankings, and `--beside` puts
+runs from another program's JSON into the same table.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Puts a benchmark set into a store, and keeps store and vectors for the next run.
 
-Vectors are cached by text, sets by their name and the embedder's: only the first run embeds and writes. A set is
-a file in a folder, a collection on a server, or, in cells, several collections that are searched as one. Nothing
-here searches.
+Vectors are cached by text, sets by their name and the embedder's: only the first run embeds and writes. A set
+is a file in a folder, a collection on a server, or, in cells, several collections that are searched as one.
+Nothing here searches.
 """
 
 import argparse

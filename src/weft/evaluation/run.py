@@ -2,8 +2,8 @@
 
 The question's embedding is made beforehand and not timed: it is the model's time, not ours. Facts of the sets
 bear no dates, so they are asked about as of the day they are recorded at, and none has decayed. An answer that
-lacks something is an error: a figure over such answers would be of nothing. Whether answers are good is `report`'s
-affair.
+lacks something is an error: a figure over such answers would be of nothing. Whether answers are good is
+`report`'s affair.
 """
 
 import time

@@ -80,7 +80,7 @@ class Places:
         return Look(until, version, there, self._catalogue.cells())
 
     def _hear(self, asked: Asked[Look]) -> None:
-        """Remember what the catalogue said; where it said nothing, go on with what it said before, if it did."""
+        """Remember what the catalogue said; if it says nothing, go on with what it said before, if it did."""
         if not isinstance(asked.error, StoreUnavailable):
             self._known = asked.answer
         elif self._known.version < 0:

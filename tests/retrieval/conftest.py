@@ -1,4 +1,4 @@
-"""Retrieval keeps its promises on every engine: in a file, on a server, and in a federation of three servers."""
+"""Retrieval keeps its promises in a file, on a server, and in a federation of three servers."""
 
 from collections.abc import Iterator
 

@@ -35,7 +35,11 @@ class PostgresCatalogue:
         self._wait_seconds = wait_seconds
         self._idle: deque[Connection] = deque()
         self._is_closed = False
-        self._retried(_prepare)
+        try:
+            self._retried(_prepare)
+        except BaseException:
+            self.close()
+            raise
 
     # -- cells -----------------------------------------------------------------------------------------
 

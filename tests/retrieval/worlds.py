@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -308,19 +309,18 @@ def recipes(draw: st.DrawFn, names: Sequence[str] = (*GRAPHS, *RECIPES)) -> Reci
 
 def promised(
     examples: int, *strategies: st.SearchStrategy[Any]
-) -> Callable[[Callable[..., None]], Callable[[], None]]:
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A property of so many random examples, or of a quarter of them in cells, where each takes longest."""
 
-    def decorated(test: Callable[..., None]) -> Callable[[], None]:
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
         all_, some = (
             settings(max_examples=most)(given(*strategies)(test)) for most in (examples, max(examples // 4, 5))
         )
 
-        def checked() -> None:
-            (some if ENGINE.get() == "cells" else all_)()
+        def checked(**fixtures: object) -> None:
+            (some if ENGINE.get() == "cells" else all_)(**fixtures)
 
-        checked.__name__, checked.__doc__, checked.__module__ = test.__name__, test.__doc__, test.__module__
-        return checked
+        return update_wrapper(checked, all_, updated=())
 
     return decorated
 

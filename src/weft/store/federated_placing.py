@@ -42,7 +42,8 @@ class Places:
         self._line = line
         self._lock = threading.Lock()
         self._known = Look()
-        self._unheard: Asked[Look] | None = None  # a look at a catalogue that is not waited for
+        self._unheard: Asked[Look] | None = None  # a look that is not waited for
+        self._asked_at = 0.0
 
     def now(self) -> Mapping[str, Placed]:
         """Where they live, as it was at most a moment ago, or when the catalogue was last heard of."""
@@ -87,16 +88,25 @@ class Places:
             raise asked.error.__cause__ or asked.error
         else:
             log.warning("reading where collections were last known to be: %s", asked.error)
-            self._unheard = self._line.ask(self._look, tries=1)
+            self._ask_aside()
+
+    def _ask_aside(self) -> None:
+        self._unheard, self._asked_at = self._line.ask(self._look, tries=1), time.monotonic()
 
     def _is_unheard(self) -> bool:
-        """Whether the catalogue is looked at again and again, but not waited for."""
+        """Whether the catalogue was just asked in vain, and is asked again without being waited for.
+
+        Who has not asked for a while does wait: the catalogue may have come back meanwhile, and all have moved.
+        """
         if self._unheard is None:
             return False
-        self._unheard.look()
-        if self._unheard.is_settled:
-            is_back = self._unheard.error is None
-            self._unheard = None if is_back else self._line.ask(self._look, tries=1)
+        if not self._unheard.is_settled:
+            self._unheard.look()
+        is_long_ago = time.monotonic() - self._asked_at > self._line.config.read_seconds
+        if is_long_ago or (self._unheard.is_settled and self._unheard.error is None):
+            self._unheard = None
+        elif self._unheard.is_settled:
+            self._ask_aside()
         return self._unheard is not None
 
 

@@ -152,8 +152,11 @@ def test_one_moves_at_a_time(catalogue: Catalogue, opening: Opening) -> None:
         other.moving(),
     ):
         pass
-    with other.moving():
-        pass
+    for _ in range(20):  # one after another, at once
+        with other.moving():
+            pass
+        with catalogue.moving():
+            pass
 
 
 def test_a_mover_that_is_killed_holds_up_nobody(catalogue: Catalogue, url: str) -> None:

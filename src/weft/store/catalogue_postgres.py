@@ -8,7 +8,7 @@ would wait for a server that is down, and whoever reads must go on at once with 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -101,7 +101,11 @@ class PostgresCatalogue:
                 raise StoreUnavailable(
                     f"somebody else is moving a collection of {place(self._url)}: wait until that is done"
                 )
-            yield
+            try:
+                yield
+            finally:
+                with suppress(psycopg.OperationalError):
+                    lock.execute(CATALOGUE["end_moving"])
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -21,6 +21,10 @@ INSERT INTO weft_cells.migrations (number, name) VALUES (%(number)s, %(name)s)
 -- Held by a connection, and let go when it ends.
 SELECT pg_try_advisory_lock(2003789428, 3)
 
+-- name: end_moving
+-- The server notices some time later that a connection ended; the next mover need not wait for that.
+SELECT pg_advisory_unlock(2003789428, 3)
+
 -- name: version
 SELECT version FROM weft_cells.catalogue
 

@@ -59,6 +59,7 @@ benchmarks folder:
     python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
     python -m weft.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
+    python -m benchmarks.stores --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
 
 # the table of docs/benchmarks.md; the first run embeds for an hour and more
 evaluation *arguments:

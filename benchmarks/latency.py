@@ -94,7 +94,7 @@ def main() -> None:
         )
         for q in dataset.questions
     ]
-    with indexed(dataset, embedder, options.folder) as store:
+    with indexed(dataset, embedder, options.folder, options.store) as store:
         gc.freeze()  # the set itself stays in memory here; a search elsewhere does not have it to collect
         seconds = measured(store, queries, [RECIPES[name] for name in options.recipes])
     medians = report(seconds, len(queries))

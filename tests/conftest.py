@@ -11,6 +11,9 @@ import pytest
 from hypothesis import settings
 from tools.postgres import NotHere, Server, plain, server, servers, textsearch
 
+from federation.cells import on_servers
+from weft.store import Federation
+
 pytest.register_assert_rewrite("weft.testing")
 settings.register_profile("weft", deadline=None)
 settings.load_profile("weft")
@@ -35,6 +38,14 @@ def three_postgres() -> Iterator[tuple[Server, ...]]:
     """Three servers, to be the cells of a federation."""
     with servers(plain(), 3) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def three_cells(three_postgres: tuple[Server, ...]) -> Iterator[Federation]:
+    """The three servers as a federation, for all tests: each has collections of its own (`fresh_name`)."""
+    made = on_servers(three_postgres)
+    yield made
+    made.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""Federations over real SQLite files, and stores that hang, dawdle or are gone on demand."""
+"""Federations over real SQLite files or real servers, and stores that hang, dawdle or are gone on demand."""
 
 import threading
 import time
@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tools.postgres import Server
+
 from weft.config import Cells
 from weft.errors import StoreUnavailable
 from weft.store import Federation, Store, open_cell, open_federated
 from weft.store import cells as operating
 from weft.store.catalogue import Placed
+from weft.store.catalogue_postgres import PostgresCatalogue
 from weft.store.catalogue_sqlite import SqliteCatalogue
 from weft.store.federated import FederatedStore
 from weft.types import Contribution
@@ -27,6 +30,14 @@ def catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:
     for name in cells:
         operating.add(made, name, str(folder / f"{name}.weft"))
     return made
+
+
+def on_servers(servers: Sequence[Server], config: Cells = Cells()) -> Federation:  # noqa: B008
+    """A federation whose cells are servers, with its catalogue on the first of them."""
+    made = PostgresCatalogue(servers[0].url)
+    for name, server in zip(CELLS, servers, strict=False):
+        operating.add(made, name, server.url)
+    return Federation(made, open_cell, config)
 
 
 def spread(

@@ -1,16 +1,16 @@
-"""The conformance suite on one collection in a federation of three cells, and how collections are opened."""
+"""The conformance suite on one collection of a federation, of files and of servers, and how one is opened."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
-import apsw
 import pytest
 
+from databases import fresh_name
 from federation.cells import CELLS, catalogue, opened, placed, spread
 from weft import Weft
-from weft.errors import ConfigError, NotFound, SchemaOutdated, StoreUnavailable
-from weft.store import Federation, cells, open_cell, open_federated, open_store
-from weft.store.catalogue_sqlite import SqliteCatalogue
+from weft.errors import ConfigError, NotFound, StoreUnavailable
+from weft.store import Federation, Store, open_cell, open_federated, open_store
 from weft.testing import KING, MODEL, QUEEN, SECRET, OpenStore, StoreConformance
 
 
@@ -25,6 +25,19 @@ class TestOneCollectionInCells(StoreConformance):
     @pytest.fixture
     def open_store(self, federation: Federation) -> OpenStore:
         return lambda collection: open_federated(federation, collection)
+
+
+class TestOneCollectionOnServers(StoreConformance):
+    @pytest.fixture
+    def open_store(self, three_cells: Federation) -> Iterator[OpenStore]:
+        names: dict[str, str] = {}
+        with ExitStack() as stack:
+
+            def open_store(collection: str) -> Store:
+                name = names.setdefault(collection, fresh_name(collection))
+                return stack.enter_context(opened(three_cells, name))
+
+            yield open_store
 
 
 # -- opening -------------------------------------------------------------------------------------------
@@ -89,34 +102,3 @@ def test_a_cell_that_is_gone_is_not_taken_for_an_empty_one(tmp_path: Path, feder
     with opened(federation, "notes") as store, pytest.raises(StoreUnavailable, match=r"east.*is gone"):
         store.lexical("king", top_k=3)
     assert not (tmp_path / "east.weft").exists()
-
-
-# -- the catalogue -------------------------------------------------------------------------------------
-
-
-def test_cells_are_listed_with_what_lives_in_them(tmp_path: Path, federation: Federation) -> None:
-    open_federated(federation, "notes").close()
-    listed = cells.listed(federation.catalogue)
-    assert [(info.cell.name, info.collections) for info in listed] == [
-        ("east", ("notes",)),
-        ("north", ()),
-        ("west", ()),
-    ]
-    version = federation.catalogue.version()
-    cells.add(federation.catalogue, "south", str(tmp_path / "south.weft"))
-    assert federation.catalogue.version() > version
-
-
-def test_a_cell_has_one_name_and_one_address(tmp_path: Path, federation: Federation) -> None:
-    cells.add(federation.catalogue, "east", str(tmp_path / "east.weft"))
-    for name, file in (("south", "east.weft"), ("east", "south.weft")):
-        with pytest.raises(ConfigError, match="in use"):
-            cells.add(federation.catalogue, name, str(tmp_path / file))
-
-
-def test_a_newer_catalogue_is_refused(tmp_path: Path) -> None:
-    catalogue(tmp_path).close()
-    with apsw.Connection(str(tmp_path / "catalogue.weft")) as db:
-        db.execute("UPDATE catalogue SET schema = 99")
-    with pytest.raises(SchemaOutdated, match="upgrade Weft"):
-        SqliteCatalogue(tmp_path / "catalogue.weft")

@@ -1,4 +1,4 @@
-"""A world that is split over three cells gives the answers that it gives in one store.
+"""A world that is split over three cells, files or servers, gives the answers that it gives in one file.
 
 What must differ, and how far: BM25 scores are each collection's own; of an entity that several collections
 describe, what is told first may be another; and where a fact has several voices a cap may leave out another,
@@ -6,19 +6,20 @@ for a store cuts by the strongest of them before it tells the most trusted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from databases import fresh_name
 from federation.cells import catalogue, opened, spread
 from retrieval.worlds import (
     DAYS,
     EMBEDDER,
+    ENGINE,
     NAMES,
     PREDICATES,
     Case,
@@ -31,6 +32,7 @@ from retrieval.worlds import (
     filters,
     ids,
     is_seen,
+    promised,
     questions,
     sources_of,
     worlds,
@@ -69,16 +71,14 @@ class Grounds:
 
     federation: Federation
     folder: Path
-    used: int = 0
 
     @contextmanager
     def holding(
         self, told: Sequence[Contribution], split: Sequence[str]
     ) -> Iterator[tuple[FederatedStore, Whole]]:
         """The same documents in three cells and in one store."""
-        self.used += 1
-        parts = {f"{part}{self.used}": of_it for part, of_it in divided(told, split).items()}
-        whole = Whole(self.folder / "whole.weft", str(self.used))
+        parts = {fresh_name(part): of_it for part, of_it in divided(told, split).items()}
+        whole = Whole(self.folder / "whole.weft", fresh_name("whole"))
         whole.write(told, model=EMBEDDER.name)
         whole.parts = [open_federated(self.federation, name) for name in parts]
         for store, of_it in zip(whole.parts, parts.values(), strict=True):
@@ -89,12 +89,16 @@ class Grounds:
             store.close()
 
 
-@pytest.fixture(scope="module")
-def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
+@pytest.fixture(scope="module", params=["files", "servers"])
+def grounds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     folder = tmp_path_factory.mktemp("grounds")
-    federation = Federation(catalogue(folder), open_cell)
-    yield Grounds(federation, folder)
-    federation.close()
+    if request.param == "files":
+        with closing(Federation(catalogue(folder), open_cell)) as federation:
+            yield Grounds(federation, folder)
+    else:
+        token = ENGINE.set("cells")
+        yield Grounds(request.getfixturevalue("three_cells"), folder)
+        ENGINE.reset(token)
 
 
 # -- every verb ----------------------------------------------------------------------------------------
@@ -114,8 +118,8 @@ disputes = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=60)
-@given(
+@promised(
+    60,
     worlds | disputes,
     splits,
     filters,
@@ -154,8 +158,7 @@ def _assert_capped(capped: Mapping[str, Any], every: Mapping[str, Any], most: in
         assert list(facts) == [f for f in every[id_] if f in facts]
 
 
-@settings(max_examples=40)
-@given(worlds, splits, filters, questions)
+@promised(40, worlds, splits, filters, questions)
 def test_searches_and_lists_are_those_of_one_store(
     grounds: Grounds, world: tuple[Told, ...], split: list[str], where: Filter, question: str
 ) -> None:
@@ -189,8 +192,7 @@ def test_searches_and_lists_are_those_of_one_store(
         assert several.digests(own) == whole.digests(own)
 
 
-@settings(max_examples=40)
-@given(worlds, splits, filters)
+@promised(40, worlds, splits, filters)
 def test_entities_are_put_together(
     grounds: Grounds, world: tuple[Told, ...], split: list[str], where: Filter
 ) -> None:
@@ -247,8 +249,7 @@ def comparable(found: Found) -> Found:
     return replace(found, entities=entities)
 
 
-@settings(max_examples=80)
-@given(cases(where=st.just(Filter())), st.none() | disputes, splits)
+@promised(80, cases(where=st.just(Filter())), st.none() | disputes, splits)
 def test_every_recipe_answers_as_in_one_store(
     grounds: Grounds, case: Case, disputed: tuple[Told, ...] | None, split: list[str]
 ) -> None:
@@ -260,8 +261,7 @@ def test_every_recipe_answers_as_in_one_store(
         assert comparable(case.ask(several)) == comparable(case.ask(whole))
 
 
-@settings(max_examples=40)
-@given(cases(), splits)
+@promised(40, cases(), splits)
 def test_no_recipe_tells_what_the_caller_may_not_see(grounds: Grounds, case: Case, split: list[str]) -> None:
     with grounds.holding(contributions(case.world), split) as (several, _):
         found, hybrid = case.ask(several), case.hybrid(several)

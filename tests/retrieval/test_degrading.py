@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.worlds import (
@@ -25,6 +24,7 @@ from retrieval.worlds import (
     contributions,
     holding,
     ids,
+    promised,
 )
 from weft.config import CHAIN, KEYWORD, RECIPES, Gate, Linking, Recipe
 from weft.errors import ModelUnavailable, StoreError, StoreUnavailable
@@ -136,8 +136,7 @@ def test_each_verb_of_the_graph_is_used_by_some_recipe(store: Broken) -> None:
     assert set(OF_THE_GRAPH) <= store.called
 
 
-@settings(max_examples=60)
-@given(cases(), st.frozensets(st.sampled_from(OF_THE_GRAPH), min_size=1, max_size=2))
+@promised(60, cases(), st.frozensets(st.sampled_from(OF_THE_GRAPH), min_size=1, max_size=2))
 def test_whatever_fails_of_the_graph_takes_nothing_from_hybrid_search(
     case: Case, broken: frozenset[str]
 ) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from retrieval.worlds import (
@@ -28,6 +28,7 @@ from retrieval.worlds import (
     holding,
     ids,
     is_seen,
+    promised,
     sources_of,
     written,
 )
@@ -41,8 +42,7 @@ OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
 callers = st.builds(Filter, labels=st.sampled_from([frozenset(), frozenset({"red"}), frozenset({"green"})]))
 
 
-@settings(max_examples=80)
-@given(cases())
+@promised(80, cases())
 def test_nothing_in_an_answer_comes_from_what_its_caller_may_not_see(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)
@@ -54,8 +54,7 @@ def test_nothing_in_an_answer_comes_from_what_its_caller_may_not_see(case: Case)
     }
 
 
-@settings(max_examples=35)
-@given(cases(["hybrid", "guided", "activation", "citations"], callers))
+@promised(35, cases(["hybrid", "guided", "activation", "citations"], callers))
 def test_what_a_caller_may_not_see_does_not_change_his_answer(case: Case) -> None:
     """By meaning and over facts.
 
@@ -67,8 +66,7 @@ def test_what_a_caller_may_not_see_does_not_change_his_answer(case: Case) -> Non
     assert_unchanged(case, told, [c for c, t in zip(told, case.world, strict=True) if is_seen(t, case.where)])
 
 
-@settings(max_examples=35)
-@given(cases(["chain", "neighbourhood"], callers))
+@promised(35, cases(["chain", "neighbourhood"], callers))
 def test_what_is_hidden_and_speaks_of_other_things_does_not_change_an_answer(case: Case) -> None:
     """For recipes that ask how many passages mention an entity, which counts the hidden ones."""
     case = replace(case, recipe=replace(case.recipe, hybrid=VECTORS_ONLY), embedder=EMBEDDER)
@@ -77,8 +75,7 @@ def test_what_is_hidden_and_speaks_of_other_things_does_not_change_an_answer(cas
     assert_unchanged(case, [*hidden, *seen], seen)
 
 
-@settings(max_examples=15)
-@given(cases(["keyword"], callers))
+@promised(15, cases(["keyword"], callers))
 def test_words_find_the_same_passages_whatever_else_is_hidden(case: Case) -> None:
     case = replace(case, recipe=replace(case.recipe, top_k=20))
     seen = [written(t, i) for i, t in enumerate(case.world) if is_seen(t, case.where)]
@@ -86,8 +83,7 @@ def test_words_find_the_same_passages_whatever_else_is_hidden(case: Case) -> Non
         assert sorted(ids(case.ask(store))) == sorted(ids(case.ask(alone)))
 
 
-@settings(max_examples=40)
-@given(cases(GRAPHS, callers))
+@promised(40, cases(GRAPHS, callers))
 def test_what_is_hidden_takes_no_place_in_any_ranking(case: Case) -> None:
     """Where all that is seen is shown, each search ranks it from one on, without a gap."""
     recipe = replace(case.recipe, top_k=50, hybrid=Hybrid(), merge=Merge(max_graph_passages=None))

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.worlds import (
@@ -34,6 +33,7 @@ from retrieval.worlds import (
     holding,
     holds,
     ids,
+    promised,
     sources_of,
     written,
 )
@@ -52,8 +52,7 @@ def added_by(recipe: Recipe) -> int:
 # -- additive ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
-@given(cases())
+@promised(60, cases())
 def test_the_graph_takes_nothing_from_hybrid_search_and_adds_no_more_than_it_may(case: Case) -> None:
     with case.store() as store:
         found, hybrid = case.ask(store), case.hybrid(store)
@@ -62,8 +61,7 @@ def test_the_graph_takes_nothing_from_hybrid_search_and_adds_no_more_than_it_may
     assert found.skipped == "" or ids(found) == ids(hybrid)
 
 
-@settings(max_examples=25)
-@given(cases())
+@promised(25, cases())
 def test_hits_come_best_first_and_ties_by_identity(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)
@@ -71,8 +69,7 @@ def test_hits_come_best_first_and_ties_by_identity(case: Case) -> None:
     assert order == sorted(order)
 
 
-@settings(max_examples=25)
-@given(cases(["hybrid", "vector", "keyword"]))
+@promised(25, cases(["hybrid", "vector", "keyword"]))
 def test_hybrid_search_gives_as_many_as_were_asked_for(case: Case) -> None:
     depth = case.recipe.hybrid.reach(case.recipe.top_k)
     with case.store() as store:
@@ -95,8 +92,7 @@ def test_the_graph_takes_nothing_from_hybrid_search_however_much_is_asked_for() 
     assert set(ids(hybrid)) <= set(ids(found))
 
 
-@settings(max_examples=30)
-@given(cases([name for name in GRAPHS if name != "chain"]))
+@promised(30, cases([name for name in GRAPHS if name != "chain"]))
 def test_to_what_the_graph_adds_it_has_a_path(case: Case) -> None:
     with case.store() as store:
         found, hybrid = case.ask(store), case.hybrid(store)
@@ -149,8 +145,7 @@ def test_a_hundred_answers_are_one(name: str) -> None:
     assert all(found == first for found in others)
 
 
-@settings(max_examples=25)
-@given(cases(), st.randoms(use_true_random=False))
+@promised(25, cases(), st.randoms(use_true_random=False))
 def test_the_order_of_writing_and_moving_does_not_matter(case: Case, chance: random.Random) -> None:
     told = contributions(case.world)
     shuffled = chance.sample(told, len(told))
@@ -161,8 +156,7 @@ def test_the_order_of_writing_and_moving_does_not_matter(case: Case, chance: ran
             assert case.ask(moved) == found
 
 
-@settings(max_examples=10)
-@given(cases())
+@promised(10, cases())
 def test_another_connection_after_writes_and_forgetting_gives_the_same(case: Case) -> None:
     passing = written(Told("harbour storm", "Ada", claims=(Claim("Ada", "knows", "Kiel"),)), 99)
     with tempfile.TemporaryDirectory() as folder:
@@ -237,8 +231,7 @@ def test_another_process_with_other_hashes_gives_the_same() -> None:
 # -- valid ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
-@given(cases(GRAPHS))
+@promised(60, cases(GRAPHS))
 def test_no_fact_is_told_that_was_not_valid_then(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)
@@ -246,8 +239,7 @@ def test_no_fact_is_told_that_was_not_valid_then(case: Case) -> None:
     assert all(holds(claim, case.as_of) for claim in told)
 
 
-@settings(max_examples=40)
-@given(cases([name for name in GRAPHS if name != "chain"]))
+@promised(40, cases([name for name in GRAPHS if name != "chain"]))
 def test_no_fact_is_told_that_was_retracted(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)

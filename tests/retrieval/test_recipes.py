@@ -28,6 +28,7 @@ from retrieval.worlds import (
     contributions,
     holding,
     ids,
+    promised,
     recipes,
 )
 from weft.config import CHAIN, GUIDED, NEIGHBOURHOOD, RECIPES, Gate, Merge, Recipe, Walk
@@ -89,8 +90,7 @@ def assert_path(path: FactPath) -> None:
         assert path.start == (first.fact.subject if first.is_forward else first.fact.object)
 
 
-@settings(max_examples=60)
-@given(cases(GRAPHS))
+@promised(60, cases(GRAPHS))
 def test_a_path_is_a_chain_of_facts_to_what_its_passage_mentions(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)
@@ -137,8 +137,7 @@ def test_a_path_begins_at_an_entity() -> None:
 # -- explanations --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80)
-@given(cases())
+@promised(80, cases())
 def test_shares_sum_to_the_score_and_ranks_are_those_of_the_search(case: Case) -> None:
     depth = case.recipe.hybrid.reach(case.recipe.top_k)
     with case.store() as store:

@@ -8,15 +8,17 @@ documents it came from, and by which claim.
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import update_wrapper
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from databases import fresh_name, server
@@ -26,6 +28,7 @@ from weft.models import Embedder, Reranker, Vectors
 from weft.providers.hashing import HashingEmbedder
 from weft.retrieval.context import Style, context
 from weft.retrieval.search import search
+from weft.store import Federation, open_federated
 from weft.store.base import EVERYTHING, Store
 from weft.store.postgres import PostgresStore
 from weft.store.sqlite import SqliteStore
@@ -44,6 +47,7 @@ ROOMY = Context(max_tokens=10**6, graph_tokens=10**6)
 TOKEN = re.compile(r"(?:said|kind|told|hush)(\d+)x(\d*)")
 AnyStore = TypeVar("AnyStore", bound=SqliteStore)
 ENGINE: ContextVar[str] = ContextVar("ENGINE", default="sqlite")
+CELLS: ContextVar[Federation] = ContextVar("CELLS")
 
 
 class Halves(HashingEmbedder):
@@ -152,6 +156,8 @@ def _opened(kind: type[AnyStore], folder: Path) -> AnyStore:
     """What a test asks for as SQLite's is of the engine under test; what it made itself stays what it is."""
     if kind is SqliteStore and ENGINE.get() == "postgres":
         return cast("AnyStore", PostgresStore(server(), fresh_name("world")))
+    if kind is SqliteStore and ENGINE.get() == "cells":
+        return cast("AnyStore", open_federated(CELLS.get(), fresh_name("world")))
     return kind(folder / "world.weft")
 
 
@@ -299,6 +305,24 @@ def recipes(draw: st.DrawFn, names: Sequence[str] = (*GRAPHS, *RECIPES)) -> Reci
             max_facts=draw(st.sampled_from([30, 2])),
         ),
     )
+
+
+def promised(
+    examples: int, *strategies: st.SearchStrategy[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A property of so many random examples, or of a quarter of them in cells, where each takes longest."""
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        all_, some = (
+            settings(max_examples=most)(given(*strategies)(test)) for most in (examples, max(examples // 4, 5))
+        )
+
+        def checked(**fixtures: object) -> None:
+            (some if ENGINE.get() == "cells" else all_)(**fixtures)
+
+        return update_wrapper(checked, all_, updated=())
+
+    return decorated
 
 
 def cases(

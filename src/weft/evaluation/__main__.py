@@ -3,8 +3,9 @@
     python -m weft.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
 
 A set is indexed from its own triples, and with `--read-by` from its text alone as well. `--vectors` and
-`--folder` keep vectors and indexed sets for the next run, `--sample` asks that many questions only, `--json`
-writes figures and rankings, and `--beside` puts runs from another program's JSON into the same table.
+`--folder` keep vectors and indexed sets for the next run, `--store` keeps the sets on a server or in cells
+instead, `--sample` asks that many questions only, `--json` writes figures and rankings, and `--beside` puts
+runs from another program's JSON into the same table.
 """
 
 import argparse
@@ -64,7 +65,7 @@ def _evaluated(
     """The rows of one set, what is to be said of them, and the runs behind them."""
     gold = {q.id: q.gold for q in dataset.questions}
     recipes = [RECIPES[name] for name in options.recipes]
-    with indexed(dataset, embedder, options.folder) as store:
+    with indexed(dataset, embedder, options.folder, options.store) as store:
         runs = {r.name: asked(store, embedder, dataset, r, _progress(dataset, r)) for r in recipes}
         gates = list(_gates(store, embedder, dataset, runs, gold))
     others = [_answers_to(gold, run) for run in beside if run.set == dataset.name]

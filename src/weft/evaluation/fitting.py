@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
     questions: list[Example] = []
     for name in options.sets:
         dataset = load(options.data / name)
-        with indexed(dataset, embedder, options.folder) as store:
+        with indexed(dataset, embedder, options.folder, options.store) as store:
             questions += examples(store, embedder, dataset, CHAIN)
     penalty = chosen_penalty(questions)
     fitted = fit(questions, penalty)

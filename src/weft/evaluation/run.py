@@ -1,8 +1,9 @@
 """Asks a benchmark set's questions of a store with one recipe after another, and keeps what came back.
 
 The question's embedding is made beforehand and not timed: it is the model's time, not ours. Facts of the sets
-bear no dates, so they are asked about as of the day they are recorded at, and none has decayed. Whether answers
-are good is `report`'s affair.
+bear no dates, so they are asked about as of the day they are recorded at, and none has decayed. An answer that
+lacks something is an error: a figure over such answers would be of nothing. Whether answers are good is
+`report`'s affair.
 """
 
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.config import Recipe
+from weft.errors import StoreUnavailable
 from weft.evaluation.datasets import Dataset, Question
 from weft.models import Embedder
 from weft.retrieval.search import search
@@ -63,6 +65,8 @@ def _answer(store: Store, embedder: Embedder, question: Question, recipe: Recipe
     start = time.perf_counter()
     found = search(store, None, query, recipe, now=EPOCH)
     seconds = time.perf_counter() - start
+    if found.missing:
+        raise StoreUnavailable(f"{question.id} was answered without {'; '.join(found.missing)}: run it again")
     return Answer(question.id, _pages(found, question), seconds, found.skipped)
 
 

@@ -1,5 +1,7 @@
 """Where everything is kept: the Store protocol, and its engines. The only place that knows SQL."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from weft.errors import ConfigError, StoreUnavailable
@@ -12,6 +14,7 @@ from weft.store.sqlite import SqliteStore
 
 __all__ = ["Federation", "SqliteStore", "Store", "open_catalogue", "open_cell", "open_federated", "open_store"]
 CELLS = "cells+"
+POSTGRES = ("postgresql://", "postgres://")
 
 
 def open_store(url: str, collection: str = "default") -> Store:
@@ -27,26 +30,35 @@ def open_store(url: str, collection: str = "default") -> Store:
         return SqliteStore(url, collection)
     if url.startswith("sqlite:///"):
         return SqliteStore(url.removeprefix("sqlite:///"), collection)
-    if url.startswith(("postgresql://", "postgres://")):
-        return _postgres(url, collection)
+    if url.startswith(POSTGRES):
+        with _needing_driver():
+            from weft.store.postgres import PostgresStore  # noqa: PLC0415
+        return PostgresStore(url, collection)
     raise ConfigError(
         f"no store for {url.split('://', maxsplit=1)[0]}://…: give a file name, sqlite:///FILE or postgresql://…"
     )
 
 
-def _postgres(url: str, collection: str) -> Store:
+@contextmanager
+def _needing_driver() -> Iterator[None]:
+    """What is imported for PostgreSQL alone."""
     try:
-        from weft.store.postgres import PostgresStore  # noqa: PLC0415
+        yield
     except ImportError as error:
         raise ConfigError("PostgreSQL needs its driver: pip install 'weft[postgres]'") from error
-    return PostgresStore(url, collection)
 
 
 def open_catalogue(url: str) -> Catalogue:
-    """The catalogue of cells behind an address: a file name, with or without `sqlite:///` or `cells+sqlite:///`."""
+    """The catalogue of cells behind an address of a file or a server, with or without `cells+`."""
     path = url.removeprefix(CELLS).removeprefix("sqlite:///")
+    if path.startswith(POSTGRES):
+        with _needing_driver():
+            from weft.store.catalogue_postgres import PostgresCatalogue  # noqa: PLC0415
+        return PostgresCatalogue(path)
     if "://" in path:
-        raise ConfigError(f"no catalogue for {path.split('://', maxsplit=1)[0]}://…: give sqlite:///FILE")
+        raise ConfigError(
+            f"no catalogue for {path.split('://', maxsplit=1)[0]}://…: give sqlite:///FILE or postgresql://…"
+        )
     return SqliteCatalogue(path)
 
 

@@ -8,19 +8,22 @@ cells it does not know.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from weft.errors import ConfigError
+
+RESERVED = ",*+"  # what separates and marks names where several collections are opened
 CellState = Literal["active", "draining"]
 State = Literal["active", "copying", "stopped", "opening", "leaving"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A database that holds collections. A draining one takes no new ones."""
+    """A database that holds collections. A draining one takes no new ones. Its address may have a password."""
 
     name: str
-    url: str
+    url: str = field(repr=False)
     state: CellState = "active"
 
 
@@ -46,6 +49,18 @@ class Placed:
     def is_writable(self) -> bool:
         """Whether a writer may go ahead."""
         return self.state not in ("stopped", "opening")
+
+
+def checked_name(collection: str) -> str:
+    """The name of a collection to be placed, if it can have one."""
+    if not collection or any(sign in collection for sign in RESERVED):
+        raise ConfigError(f"a collection in cells cannot be called {collection!r}: leave out {RESERVED}")
+    return collection
+
+
+def no_active_cell(catalogue: str, collection: str) -> ConfigError:
+    """What to say where a collection has nowhere to go."""
+    return ConfigError(f"{catalogue} has no active cell for {collection!r}: add one with weft.store.cells.add")
 
 
 class Catalogue(Protocol):

@@ -9,14 +9,13 @@ from typing import Any
 
 import apsw
 
-from weft.errors import ConfigError, SchemaOutdated, StoreUnavailable
-from weft.store.catalogue import Cell, Placed
+from weft.errors import SchemaOutdated, StoreUnavailable
+from weft.store.catalogue import Cell, Placed, checked_name, no_active_cell
 from weft.store.queries import queries
 from weft.store.sqlite_file import wrapped_errors
 
 CATALOGUE = queries("sqlite", "catalogue")
 SCHEMA = 1
-RESERVED = ",*+"  # what separates and marks names where several collections are opened
 
 
 class SqliteCatalogue:
@@ -67,7 +66,7 @@ class SqliteCatalogue:
         """Where a collection lives; a new one comes to the active cell that has the fewest."""
         known = self.placed([collection])
         if not known:
-            self._place(collection)
+            self._place(checked_name(collection))
             known = self.placed([collection])
         return known[collection]
 
@@ -136,14 +135,10 @@ class SqliteCatalogue:
                 raise
 
     def _place(self, collection: str) -> None:
-        if not collection or any(sign in collection for sign in RESERVED):
-            raise ConfigError(f"a collection in cells cannot be called {collection!r}: leave out {RESERVED}")
         with self._changing() as db:
             cell = db.execute(CATALOGUE["lightest"]).get
             if cell is None:
-                raise ConfigError(
-                    f"{self._path} has no active cell for {collection!r}: add one with weft.store.cells.add"
-                )
+                raise no_active_cell(self._path, collection)
             if db.execute(CATALOGUE["placed"], {"names": json.dumps([collection])}).get is None:
                 db.execute(CATALOGUE["grow"])
                 db.execute(CATALOGUE["place"], {"name": collection, "cell": cell})

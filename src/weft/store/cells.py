@@ -27,7 +27,7 @@ def add(catalogue: Catalogue, name: str, url: str) -> Cell:
     cell = Cell(name, url if "://" in path else f"sqlite:///{Path(path).resolve()}")
     others = [other.name for other in known.values() if other.url == cell.url and other.name != name]
     if others or (name in known and known[name].url != cell.url):
-        raise ConfigError(f"{name} or its address is in use: {', '.join(map(str, known.values()))}")
+        raise ConfigError(f"{name} or its address is in use: the cells are {', '.join(known)}")
     open_store(cell.url).close()
     catalogue.set_cell(cell)
     return cell

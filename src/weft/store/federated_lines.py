@@ -42,7 +42,7 @@ class Workers:
             self._under_way += 1
             self._tasks.put((future, verb))
             if len(self.threads) < min(self._under_way, self._most):
-                thread = threading.Thread(target=self._run, name=f"weft-cell-{self._name}", daemon=True)
+                thread = threading.Thread(target=self._run, name=f"weft {self._name}", daemon=True)
                 self.threads.append(thread)
                 thread.start()
         return future
@@ -98,14 +98,17 @@ class Breaker:
 
 
 class Line:
-    """The way to one cell. `generation` grows when its threads are given up: connections should be, too."""
+    """The way to one cell, or to the catalogue, by its name.
 
-    def __init__(self, cell: str, config: Cells) -> None:
-        self.cell = cell
+    `generation` grows when its threads are given up: connections should be, too.
+    """
+
+    def __init__(self, name: str, config: Cells) -> None:
+        self.name = name
         self.config = config
         self.generation = 0
         self._breaker = Breaker(config)
-        self._workers = Workers(cell, config.threads)
+        self._workers = Workers(name, config.threads)
         self._abandoned: list[threading.Thread] = []
         self._took: deque[float] = deque(maxlen=RECENT)
         self._lock = threading.Lock()
@@ -134,7 +137,7 @@ class Line:
             if self._breaker.failed() and workers is self._workers:
                 self._workers.end()
                 self._abandoned += self._workers.threads
-                self._workers = Workers(self.cell, self.config.threads)
+                self._workers = Workers(self.name, self.config.threads)
                 self.generation += 1
 
     def end(self) -> None:
@@ -160,12 +163,7 @@ class Asked(Generic[T]):
         if most:
             self.tries.append(workers.submit(verb))
         else:
-            self._fail(StoreUnavailable(f"cell {line.cell} has failed too often and is left alone for a while"))
-
-    @property
-    def cell(self) -> str:
-        """The cell that was asked."""
-        return self._line.cell
+            self._fail(StoreUnavailable(f"{line.name} has failed too often and is left alone for a while"))
 
     @property
     def answer(self) -> T:
@@ -198,7 +196,7 @@ class Asked(Generic[T]):
         cause = done[0].exception() if done else None
         seconds = self._line.config.read_seconds
         why = str(cause) if cause else f"did not answer within {seconds:g} s"
-        self._fail(StoreUnavailable(f"cell {self.cell}: {why}"), cause)
+        self._fail(StoreUnavailable(f"{self._line.name}: {why}"), cause)
 
     def _fail(self, error: Exception, cause: BaseException | None = None) -> None:
         error.__cause__ = cause

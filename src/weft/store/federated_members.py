@@ -7,6 +7,7 @@ What is asked and what is made of the answers is not known here.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TypeVar
 
@@ -30,6 +31,10 @@ class Federation:
         self.catalogue = catalogue
         self.open_cell = open_cell
         self.config = config
+        as_often = replace(
+            config, rest_seconds=config.place_seconds
+        )  # who does not hear of a move reads what is gone
+        self.catalogue_line = Line("the catalogue of cells", as_often)
         self._lines: dict[str, Line] = {}
         self._adding = threading.Lock()
 
@@ -37,12 +42,12 @@ class Federation:
         """The line to a cell."""
         with self._adding:
             if cell not in self._lines:
-                self._lines[cell] = Line(cell, self.config)
+                self._lines[cell] = Line(f"cell {cell}", self.config)
             return self._lines[cell]
 
     def close(self) -> None:
         """Let go of threads and catalogue; stores are closed by whoever opened them."""
-        for line in self._lines.values():
+        for line in (*self._lines.values(), self.catalogue_line):
             line.end()
         self.catalogue.close()
 
@@ -54,7 +59,7 @@ class Members:
         self.written = written
         self.is_one = collections is not None and len(collections) == 1
         self._federation = federation
-        self._places = Places(federation.catalogue, collections, federation.config)
+        self._places = Places(federation.catalogue, collections, federation.catalogue_line)
         self._stores: dict[tuple[str, str], tuple[int, Store]] = {}
 
     def ask(self, verb: Verb[T], *, only: str = "", tries: int = 2) -> list[T]:
@@ -62,15 +67,15 @@ class Members:
         known = left_out()
         placed = [p for name, p in self._places.now().items() if only in ("", name)]
         asked = [
-            self._federation.line(p.cell).ask(partial(self._run, verb, p), tries=tries)
+            (p.cell, self._federation.line(p.cell).ask(partial(self._run, verb, p), tries=tries))
             for p in placed
             if not known or p.cell not in known
         ]
-        settle(asked)
-        failed = {each.cell: str(each.error) for each in asked if isinstance(each.error, StoreUnavailable)}
-        answered = [each for each in asked if each.cell not in failed]
+        settle([each for _, each in asked])
+        failed = {cell: str(each.error) for cell, each in asked if isinstance(each.error, StoreUnavailable)}
+        answered = [each for cell, each in asked if cell not in failed]
         if (placed and not answered) or (failed and known is None):
-            raise _unavailable(failed or known or {}, asked)
+            raise _unavailable(failed or known or {}, [each for _, each in asked])
         if known is not None:
             known |= failed
         return [each.answer for each in answered]

@@ -25,8 +25,8 @@ def queries(dialect: str, file: str = "queries") -> Mapping[str, str]:
 
 
 @cache
-def migrations(dialect: str) -> tuple[tuple[int, str, str], ...]:
-    """All migrations of a dialect as number, name and SQL, in order."""
-    folder = files("weft.store").joinpath("sql", dialect, "migrations")
+def migrations(dialect: str, of: str = "migrations") -> tuple[tuple[int, str, str], ...]:
+    """All migrations of a dialect as number, name and SQL, in order; the catalogue's are in its own folder."""
+    folder = files("weft.store").joinpath("sql", dialect, of)
     found = sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql"))
     return tuple((int(name[:4]), name[5:-4], folder.joinpath(name).read_text("utf-8")) for name in found)

@@ -1,18 +1,19 @@
-"""The catalogue's SQL is in its file: every statement is used, and every name used is there."""
+"""A catalogue's SQL is in its file: every statement is used, and every name used is there."""
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
-from weft.store import catalogue_sqlite
-from weft.store.queries import queries
+import pytest
 
-SOURCE = Path(catalogue_sqlite.__file__).read_text("utf-8")
+from weft.store import catalogue_postgres, catalogue_sqlite
+from weft.store.queries import migrations, queries
 
 
-def asked_for() -> set[str]:
-    """The names of statements that the module runs, by either way to run one."""
+def asked_for(module: ModuleType) -> set[str]:
+    """The names of statements that a module runs, by either way to run one."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(SOURCE)):
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
         match node:
             case ast.Subscript(value=ast.Name("CATALOGUE"), slice=ast.Constant(str(name))):
                 found.add(name)
@@ -21,5 +22,13 @@ def asked_for() -> set[str]:
     return found
 
 
-def test_every_statement_is_used_and_every_name_exists() -> None:
-    assert asked_for() == set(queries("sqlite", "catalogue"))
+@pytest.mark.parametrize(
+    ("dialect", "module"), [("sqlite", catalogue_sqlite), ("postgres", catalogue_postgres)]
+)
+def test_every_statement_is_used_and_every_name_exists(dialect: str, module: ModuleType) -> None:
+    assert asked_for(module) == set(queries(dialect, "catalogue"))
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    numbers = [number for number, _, _ in migrations("postgres", "catalogue")]
+    assert numbers == [*range(1, len(numbers) + 1)]

@@ -39,7 +39,7 @@ def test_the_row_of_a_file_came_from_the_file() -> None:
 @pytest.mark.parametrize(
     ("raised", "told", "says"),
     [
-        (PoolTimeout("after 3 s"), StoreUnavailable, "more connections"),
+        (PoolTimeout("after 3 s"), StoreUnavailable, "check the address"),
         (errors.DiskFull("no space left on device"), StoreUnavailable, "nothing was written"),
         (errors.SerializationFailure("concurrent update"), StoreUnavailable, "try again"),
         (errors.DeadlockDetected("deadlock"), StoreUnavailable, "try again"),

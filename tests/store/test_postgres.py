@@ -206,6 +206,29 @@ def test_a_large_collection_gets_an_index_of_its_own_and_filters_cost_no_recall(
     assert found / expected > 0.98
 
 
+def test_names_of_a_large_collection_are_found_through_an_index(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = [
+        Claim(f"{one} {other} {n}", "met", "us", is_value=True)
+        for one in WORDS
+        for other in WORDS
+        for n in "ab"
+    ]
+    store.write([page(f"Page {n}.", *claims[n::8]) for n in range(8)], model=MODEL)
+    asked = [EMBEDDER.embed_passages([f"{one} {WORDS[n - 1]} a"])[0] for n, one in enumerate(WORDS)]
+    exact = [{s.id for s in store.nearest_entities(vector, top_k=10)} for vector in asked]
+    monkeypatch.setattr(searching, "EXACT_NAMES", 100)
+    monkeypatch.setattr(searching, "CANDIDATES", 40)
+    store.write([page("One more.", Claim("Somebody else", "met", "us", is_value=True))], model=MODEL)
+    assert store._building is not None
+    store._building.join(60)
+    named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_entity_{EMBEDDER.dimension}"
+    assert superuser("SELECT 1 FROM pg_indexes WHERE indexname = %s", named)
+    near = [{s.id for s in store.nearest_entities(vector, top_k=10)} for vector in asked]
+    assert np.mean([len(e & f) / len(e) for e, f in zip(exact, near, strict=True)]) >= 0.9
+
+
 def test_the_owner_builds_what_the_application_may_not(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

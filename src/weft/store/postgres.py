@@ -383,7 +383,8 @@ class PostgresStore:
         """Let an index be built, if the collection became too large to do without."""
         passages = before.passages + sum(len(c.passages) for c in written)
         entities = before.entities + sum(len(c.entities) for c in written)
-        if max(passages, entities) <= searching.EXACT or (self._building and self._building.is_alive()):
+        is_small = passages <= searching.EXACT and entities <= searching.EXACT_NAMES
+        if is_small or (self._building and self._building.is_alive()):
             return
         known = self.statistics()
         wanted = indexing.wanted(self._key, known).keys()

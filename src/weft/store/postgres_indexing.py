@@ -1,7 +1,8 @@
 """Indexes of vectors in the PostgreSQL store: one for each large collection, built while everything goes on.
 
 A search of a small collection compares every vector, so it needs none. A collection that outgrows `EXACT` gets
-an HNSW index of its own for passages, and one for entities: a filter by tenant costs no recall then, and each
+an HNSW index of its own for passages, and in time one for entities, whose links are fewer, since every write
+brings many: a filter by tenant costs no recall then, and each
 model its own length of vectors. Until one is built, searches stay exact and become slow; whoever owns the
 tables builds it when he opens the collection or writes to it.
 """
@@ -21,6 +22,7 @@ from weft.types import Statistics
 
 SQL = queries("postgres")
 LONGEST = 4_000  # dimensions that an index of halves can have
+LINKS = {"passage_vectors": 16, "entity_vectors": 8}  # of a vector to others, on each level of an index
 log = logging.getLogger(__name__)
 
 
@@ -28,11 +30,14 @@ def wanted(collection: int, known: Statistics) -> dict[str, str]:
     """The indexes that a collection should have by now: names, and the tables that they are of."""
     if known.dimension is None or known.dimension > LONGEST:
         return {}
-    sizes = {"passage": known.passages, "entity": known.entities}
+    is_large = {
+        "passage": known.passages > searching.EXACT,
+        "entity": known.entities > searching.EXACT_NAMES,
+    }
     return {
         f"{_prefix(collection)}_{kind}_{known.dimension}": f"{kind}_vectors"
-        for kind, size in sizes.items()
-        if size > searching.EXACT
+        for kind in is_large
+        if is_large[kind]
     }
 
 
@@ -72,6 +77,8 @@ def build(db: Connection, collection: int, known: Statistics) -> None:
             "create_index",
             name=sql.Identifier(name),
             table=sql.Identifier(lengths[name]),
+            links=sql.Literal(LINKS[lengths[name]]),
+            tried=sql.Literal(4 * LINKS[lengths[name]]),
             dimension=sql.Literal(known.dimension),
             collection=sql.Literal(collection),
         )

@@ -25,7 +25,8 @@ from weft.types import Mention, Ranking, Scored, Vector, identity
 
 CANDIDATES = 200  # nearest that are ranked by their vectors, at the least
 WIDER = 4  # times as many as are wanted are taken from pg_textsearch, whose order is not quite ours
-EXACT = 20_000  # vectors that a search compares one by one: 1.5 µs each, and writes need not tend an index
+EXACT = 20_000  # passages that a search compares one by one: 1.5 µs each, and writes need not tend an index
+EXACT_NAMES = 100_000  # and entities: there are many to a passage, and few searches ask for the nearest
 FAR = 40_000  # entries of an index that a search may see before it gives up
 WIDEST = 1_000  # candidates that an index looks at together
 
@@ -35,7 +36,7 @@ def dense(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     bound = {**scope.bindings, **_asked(vector, top_k)}
-    found = yield from _through_index("nearest_passages", scope.passages, bound)
+    found = (yield from _through_index("nearest_passages", bound)) if scope.passages > EXACT else None
     if found is None and scope.tags:
         bound["first_tags"] = scope.tags[0]
         [found] = yield [Statement(SQL["nearest_tagged_passages"], bound, is_prepared=False)]
@@ -49,7 +50,8 @@ def nearest_entities(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranki
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     bound = {**scope.bindings, **_asked(vector, top_k), "everything": scope.is_everything}
-    found = yield from _through_index("nearest_entities", scope.collection.statistics.entities, bound)
+    is_large = scope.collection.statistics.entities > EXACT_NAMES
+    found = (yield from _through_index("nearest_entities", bound)) if is_large else None
     if found is None:
         [found] = yield [Statement(SQL["nearest_entities_exactly"], bound, is_prepared=False)]
     return _by_cosine(found, vector, top_k)
@@ -131,10 +133,8 @@ def _asked(vector: Vector, top_k: int) -> dict[str, Any]:
     return {"vector": HalfVector(vector), "cap": max(CANDIDATES, 2 * top_k)}
 
 
-def _through_index(query: str, seen: int, bound: dict[str, Any]) -> Steps[list[Any] | None]:
-    """What an index finds; None if all should be looked at, or the filter let too few of them through."""
-    if seen <= EXACT:
-        return None
+def _through_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]:
+    """What an index finds; None if the filter let too few of them through."""
     _, found, _ = yield [
         statement("search_settings", wanted=str(min(bound["cap"], WIDEST)), most=str(FAR)),
         Statement(_typed(query, bound["vector"].dimensions()), bound, is_prepared=False),

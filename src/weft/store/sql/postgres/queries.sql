@@ -16,9 +16,9 @@ SELECT extversion, extnamespace::regnamespace::text FROM pg_extension WHERE extn
 CREATE EXTENSION IF NOT EXISTS vector
 
 -- name: available_textsearch
--- The version of pg_textsearch that the server would bring, and whether the server has loaded it.
+-- The version of pg_textsearch that the server would bring, and whether the server has loaded it, as far as we may know.
 SELECT (SELECT default_version FROM pg_available_extensions WHERE name = 'pg_textsearch'),
-  current_setting('shared_preload_libraries') LIKE '%pg_textsearch%'
+  EXISTS (SELECT 1 FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%pg_textsearch%')
 
 -- name: textsearch
 -- The version of pg_textsearch in this database, whether passages are ranked by it, and whether we may change that.
@@ -309,6 +309,7 @@ WHERE c.relnamespace = 'weft'::regnamespace AND c.relname LIKE %(names)s AND NOT
 
 -- name: create_index
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON weft.{table} USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)
+WITH (m = {links}, ef_construction = {tried})
 WHERE collection = {collection} AND dimension = {dimension}
 
 -- name: drop_index

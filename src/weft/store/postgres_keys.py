@@ -12,7 +12,7 @@ from weft.store import likeness
 from weft.store import postgres_reading as reading
 from weft.store.postgres_scope import Scope, delete, many
 from weft.store.postgres_server import Connection
-from weft.store.postgres_steps import Steps, known, of_ids, rows
+from weft.store.postgres_steps import Steps, known, rows
 from weft.types import Alike, identity
 
 Named: TypeAlias = tuple[str, int, str]  # what a document calls an entity, its permission, the entity
@@ -42,16 +42,16 @@ def alike(
     """For each entity that asks with keys, the others that have one of them."""
     wanted = {identity("key", key): key for key in likeness.wanted(asked)}
     bound = {**scope.bindings, "cap": most + 2, "asking": known(asked), "voices": reading.VOICES}
-    having, described, blobs = yield [
-        of_ids(query, wanted, **bound) for query in ("entities_by_keys", "profiles_by_keys", "vectors_by_keys")
-    ]
-    others = likeness.others(asked, _having(wanted, having), most=most)
-    return likeness.alike(others, reading.with_vectors(scope, described, blobs))
+    found = yield from rows("profiles_by_keys", wanted, **bound)
+    having = _having(wanted, {(key, entity) for entity, *_, keys in found for key in keys or ()})
+    vectors = {row[0]: row[8] for row in found if row[8] is not None}
+    entities = reading.with_vectors(scope, [row[:8] for row in found], list(vectors.items()))
+    return likeness.alike(likeness.others(asked, having, most=most), entities)
 
 
-def _having(wanted: Mapping[str, str], rows: Iterable[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
+def _having(wanted: Mapping[str, str], pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = defaultdict(set)
-    for key, entity in rows:
+    for key, entity in pairs:
         found[wanted[key.hex()]].add(entity.hex())
     return {key: tuple(sorted(ids)) for key, ids in found.items()}
 

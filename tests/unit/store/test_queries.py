@@ -46,7 +46,7 @@ ONLY_POSTGRES = {
         *("nearest_entities", "nearest_entities_exactly"),
     },
     "what depends on an answer is asked with it, in one round trip": {
-        *("profiles_by_names", "profiles_by_keys", "vectors_by_keys", "nearby"),
+        *("profiles_by_names", "profiles_by_keys", "nearby"),
     },
     "numbers are handed out by us": {"known_accesses"},
     "SQLite tells by itself that someone wrote": {"version"},

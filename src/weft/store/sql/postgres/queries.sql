@@ -499,7 +499,7 @@ CROSS JOIN LATERAL (
   ORDER BY l.entity LIMIT %(cap)s) k
 
 -- name: profiles_by_keys
--- Those who ask, and those who have a key that few enough share.
+-- Those who ask, and those who have a key that few enough share, each with its vector and its keys.
 WITH sharing AS (
   SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
   CROSS JOIN LATERAL (
@@ -511,9 +511,13 @@ WITH sharing AS (
             WHERE t.collection = %(collection)s AND t.document = p.document)))
     ORDER BY l.entity LIMIT %(cap)s) k),
 rare AS (
-  SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h WHERE h.entities < %(cap)s
-  UNION SELECT unnest(%(asking)s::uuid[]))
-SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+  SELECT u.entity, array_agg(u.key) FILTER (WHERE u.key IS NOT NULL) AS keys FROM (
+    SELECT h.entity, h.key FROM (SELECT entity, key, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h
+    WHERE h.entities < %(cap)s
+    UNION ALL SELECT unnest(%(asking)s::uuid[]), NULL) u
+  GROUP BY u.entity)
+SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases,
+  (SELECT v.vector FROM entity_vectors v WHERE v.collection = %(collection)s AND v.id = e.id), rare.keys
 FROM rare
 CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = rare.entity LIMIT 1) e
 CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
@@ -524,24 +528,6 @@ CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
       WHERE t.collection = %(collection)s AND t.document = q.document))
   ORDER BY q.document LIMIT %(voices)s) p
 ORDER BY e.id, p.document
-
--- name: vectors_by_keys
-WITH sharing AS (
-  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
-  CROSS JOIN LATERAL (
-    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
-      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
-        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
-          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-            WHERE t.collection = %(collection)s AND t.document = p.document)))
-    ORDER BY l.entity LIMIT %(cap)s) k),
-rare AS (
-  SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h WHERE h.entities < %(cap)s
-  UNION SELECT unnest(%(asking)s::uuid[]))
-SELECT v.id, v.vector FROM rare
-CROSS JOIN LATERAL (
-  SELECT w.* FROM entity_vectors w WHERE w.collection = %(collection)s AND w.id = rare.entity LIMIT 1) v
 
 -- ----------------------------------------------------------------------------------------------- mentions
 

@@ -78,9 +78,10 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
 COMMIT
 
 -- name: settings
--- Of one transaction: who we are in it, which collection it is about, and where names are looked up. Compiling a plan
--- takes longer than any of ours does.
-SELECT set_config('jit', 'off', true), set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
+-- Of one transaction: who we are in it, which collection it is about, and where names are looked up. Compiling a plan takes
+-- longer than any of ours does, and so does making one anew for each question: ours are the same whatever is asked.
+SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+  set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
   set_config('weft.collection', %(collection)s, true)
 
 -- name: search_path

@@ -43,7 +43,7 @@ def three_postgres() -> Iterator[tuple[Server, ...]]:
 @pytest.fixture(scope="session")
 def three_cells(three_postgres: tuple[Server, ...]) -> Iterator[Federation]:
     """The three servers as a federation, for all tests: each has collections of its own (`fresh_name`)."""
-    made = on_servers(three_postgres)
+    made = on_servers([server.url for server in three_postgres])
     yield made
     made.close()
 

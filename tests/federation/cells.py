@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tools.postgres import Server
-
 from weft.config import Cells
 from weft.errors import StoreUnavailable
 from weft.store import Federation, Store, open_cell, open_federated
@@ -32,12 +30,12 @@ def catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:
     return made
 
 
-def on_servers(servers: Sequence[Server], config: Cells = Cells()) -> Federation:  # noqa: B008
+def on_servers(urls: Sequence[str]) -> Federation:
     """A federation whose cells are servers, with its catalogue on the first of them."""
-    made = PostgresCatalogue(servers[0].url)
-    for name, server in zip(CELLS, servers, strict=False):
-        operating.add(made, name, server.url)
-    return Federation(made, open_cell, config)
+    made = PostgresCatalogue(urls[0])
+    for name, url in zip(CELLS, urls, strict=True):
+        operating.add(made, name, url)
+    return Federation(made, open_cell)
 
 
 def spread(

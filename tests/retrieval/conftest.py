@@ -1,10 +1,10 @@
-"""Retrieval keeps its promises in a file, on a server, and in a federation of three servers."""
+"""Retrieval keeps its promises in a file, on a server with and without pg_textsearch, and on three servers."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from retrieval.worlds import CELLS, ENGINE
+from retrieval.worlds import CELLS, ENGINE, TEXTSEARCH
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -13,6 +13,8 @@ def engine(request: pytest.FixtureRequest) -> Iterator[None]:
     token = ENGINE.set(request.param)
     if request.param == "cells":
         CELLS.set(request.getfixturevalue("three_cells"))
+    if request.param == "textsearch":
+        TEXTSEARCH.set(request.getfixturevalue("textsearch_postgres").url)
     yield
     ENGINE.reset(token)
 
@@ -20,6 +22,5 @@ def engine(request: pytest.FixtureRequest) -> Iterator[None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every engine, but where a module makes stores of its own."""
     makes_worlds = hasattr(metafunc.module, "holding")
-    metafunc.parametrize(
-        "engine", ["sqlite", "postgres", "cells"] if makes_worlds else ["sqlite"], indirect=True, scope="module"
-    )
+    every = ["sqlite", "postgres", "textsearch", "cells"]
+    metafunc.parametrize("engine", every if makes_worlds else ["sqlite"], indirect=True, scope="module")

@@ -48,6 +48,7 @@ TOKEN = re.compile(r"(?:said|kind|told|hush)(\d+)x(\d*)")
 AnyStore = TypeVar("AnyStore", bound=SqliteStore)
 ENGINE: ContextVar[str] = ContextVar("ENGINE", default="sqlite")
 CELLS: ContextVar[Federation] = ContextVar("CELLS")
+TEXTSEARCH: ContextVar[str] = ContextVar("TEXTSEARCH")
 
 
 class Halves(HashingEmbedder):
@@ -156,6 +157,8 @@ def _opened(kind: type[AnyStore], folder: Path) -> AnyStore:
     """What a test asks for as SQLite's is of the engine under test; what it made itself stays what it is."""
     if kind is SqliteStore and ENGINE.get() == "postgres":
         return cast("AnyStore", PostgresStore(server(), fresh_name("world")))
+    if kind is SqliteStore and ENGINE.get() == "textsearch":
+        return cast("AnyStore", PostgresStore(TEXTSEARCH.get(), fresh_name("world")))
     if kind is SqliteStore and ENGINE.get() == "cells":
         return cast("AnyStore", open_federated(CELLS.get(), fresh_name("world")))
     return kind(folder / "world.weft")
@@ -318,7 +321,7 @@ def promised(
         )
 
         def checked(**fixtures: object) -> None:
-            (some if ENGINE.get() == "cells" else all_)(**fixtures)
+            (some if ENGINE.get() in ("cells", "textsearch") else all_)(**fixtures)
 
         return update_wrapper(checked, all_, updated=())
 

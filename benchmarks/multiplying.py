@@ -4,7 +4,8 @@ A million passages take an hour through `store.write`. Here the sample goes that
 with copies of it: for each tenant, and within a tenant. A copy has identities of its own and texts of its own, for
 words that are rare in the sample bear a mark that counts the copies; commoner ones are shared by ten or a hundred
 copies, common ones by all. So a name is found in the copies that it belongs to, what many copies name becomes a
-hub, and a word is in as many passages as one of its kind would be. Vectors are moved, each in its own direction.
+hub, and a word is in as many passages as one of its kind would be. Vectors of copies are mixed from a pool of others, for
+near copies of each other would make a graph of vectors that no search finds its way out of.
 Counters and frequencies are right: `store.remains` finds nothing. Nothing here measures.
 """
 
@@ -24,7 +25,7 @@ import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 
-from benchmarks.corpus import Matrix, unit
+from benchmarks.corpus import Corpus, Matrix
 from benchmarks.multiplying_sql import COPIED, COUNTED, KEYS, REST, SAMPLED, TABLES, WORDS
 from weft.naming import keys
 from weft.store import postgres_indexing as indexing
@@ -61,6 +62,7 @@ class Sample:
     model: str
     copies: int = 1
     tenants: int = 1
+    pool: Matrix | None = None  # what the vectors of copies are mixed from; else those of the sample
 
     @cached_property
     def grains(self) -> dict[str, int]:
@@ -199,7 +201,7 @@ def fill(db: Connection, sample: Sample, tell: Tell) -> None:
             db.execute(COPIED[table], bound)
     tell("words and vectors")
     _copy_words(db, tenants, numbers)
-    _copy_vectors(db, tenants, sample.copies)
+    _copy_vectors(db, tenants, sample)
     db.execute(COUNTED, bound)
     for statement in indexes:
         tell(statement.split(" USING ")[0])
@@ -278,27 +280,19 @@ def _copy_words(db: Connection, tenants: Sequence[tuple[int, int]], numbers: Seq
                     rows.write_row((collection, *own, words.replace(" 0", f" {mark}")))
 
 
-def _copy_vectors(db: Connection, tenants: Sequence[tuple[int, int]], copies: int) -> None:
+def _copy_vectors(db: Connection, tenants: Sequence[tuple[int, int]], sample: Sample) -> None:
     sampled = list(db.execute("SELECT id, document, access, vector FROM sample.passage_vectors"))
     vectors = np.stack([vector.to_numpy().astype(np.float32) for *_, vector in sampled])
-    random = np.random.default_rng(7)
+    mixed = Corpus(like=vectors if sample.pool is None else sample.pool)
     into = "passage_vectors (collection, id, document, access, dimension, vector)"
     with db.cursor().copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as rows:
         rows.set_types(["int8", "uuid", "uuid", "int4", "int4", "halfvec"])
-        for copy in range(copies):
-            placed = moved(vectors, random) if copy else vectors
+        for copy in range(sample.copies):
+            placed = mixed.vectors(len(vectors)) if copy else vectors
             for (id_, document, access, _), vector in zip(sampled, map(HalfVector, placed), strict=True):
                 own = (_copied(id_, copy), _copied(document, copy), access, vector.dimensions(), vector)
                 for collection, _ in tenants:
                     rows.write_row((collection, *own))
-
-
-def moved(vectors: Matrix, random: np.random.Generator) -> Matrix:
-    """Each a part of the way to another, and by the difference of two more, as `benchmarks.corpus` makes them."""
-    other, a, b = (vectors[random.permutation(len(vectors))] for _ in range(3))
-    pull = random.uniform(0.0, 0.5, (len(vectors), 1)).astype(np.float32)
-    push = random.uniform(0.1, 0.3, (len(vectors), 1)).astype(np.float32)
-    return unit((1 - pull) * vectors + pull * other + push * (a - b))
 
 
 def _copied(id_: UUID, copy: int) -> UUID:

@@ -33,6 +33,13 @@ TERMINATE = """
 """
 
 
+@dataclass(slots=True)
+class Turn:
+    """Whose turn it is to speak on a connection."""
+
+    is_clients: bool = True
+
+
 @dataclass(eq=False, slots=True)
 class Proxy:
     """A port on loopback that leads to another one, more or less.
@@ -43,6 +50,7 @@ class Proxy:
     target: int
     port: int = field(default_factory=free_port)
     connections: int = 0  # taken so far
+    turns: int = 0  # how often a client spoke after its server did, so far: the round trips
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _listener: asyncio.Server | None = None
     _open: set[StreamWriter] = field(default_factory=set)
@@ -134,22 +142,28 @@ class Proxy:
         with suppress(OSError):
             from_server, to_server = await asyncio.open_connection(HOST, self.target)
             self._open.add(to_server)
-            await asyncio.gather(self._asking(reader, to_server), self._answering(from_server, writer))
+            turn = Turn()
+            await asyncio.gather(
+                self._asking(reader, to_server, turn), self._answering(from_server, writer, turn)
+            )
             self._open.discard(to_server)
         writer.transport.abort()
         self._open.discard(writer)
 
-    async def _asking(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def _asking(self, reader: StreamReader, writer: StreamWriter, turn: Turn) -> None:
         with suppress(OSError):
             while piece := await reader.read(PIECE):
+                self.turns += turn.is_clients
+                turn.is_clients = False
                 await self._flowing.wait()
                 writer.write(piece)
                 await writer.drain()
         writer.close()
 
-    async def _answering(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def _answering(self, reader: StreamReader, writer: StreamWriter, turn: Turn) -> None:
         with suppress(OSError):
             while piece := await reader.read(PIECE):
+                turn.is_clients = True
                 await self._flowing.wait()
                 await asyncio.sleep(self._delay if random() < self._share else 0.0)
                 writer.write(piece[: self._left])

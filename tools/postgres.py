@@ -226,6 +226,22 @@ def server(build: Build, *, settings: Settings = HASTY, folder: Path | None = No
         yield one
 
 
+@contextmanager
+def kept(build: Build, folder: Path, *, settings: Settings = SAFE) -> Iterator[Server]:
+    """One server whose data stay in a folder, where the next run finds them; only the server ends."""
+    if not (folder / "data").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(_initialised(build), folder / "unready")
+        (folder / "unready").chmod(0o700)
+        (folder / "unready").rename(folder / "data")
+    server = Server(build, folder.resolve(), free_port(), settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
 def free_port() -> int:
     """A port on loopback that nobody listens on."""
     for port in _chance.sample(PORTS, 100):

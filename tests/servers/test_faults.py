@@ -35,6 +35,19 @@ def test_a_proxy_lets_everything_through(between: tuple[Proxy, str]) -> None:
     assert made.connections == 1
 
 
+def test_a_proxy_counts_how_often_a_client_waits(between: tuple[Proxy, str]) -> None:
+    made, url = between
+    with psycopg.connect(url, autocommit=True) as db:
+        before = made.turns
+        for _ in range(5):
+            db.execute(LONG, prepare=True)
+        assert made.turns == before + 6  # the first prepares it, too
+        with db.pipeline():
+            for _ in range(5):
+                db.execute("SELECT 1")
+        assert made.turns == before + 7
+
+
 def test_answers_are_delayed(between: tuple[Proxy, str]) -> None:
     made, url = between
     with psycopg.connect(url, autocommit=True) as db:

@@ -13,7 +13,7 @@ import numpy as np
 import psycopg
 import pytest
 from pgvector.psycopg import register_vector
-from tools.postgres import SAFE, Failed, NotHere, Server, plain, server, servers, textsearch
+from tools.postgres import SAFE, Failed, NotHere, Server, kept, plain, server, servers, textsearch
 
 ROOT = Path(__file__).parents[2]
 DIMENSION = 16
@@ -166,3 +166,11 @@ def test_textsearch_is_sought_where_it_was_told(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("tools.postgres.TEXTSEARCH", tmp_path)
     with pytest.raises(NotHere, match=r"postgres_textsearch\.sh"):
         textsearch()
+
+
+def test_a_folder_keeps_what_its_server_held(tmp_path: Path) -> None:
+    with kept(plain(), tmp_path / "here") as first, psycopg.connect(first.url, autocommit=True) as db:
+        db.execute("CREATE TABLE said AS SELECT 'something' AS what")
+    assert not first.is_running
+    with kept(plain(), tmp_path / "here") as again, psycopg.connect(again.url) as db:
+        assert db.execute("SELECT what FROM said").fetchone() == ("something",)

@@ -1,0 +1,78 @@
+"""What it costs a small tenant that others have indexes of vectors of their own, on the same table.
+
+    python -m benchmarks.partial_indexes --indexes 0 100 1000 10000
+
+Each large collection has a partial HNSW index (`weft.store.postgres_indexing`), and PostgreSQL looks at every index of a
+table when it plans a query or adds a row. So this makes as many as asked for, of collections that are empty, and measures
+`dense` and `write` of one with `--passages`, that needs none. Nothing is searched through these indexes. The fastest of
+`--times` calls counts.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import psycopg
+from psycopg import sql
+from tools.postgres import plain, server
+
+from benchmarks.corpus import DIMENSION, Corpus
+from weft.store.postgres import PostgresStore
+from weft.store.queries import queries
+
+SQL = queries("postgres")
+MODEL = "synthetic"
+
+
+def add_indexes(db: psycopg.Connection, have: int, wanted: int) -> None:
+    """Indexes of passages, as the store makes them; not concurrently, for nobody else is here."""
+    statement = SQL["create_index"].replace("CONCURRENTLY ", "")
+    for number in range(have, wanted):
+        db.execute(
+            sql.SQL(statement).format(
+                name=sql.Identifier(f"hnsw_{number:016x}_passage_{DIMENSION}"),
+                table=sql.Identifier("passage_vectors"),
+                dimension=sql.Literal(DIMENSION),
+                collection=sql.Literal(number),
+            )
+        )
+
+
+def fastest(run: Callable[[int], object], times: int) -> float:
+    """Milliseconds of the fastest call: what others do on this machine only adds to it."""
+    taken = []
+    for i in range(times):
+        start = time.perf_counter()
+        run(i)
+        taken.append(1000 * (time.perf_counter() - start))
+    return min(taken)
+
+
+def main() -> None:
+    """Measure with more and more indexes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--indexes", type=int, nargs="+", default=[0, 100, 1_000, 10_000])
+    parser.add_argument("--passages", type=int, default=1_000)
+    parser.add_argument("--times", type=int, default=20)
+    options = parser.parse_args()
+    corpus, have, written = Corpus(), 0, options.passages
+    vectors = corpus.vectors(options.times)
+    print(f"{'indexes':>8}{'dense, ms':>12}{'one page written, ms':>22}")
+    with server(plain(), settings={"max_locks_per_transaction": 1_024}) as started:
+        with closing(PostgresStore(started.url, "small")) as store:
+            store.write(list(corpus.contributions(0, options.passages)), model=MODEL)
+        for wanted in sorted(options.indexes):
+            with psycopg.connect(started.url, autocommit=True) as db:
+                add_indexes(db, have, wanted)
+            have = wanted
+            with closing(PostgresStore(started.url, "small")) as store:
+                dense = fastest(lambda i: store.dense(vectors[i], top_k=80), options.times)
+                pages = [list(corpus.contributions(written + i, 1)) for i in range(options.times)]
+                write = fastest(lambda i: store.write(pages[i], model=MODEL), options.times)  # noqa: B023
+                written += len(pages)
+            print(f"{wanted:>8,}{dense:>12.1f}{write:>22.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

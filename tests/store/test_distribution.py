@@ -1,0 +1,78 @@
+"""The tables can be distributed by collection, as Citus asks: in every unique key, and named by every query."""
+
+import re
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from databases import database
+from weft.store.postgres import PostgresStore
+from weft.store.queries import queries
+
+SQL = queries("postgres")
+UNIQUE = """
+    SELECT t.relname, i.indexrelid::regclass::text, array_agg(a.attname::text)
+    FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+    JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = ANY(i.indkey)
+    WHERE t.relnamespace = 'weft'::regnamespace AND t.relkind = 'r' AND i.indisunique GROUP BY 1, 2
+"""
+COLUMNS = """
+    SELECT t.relname, bool_or(a.attname = 'collection' AND a.attnotnull) FROM pg_class t
+    JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0
+    WHERE t.relnamespace = 'weft'::regnamespace AND t.relkind = 'r' GROUP BY 1
+"""
+LOCAL = {"migrations"}  # the one table that is of no collection
+
+
+@pytest.fixture(scope="module")
+def url() -> str:
+    made = database()
+    PostgresStore(made).close()
+    return made
+
+
+@pytest.fixture(scope="module")
+def tables(url: str) -> set[str]:
+    with psycopg.connect(url) as db:
+        return {table for (table,) in db.execute(f"SELECT relname FROM ({COLUMNS}) t") if table not in LOCAL}
+
+
+def test_every_table_has_a_collection_in_every_unique_key(url: str) -> None:
+    with psycopg.connect(url) as db:
+        without = [table for table, has in db.execute(COLUMNS) if not has]
+        keys = [(table, key) for table, key, columns in db.execute(UNIQUE) if "collection" not in columns]
+    assert set(without) == LOCAL
+    assert {table for table, _ in keys} <= LOCAL
+
+
+def test_no_table_refers_to_one_that_stays_where_it_is(url: str) -> None:
+    with psycopg.connect(url) as db:
+        assert not list(
+            db.execute(
+                "SELECT 1 FROM pg_constraint WHERE contype = 'f' AND connamespace = 'weft'::regnamespace"
+            )
+        )
+
+
+@pytest.mark.parametrize("query", sorted(SQL))
+def test_every_query_names_the_collection_of_every_table(query: str, tables: set[str]) -> None:
+    for table, alias, text in _read(SQL[query], tables):
+        column = rf"\b{alias}\.collection" if alias else r"(?<![.\w])collection"
+        assert re.search(rf"{column} = ", text), f"{table} {alias} is read in whatever collection"
+
+
+def test_a_query_that_forgets_the_collection_is_noticed(tables: set[str]) -> None:
+    [(_, alias, text)] = _read("SELECT 1 FROM facts f WHERE f.id = %(id)s", tables)
+    assert alias == "f"
+    assert "f.collection" not in text
+
+
+def _read(query: str, tables: set[str]) -> Iterator[tuple[str, str, str]]:
+    """The tables that a statement reads or changes, as it calls them; what is inserted has one by its key."""
+    text = re.sub(r"--[^\n]*", "", query)
+    names = "|".join(sorted(tables, key=len, reverse=True))
+    keywords = "where|set|cross|left|join|on|order|group|limit|union|using|for"
+    place = rf"\b(?:from|join|update)\s+({names})\b(?:\s+(?!(?:{keywords})\b)([a-z]\w*))?"
+    for found in re.finditer(place, text, re.IGNORECASE):
+        yield found.group(1), found.group(2) or "", text

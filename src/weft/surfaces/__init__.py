@@ -1,1 +1,1 @@
-"""The ways in: command line, HTTP, MCP. A room that waits; only here may the environment be read."""
+"""The ways in: command line, and in time HTTP and MCP. Only here may the environment be read."""

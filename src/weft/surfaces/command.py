@@ -1,0 +1,12 @@
+"""The command `weft`: starts the command line, or says what it needs."""
+
+import sys
+
+
+def main() -> None:
+    """What `weft` runs."""
+    try:
+        from weft.surfaces.cli import app  # noqa: PLC0415
+    except ImportError as error:
+        sys.exit(f"the command line needs {error.name}: pip install 'weft[cli]'")
+    app()

@@ -18,10 +18,10 @@ ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
 # how many hits it must be.
 QUESTIONS = [
     (
-        "Which module imports weft.store.migrate?",
-        "src/weft/store/sqlite_file.py",
+        "Which module imports weft.retrieval.gating?",
+        "src/weft/retrieval/search.py",
         "",
-        "weft.store.migrate ←imports— weft.store.sqlite_file",
+        "weft.retrieval.gating ←imports— weft.retrieval.search",
         3,
     ),
     ("Why is sqlite-vec not used?", "ARCHITECTURE.md", "Where did we leave the design, and why?", "SQLite", 3),

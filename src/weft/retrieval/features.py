@@ -53,6 +53,7 @@ SECOND: Mapping[str, str] = MappingProxyType(
     }
 )
 LEAST, MOST = -6.0, 4.0  # log-odds that a first judgement may pass on
+SLICE = 16  # rows that are multiplied at a time: so few that BLAS wakes no threads, which would spin for long
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,9 @@ def _along(pool: Pool, question: Vector, found: Bridges, cosine: Numbers, bearin
     used, row = np.unique(found.fact, return_inverse=True)
     blank = np.zeros_like(question)
     vectors = [blank if (vector := found.facts[i].vector) is None else vector for i in used.tolist()]
-    table = np.stack(vectors) @ pool.vectors.T
+    stacked = np.stack(vectors)
+    slices = [stacked[at : at + SLICE] @ pool.vectors.T for at in range(0, len(stacked), SLICE)]
+    table = np.concatenate(slices)
     together: Numbers = cosine[found.target] + table[row, found.target]
     return together / np.sqrt(np.maximum(2.0 + 2.0 * bearing[found.fact], 1e-9))
 

@@ -28,7 +28,7 @@ WIDER = 4  # times as many as are wanted are taken from pg_textsearch, whose ord
 EXACT = 20_000  # passages that a search compares one by one: 1.5 µs each, and writes need not tend an index
 EXACT_NAMES = 100_000  # and entities: there are many to a passage, and few searches ask for the nearest
 FAR = 40_000  # entries of an index that a search may see before it gives up
-WIDEST = 1_000  # candidates that an index looks at together
+WIDE, WIDEST = 400, 1_000  # candidates that an index looks at together, at the least and at the most
 
 
 def dense(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
@@ -136,7 +136,7 @@ def _asked(vector: Vector, top_k: int) -> dict[str, Any]:
 def _through_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]:
     """What an index finds; None if the filter let too few of them through."""
     _, found, _ = yield [
-        statement("search_settings", wanted=str(min(bound["cap"], WIDEST)), most=str(FAR)),
+        statement("search_settings", wanted=str(min(max(bound["cap"], WIDE), WIDEST)), most=str(FAR)),
         Statement(_typed(query, bound["vector"].dimensions()), bound, is_prepared=False),
         statement("exact_settings"),
     ]

@@ -6,7 +6,8 @@ words that are rare in the sample bear a mark that counts the copies; commoner o
 copies, common ones by all. So a name is found in the copies that it belongs to, what many copies name becomes a
 hub, and a word is in as many passages as one of its kind would be. Vectors of copies are mixed from a pool of others, for
 near copies of each other would make a graph of vectors that no search finds its way out of.
-Counters and frequencies are right: `store.remains` finds nothing. Nothing here measures.
+Counters and frequencies are right: `store.remains` finds nothing. Words and vectors of tenants lie interleaved, as if they
+had written in turns. Nothing here measures.
 """
 
 import re

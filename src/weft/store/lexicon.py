@@ -12,14 +12,22 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from weft.errors import StoreError
+
 K1 = 1.2
 B = 0.75
 REACH = 2_000  # postings that one search may read
-_COUNT_BITS = 6  # how often a term occurs in a passage, up to 63; 26 bits are left for the term's row
+_COUNT_BITS = 6  # how often a term occurs in a passage, up to 63
+MOST_TERMS = 1 << (32 - _COUNT_BITS)  # rows of terms that the other bits can tell
 
 
 def packed(counts: Counter[int]) -> bytes:
     """Term rows and how often each occurs, four bytes a term."""
+    if max(counts, default=0) >= MOST_TERMS:
+        raise StoreError(
+            f"a collection holds {MOST_TERMS:,} distinct words at the most: put what follows into another "
+            "collection, and search both as one (docs/how-to/cells.md)"
+        )
     largest = (1 << _COUNT_BITS) - 1
     return np.array(
         [row << _COUNT_BITS | min(n, largest) for row, n in sorted(counts.items())], dtype=np.uint32

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.errors import StoreError
+from weft.store import lexicon
 from weft.store.lexicon import K1, B, bm25, packed, rarest_first
 
 WORDS = st.integers(1, 12)
@@ -84,3 +86,9 @@ def test_no_rarer_term_is_left_out(terms: dict[str, int], reach: int) -> None:
     left = [terms[term] for term in terms if term not in chosen]
     assert all(terms[term] <= least for term in chosen for least in left)
     assert len(chosen) <= 1 or sum(terms[term] for term in chosen) <= reach
+
+
+def test_more_terms_than_can_be_told_apart_are_refused() -> None:
+    assert lexicon.rows(lexicon.packed(Counter({lexicon.MOST_TERMS - 1: 2}))) == [lexicon.MOST_TERMS - 1]
+    with pytest.raises(StoreError, match="another collection"):
+        lexicon.packed(Counter({lexicon.MOST_TERMS: 1}))

@@ -12,7 +12,7 @@ from weft.store import likeness
 from weft.store import postgres_reading as reading
 from weft.store.postgres_scope import Scope, delete, many
 from weft.store.postgres_server import Connection
-from weft.store.postgres_steps import Steps, known, rows
+from weft.store.postgres_steps import Steps, array, known, rows
 from weft.types import Alike, identity
 
 Named: TypeAlias = tuple[str, int, str]  # what a document calls an entity, its permission, the entity
@@ -41,7 +41,7 @@ def alike(
 ) -> Steps[Mapping[str, tuple[Alike, ...]]]:
     """For each entity that asks with keys, the others that have one of them."""
     wanted = {identity("key", key): key for key in likeness.wanted(asked)}
-    bound = {**scope.bindings, "cap": most + 2, "asking": known(asked), "voices": reading.VOICES}
+    bound = {**scope.bindings, "cap": most + 2, "asking": array(known(asked)), "voices": reading.VOICES}
     found = yield from rows("profiles_by_keys", wanted, **bound)
     having = _having(wanted, {(key, entity) for entity, *_, keys in found for key in keys or ()})
     vectors = {row[0]: row[8] for row in found if row[8] is not None}

@@ -18,7 +18,7 @@ from weft.store import codes, columns, lexicon
 from weft.store import postgres_reading as reading
 from weft.store.checks import is_embedded
 from weft.store.postgres_scope import Scope
-from weft.store.postgres_steps import SQL, Statement, Steps, known, of_ids, rows, statement
+from weft.store.postgres_steps import SQL, Statement, Steps, array, known, of_ids, rows, statement
 from weft.store.reads import side_by_side
 from weft.text import terms
 from weft.types import Mention, Ranking, Scored, Vector, identity
@@ -75,7 +75,7 @@ def nearby(
 ) -> Steps[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
     """Where entities are mentioned, and how near those passages are to a vector."""
     is_near = is_embedded(scope.collection.statistics, vector)
-    asked = {"ids": [identity("key", key) for key in keys], "entities": known(entities)}
+    asked = {"ids": array(identity("key", key) for key in keys), "entities": array(known(entities))}
     bound = {**scope.bindings, **asked, "per_entity": per_entity, "cap": most + 1}
     [found] = yield [statement("nearby", **bound)]
     by_entity = reading.grouped((m.entity_id, m) for m in (columns.mention(row[:4]) for row in found))

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
 
+import numpy as np
 import psycopg
-from pgvector import HalfVector
-from pgvector.psycopg.halfvec import HalfVectorBinaryLoader, register_halfvec_info
+from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
+from psycopg.types.string import ByteaBinaryLoader
 from psycopg_pool import ConnectionPool
 
 from weft.errors import ConfigError
@@ -35,22 +36,14 @@ RECONNECT_SECONDS = 1.0  # then a try begins anew; otherwise each waits twice as
 Connection: TypeAlias = psycopg.Connection[Any]
 
 
-class IdentityLoader(Loader):
-    """An identity as its 16 bytes, as SQLite gives it."""
+class HalvesLoader(Loader):
+    """A half-precision vector as `codes.unhalved` reads it."""
 
     format = Format.BINARY
 
     def load(self, data: Buffer) -> bytes:
-        """The bytes themselves."""
-        return bytes(data)
-
-
-class HalvesLoader(HalfVectorBinaryLoader):
-    """A half-precision vector as `codes.unhalved` reads it."""
-
-    def load(self, data: Buffer) -> bytes:  # type: ignore[override]
-        """The halves in this machine's order of bytes."""
-        return HalfVector.from_binary(data).to_numpy().tobytes()
+        """The halves, which come after four bytes and in the order of the network, in this machine's order."""
+        return np.frombuffer(data, ">f2", offset=4).astype(np.float16).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ def _opened(url: str, connections: int, wait_seconds: float) -> Server:
     def configure(db: Connection) -> None:
         register_halfvec_info(db, halfvec)
         db.adapters.register_loader(halfvec.oid, HalvesLoader)
-        db.adapters.register_loader("uuid", IdentityLoader)
+        db.adapters.register_loader("uuid", ByteaBinaryLoader)  # an identity as 16 bytes, as SQLite gives it
 
     pool = ConnectionPool(
         url,

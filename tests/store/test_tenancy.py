@@ -15,7 +15,9 @@ from psycopg import sql
 from databases import fresh_name, server
 from weft import naming
 from weft.errors import WeftError
+from weft.store.base import Store
 from weft.store.postgres import PostgresStore
+from weft.store.reads import ask
 from weft.testing import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
 from weft.types import STATUSES, Claim, Filter, Receipt
 
@@ -70,6 +72,7 @@ def tables() -> list[str]:
     return sorted(name for name in columns() if name != "migrations")
 
 
+UNSEEN = Filter(labels=frozenset({"nobody"}))
 READS = {
     "all of it": "SELECT count(*) FROM {t}",
     "by its key": "SELECT count(*) FROM {t} WHERE collection = {victim}",
@@ -247,6 +250,16 @@ def test_sql_in_a_text_is_a_text(own: PostgresStore, pattern: str) -> None:
         store.facts_of_passages([SECRET.passages[0].id, text], per_passage=99),
         store.documents([SECRET.document.id, text]),
         store.passages([SECRET.passages[0].id, text]),
+        store.sources([SECRET.passages[0].id, text]),
+        store.cosines(question("falcon"), [SECRET.passages[0].id, text]),
+        store.entities_of_passages([SECRET.passages[0].id, text], per_passage=99),
+        store.keyed([text, *naming.keys("Falcon")], most=99),
+        *store.nearby(
+            question("falcon"), [LOTHAIR, text], per_entity=99, keys=[text, *naming.keys("Falcon")], most=99
+        ),
+        *store.together(
+            [ask(Store.facts, [text]), ask(Store.lexical, text + " falcon", top_k=9, where=UNSEEN)]
+        ),
         store.digests([KING.document.id, text]),
         store.contributions([KING.document.id, text]),
         store.forget([KING.document.id, text]).documents,

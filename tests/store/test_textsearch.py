@@ -103,3 +103,25 @@ def test_an_older_one_is_refused_with_the_reason(textsearch_postgres: Server) ->
         db.execute("UPDATE pg_extension SET extversion = '1.0.0' WHERE extname = 'pg_textsearch'")
         with pytest.raises(ConfigError, match=r"pg_textsearch 1\.0\.0, which gives some rows twice.*1\.5\.1"):
             open_store(url)
+
+
+def test_its_index_shows_no_row_of_another(textsearch_postgres: Server) -> None:
+    """Neither a question nor an order by what others have written tells anything of them."""
+    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+        with closing(open_store(url, "victim")) as victim, closing(open_store(url, "own")) as own:
+            victim.write(WORLD, model=MODEL)
+            own.write([page("A mill by the river.")], model=MODEL)
+            mine = {p for (p,) in db.execute("SELECT id FROM weft.passages WHERE text LIKE 'A mill%'")}
+            words = [w for (w,) in db.execute("SELECT ranked FROM weft.passage_terms WHERE length > 0")]
+            [(key,)] = db.execute("SELECT collection FROM weft.collections WHERE name = 'own'").fetchall()
+        nearest = "ranked <@> to_bm25query(%s, 'weft.passage_terms_ranked')"
+        ranked = f"SELECT id FROM weft.passage_terms ORDER BY {nearest}"
+        for collection, seen in ((str(key), mine), ("", set())):
+            with db.transaction():
+                db.execute("SELECT set_config('role', 'weft_app', true)")
+                db.execute("SELECT set_config('weft.collection', %s, true)", (collection,))
+                for sort in ("on", "off"):
+                    db.execute("SELECT set_config('enable_sort', %s, true)", (sort,))
+                    for said in words:
+                        found = {id_ for (id_,) in db.execute(f"{ranked} LIMIT 99", (said,), prepare=False)}
+                        assert found <= seen

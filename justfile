@@ -28,7 +28,7 @@ types:
 layers:
     lint-imports
 
-# the tests; arguments go to pytest
+# the tests; arguments go to pytest (`-n 2` runs two files at a time)
 test *arguments:
     pytest -q {{arguments}}
 

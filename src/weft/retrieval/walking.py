@@ -131,14 +131,34 @@ def gather(
     The seeds weigh what they are given, the rarer the more. `facts` are known already, among them all of the
     entities that were `read_before`, and what the hybrid passages `mentioned`.
     """
+    seeds, known, bearing = yield from _hops(query, weights, facts, read_before, config)
+    reached = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)]
+    own = [scored.id for scored in hybrid]
+    joined, mentions, near = yield from _surroundings(
+        query, reached, len(seeds), known, own, config, resolution
+    )
+    known |= joined
+    bearing |= cosines(query.vector, joined.values())
+    every = {(m.entity_id, m.passage_id): m for ms in (*mentions.values(), *mentioned.values()) for m in ms}
+    at = {id_: near.get(id_, NEUTRAL) for id_ in sorted({*own, *(passage for _, passage in every)})}
+    return Neighbourhood(seeds, known, bearing, tuple(every.values()), mentioned, at)
+
+
+def _hops(
+    query: Query,
+    weights: Mapping[str, float],
+    facts: Mapping[str, Fact],
+    read_before: Collection[str],
+    config: Walk,
+) -> Reads[tuple[dict[str, float], dict[str, Fact], dict[str, float]]]:
+    """The seeds that are there, all facts within so many hops, and how much each bears on the question."""
     frontier = sorted(set(weights).difference(read_before))
     entities, found = yield from together(
         read(Store.entities, sorted(weights), where=query.where), facts_of(query, frontier, config)
     )
     seeds = {id_: weights[id_] / max(entity.passages, 1) for id_, entity in entities.items()}
     found = {id_: told for id_, told in found.items() if id_ in seeds}
-    known, bearing = dict(facts), cosines(query.vector, facts.values())
-    walked = set(seeds)
+    known, bearing, walked = dict(facts), cosines(query.vector, facts.values()), set(seeds)
     for hop in range(config.max_hops):
         found = (yield from facts_of(query, frontier, config)) if hop else found
         fresh = {f.id: f for fs in found.values() for f in fs if f.id not in known}
@@ -147,16 +167,7 @@ def gather(
         bearing |= cosines(query.vector, fresh.values())
         frontier = _promising(known.values(), walked, bearing)[: config.frontier]
         walked.update(frontier)
-    reached = [*sorted(seeds), *_promising(known.values(), set(seeds), bearing)]
-    joined, mentions, near = yield from _surroundings(
-        query, reached, len(seeds), known, [scored.id for scored in hybrid], config, resolution
-    )
-    known |= joined
-    bearing |= cosines(query.vector, joined.values())
-    every = {(m.entity_id, m.passage_id): m for ms in (*mentions.values(), *mentioned.values()) for m in ms}
-    ids = sorted({*(scored.id for scored in hybrid), *(passage for _, passage in every)})
-    at = {id_: near.get(id_, NEUTRAL) for id_ in ids}
-    return Neighbourhood(seeds, known, bearing, tuple(every.values()), mentioned, at)
+    return seeds, known, bearing
 
 
 def _surroundings(

@@ -24,6 +24,10 @@ from tools.postgres import HOST, NotHere, free_port
 PIECE = 1 << 16
 PATIENCE = 10.0  # seconds in which a proxy must do what it is told
 # One connection to this database, any but ours.
+ENCRYPTED = (
+    (80877103).to_bytes(4, "big"),
+    (80877104).to_bytes(4, "big"),
+)  # asked for before the start
 TERMINATE = """
     SELECT pid FROM (
         SELECT pid FROM pg_stat_activity
@@ -34,10 +38,32 @@ TERMINATE = """
 
 
 @dataclass(slots=True)
-class Turn:
-    """Whose turn it is to speak on a connection."""
+class Questions:
+    """Reads what a client of PostgreSQL sends, to tell when it wants an answer: Sync, Flush and Query."""
 
-    is_clients: bool = True
+    unread: bytes = b""
+    last: bytes = b""
+    has_begun: bool = False
+
+    def asked(self, piece: bytes) -> int:
+        """How often it asked for an answer, once this piece has come, since the last one had."""
+        self.unread += piece
+        count = 0
+        while message := self._next():
+            is_one_more = message in b"SQ" or (message == b"H" and self.last != b"S")  # libpq may send both
+            self.last, count = message, count + is_one_more
+        return count
+
+    def _next(self) -> bytes:
+        """The kind of the next message that is there whole; the first ones have none."""
+        at = 1 if self.has_begun else 0
+        length = at + int.from_bytes(self.unread[at : at + 4], "big") if len(self.unread) >= at + 4 else 0
+        if not length or len(self.unread) < length:
+            return b""
+        kind = self.unread[:1] if self.has_begun else b"-"
+        self.has_begun = self.has_begun or self.unread[4:8] not in ENCRYPTED
+        self.unread = self.unread[length:]
+        return kind
 
 
 @dataclass(eq=False, slots=True)
@@ -50,7 +76,7 @@ class Proxy:
     target: int
     port: int = field(default_factory=free_port)
     connections: int = 0  # taken so far
-    turns: int = 0  # how often a client spoke after its server did, so far: the round trips
+    turns: int = 0  # how often a client asked for an answer, so far: the round trips
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _listener: asyncio.Server | None = None
     _open: set[StreamWriter] = field(default_factory=set)
@@ -142,28 +168,24 @@ class Proxy:
         with suppress(OSError):
             from_server, to_server = await asyncio.open_connection(HOST, self.target)
             self._open.add(to_server)
-            turn = Turn()
-            await asyncio.gather(
-                self._asking(reader, to_server, turn), self._answering(from_server, writer, turn)
-            )
+            await asyncio.gather(self._asking(reader, to_server), self._answering(from_server, writer))
             self._open.discard(to_server)
         writer.transport.abort()
         self._open.discard(writer)
 
-    async def _asking(self, reader: StreamReader, writer: StreamWriter, turn: Turn) -> None:
+    async def _asking(self, reader: StreamReader, writer: StreamWriter) -> None:
+        questions = Questions()
         with suppress(OSError):
             while piece := await reader.read(PIECE):
-                self.turns += turn.is_clients
-                turn.is_clients = False
+                self.turns += questions.asked(piece)
                 await self._flowing.wait()
                 writer.write(piece)
                 await writer.drain()
         writer.close()
 
-    async def _answering(self, reader: StreamReader, writer: StreamWriter, turn: Turn) -> None:
+    async def _answering(self, reader: StreamReader, writer: StreamWriter) -> None:
         with suppress(OSError):
             while piece := await reader.read(PIECE):
-                turn.is_clients = True
                 await self._flowing.wait()
                 await asyncio.sleep(self._delay if random() < self._share else 0.0)
                 writer.write(piece[: self._left])

@@ -356,9 +356,12 @@ def test_threads_share_a_store_and_leak_no_connection(store: PostgresStore) -> N
     with ThreadPoolExecutor(24) as threads:
         found = list(threads.map(lambda _: len(store.lexical("Lothair", top_k=9)), range(200)))
     assert found == [3] * 200
-    stats = store._server.pool.get_stats()
+    stats, deadline = store._server.pool.get_stats(), time.monotonic() + 10
+    while stats["pool_available"] != stats["pool_size"]:  # one that was being made may be late
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+        stats = store._server.pool.get_stats()
     assert stats["pool_size"] <= 16
-    assert stats["pool_available"] == stats["pool_size"]
 
 
 def test_writers_of_one_collection_queue_and_lose_nothing(store: PostgresStore) -> None:

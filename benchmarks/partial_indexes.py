@@ -19,6 +19,7 @@ from tools.postgres import plain, server
 
 from benchmarks.corpus import DIMENSION, Corpus
 from weft.store.postgres import PostgresStore
+from weft.store.postgres_indexing import LINKS
 from weft.store.queries import queries
 
 SQL = queries("postgres")
@@ -35,6 +36,8 @@ def add_indexes(db: psycopg.Connection, have: int, wanted: int) -> None:
                 table=sql.Identifier("passage_vectors"),
                 dimension=sql.Literal(DIMENSION),
                 collection=sql.Literal(number),
+                links=sql.Literal(LINKS["passage_vectors"]),
+                tried=sql.Literal(4 * LINKS["passage_vectors"]),
             )
         )
 

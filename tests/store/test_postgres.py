@@ -204,6 +204,20 @@ def test_a_large_collection_gets_an_index_of_its_own_and_filters_cost_no_recall(
         assert {s.id for s in store.dense(asked, top_k=9, where=Filter(labels=frozenset({"few"})))}
     assert few
     assert found / expected > 0.98
+    assert are_scanned(store, "passage", 40)  # everyone's, and the public's
+
+
+def are_scanned(store: PostgresStore, kind: str, times: int) -> bool:
+    """Whether the collection's index was searched so often; a server is some seconds late to count."""
+    named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_{kind}%"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        store.statistics()
+        [(count,)] = superuser("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname LIKE %s", named)
+        if int(str(count)) >= times:
+            return True
+        time.sleep(0.2)
+    return False
 
 
 def test_names_of_a_large_collection_are_found_through_an_index(
@@ -226,6 +240,7 @@ def test_names_of_a_large_collection_are_found_through_an_index(
     named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_entity_{EMBEDDER.dimension}"
     assert superuser("SELECT 1 FROM pg_indexes WHERE indexname = %s", named)
     near = [{s.id for s in store.nearest_entities(vector, top_k=10)} for vector in asked]
+    assert are_scanned(store, "entity", len(asked))
     assert np.mean([len(e & f) / len(e) for e, f in zip(exact, near, strict=True)]) >= 0.9
 
 

@@ -39,9 +39,9 @@ def dense(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
     found = (yield from _through_index("nearest_passages", bound)) if scope.passages > EXACT else None
     if found is None and scope.tags:
         bound["first_tags"] = scope.tags[0]
-        [found] = yield [Statement(SQL["nearest_tagged_passages"], bound, is_prepared=False)]
+        found = yield from _exactly("nearest_tagged_passages", bound)
     if found is None:
-        [found] = yield [Statement(SQL["nearest_passages_exactly"], bound, is_prepared=False)]
+        found = yield from _exactly("nearest_passages_exactly", bound)
     return _by_cosine(found, vector, top_k)
 
 
@@ -53,7 +53,7 @@ def nearest_entities(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranki
     is_large = scope.collection.statistics.entities > EXACT_NAMES
     found = (yield from _through_index("nearest_entities", bound)) if is_large else None
     if found is None:
-        [found] = yield [Statement(SQL["nearest_entities_exactly"], bound, is_prepared=False)]
+        found = yield from _exactly("nearest_entities_exactly", bound)
     return _by_cosine(found, vector, top_k)
 
 
@@ -141,6 +141,16 @@ def _through_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]
         statement("exact_settings"),
     ]
     return found if len(found) == bound["cap"] else None
+
+
+def _exactly(query: str, bound: dict[str, Any]) -> Steps[list[Any]]:
+    """All that the caller may see, by distance."""
+    _, found, _ = yield [
+        statement("planned_settings"),
+        Statement(SQL[query], bound, is_prepared=False),
+        statement("exact_settings"),
+    ]
+    return found
 
 
 def _near(vectors: Sequence[Any], vector: Vector) -> dict[str, float]:

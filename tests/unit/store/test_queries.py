@@ -41,7 +41,7 @@ ONLY_POSTGRES = {
     "pg_textsearch": {"add_ranked", "match_ranked", "unsorted_settings"},
     "an index of vectors": {
         *("create_index", "drop_index", "indexes", "unfinished_indexes", "try_building", "search_settings"),
-        "exact_settings",
+        *("exact_settings", "planned_settings"),
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),
         *("nearest_entities", "nearest_entities_exactly"),
     },

@@ -289,13 +289,18 @@ CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(col
 -- How far an index is searched: on past those that the filter lets not through, up to a limit. How many those are the
 -- planner guesses badly, and would rather sort them all.
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %(wanted)s, true),
-  set_config('hnsw.max_scan_tuples', %(most)s, true), set_config('enable_sort', 'off', true)
+  set_config('hnsw.max_scan_tuples', %(most)s, true), set_config('enable_sort', 'off', true),
+  set_config('plan_cache_mode', 'force_custom_plan', true)
 
 -- name: unsorted_settings
 SELECT set_config('enable_sort', 'off', true)
 
+-- name: planned_settings
+-- A plan for the collection at hand: only then is an index of its own, or that it is small, known.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+
 -- name: exact_settings
-SELECT set_config('enable_sort', 'on', true)
+SELECT set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- name: indexes
 -- Those of vectors that can be used.

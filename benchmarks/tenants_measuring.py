@@ -130,7 +130,7 @@ def spent(server: Server) -> float:
 
 
 def round_trips(server: Server, size: Size, of: Asked) -> dict[str, float]:
-    """How often a search waits for the server, at the median: once for each time that it speaks after it listened."""
+    """How often a search asks the server for an answer, at the median."""
     number, queries = next(iter(of.queries.items()))
     with (
         proxy(server.port) as between,

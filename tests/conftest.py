@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from tools.postgres import NotHere, Server, plain, server, servers, textsearch
 
+from databases import running
 from federation.cells import on_servers
 from weft.store import Federation
 
@@ -20,10 +21,9 @@ settings.load_profile("weft")
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
+def postgres() -> Server:
     """PostgreSQL with pgvector, for all tests; take a `database()` of it, and leave it running."""
-    with server(plain()) as started:
-        yield started
+    return running()
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,21 @@
-"""One real PostgreSQL server for tests that take an address: started by the first, stopped with the process."""
+"""One real PostgreSQL server for all tests of a process: started by the first, stopped with the process."""
 
 import atexit
 import os
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from itertools import count
+from typing import TYPE_CHECKING
 
 import psycopg
 from tools.postgres import Server, plain
 from tools.postgres import server as started
+
+from weft.store.base import Store
+
+if TYPE_CHECKING:  # its assertions are rewritten when a test imports it first
+    from weft.testing import OpenStore
 
 _numbers = count(1)
 _kept = ExitStack()
@@ -16,13 +23,14 @@ atexit.register(_kept.close)
 
 
 @cache
-def _running() -> Server:
+def running() -> Server:
+    """The server itself."""
     return _kept.enter_context(started(plain()))
 
 
 def server() -> str:
     """The address of the server, as its superuser."""
-    return _running().url
+    return running().url
 
 
 def database() -> str:
@@ -30,7 +38,20 @@ def database() -> str:
     name = f"weft_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name}")
-    return _running().url_of(name)
+    return running().url_of(name)
+
+
+@contextmanager
+def opening(open_named: Callable[[str], Store]) -> Iterator["OpenStore"]:
+    """Opens collections for a conformance suite, each under a name that no other test has, and closes them."""
+    names: dict[str, str] = {}
+    with ExitStack() as opened:
+
+        def open_store(collection: str) -> Store:
+            name = names.setdefault(collection, fresh_name(collection))
+            return opened.enter_context(closing(open_named(name)))
+
+        yield open_store
 
 
 def fresh_name(collection: str) -> str:

@@ -2,14 +2,18 @@
 
 `proxy` stands between a client and a server on loopback and delays, hangs, cuts or refuses for as long as a
 block lasts. `small_disk` is a file system that can really be full. `terminating` ends connections at random.
-`tools/postgres.py` starts and kills the servers themselves. Each fault is undone when its block ends.
+`is_done_before_killed` kills a process at its work, `tools/postgres.py` the servers themselves. Each fault that
+lasts is undone when its block ends.
 """
 
 import asyncio
+import os
+import signal
 import subprocess
 import threading
+import time
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +27,9 @@ from tools.postgres import HOST, NotHere, free_port
 
 PIECE = 1 << 16
 PATIENCE = 10.0  # seconds in which a proxy must do what it is told
+# What a client may ask for before it starts: to speak under TLS, or under GSSAPI.
+ENCRYPTED = ((80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big"))
 # One connection to this database, any but ours.
-ENCRYPTED = (
-    (80877103).to_bytes(4, "big"),
-    (80877104).to_bytes(4, "big"),
-)  # asked for before the start
 TERMINATE = """
     SELECT pid FROM (
         SELECT pid FROM pg_stat_activity
@@ -256,3 +258,14 @@ def terminating(url: str, *, every: float) -> Iterator[list[int]]:
     finally:
         over.set()
         thread.join()
+
+
+def is_done_before_killed(command: Sequence[str], folder: Path, seconds: float) -> bool:
+    """Kill a process so long after it says that it has begun; whether it said before that it is done."""
+    started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert started.stdout
+    assert started.stdout.readline() == "begun\n"
+    time.sleep(seconds)
+    os.killpg(started.pid, signal.SIGKILL)
+    told, _ = started.communicate()
+    return told == "done\n"

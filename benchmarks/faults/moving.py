@@ -1,7 +1,5 @@
 """A collection moves between two PostgreSQL cells while it is written and searched; also by a mover that is killed."""
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from tools.faults import is_done_before_killed
 from tools.postgres import SAFE, plain, servers
 
 from benchmarks.faults import notes
@@ -100,26 +99,13 @@ def mover_killed(size: Size) -> Report:
     with pair(size) as two:
         with two.load.running():
             for _ in range(2 * size.times):
-                killed += not _done_before(two.file, chance.uniform(0.0, 3.0))
+                killed += not is_done_before_killed(_mover(two.file, THERE), ROOT, chance.uniform(0.0, 3.0))
             subprocess.run(_mover(two.file, THERE), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
             since = time.monotonic()
             time.sleep(1.0)
         report = two.report(f"mover killed ({killed}x), another goes on", since, THERE)
         report.notes.append(_waits(two.load))
         return report
-
-
-def _done_before(catalogue: Path, seconds: float) -> bool:
-    """Start a mover, kill it after a while; whether it was done before."""
-    mover = subprocess.Popen(
-        _mover(catalogue, THERE), cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert mover.stdout
-    assert mover.stdout.readline() == "begun\n"
-    time.sleep(seconds)
-    os.killpg(mover.pid, signal.SIGKILL)
-    told, _ = mover.communicate()
-    return told == "done\n"
 
 
 def _mover(catalogue: Path, there: str) -> list[str]:

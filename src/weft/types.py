@@ -31,6 +31,11 @@ SAME, RESEMBLES = "same_as", "resembles"  # what joins two names of one thing, a
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def file_of(uri: str) -> str:
+    """The file that a document came from: the address of a row in a file ends in its place, after a #."""
+    return uri.partition("#")[0]
+
+
 def identity(kind: str, *parts: str) -> str:
     """Return 128 bits of `kind` and `parts` as 32 hexadecimal digits."""
     digest = blake2b(digest_size=16, person=kind.encode())
@@ -343,6 +348,11 @@ class FactPath:
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """The path in a line."""
         return " ".join([self.start, *map(str, self.steps), "→ this passage"])
 
     @property
@@ -428,6 +438,27 @@ class Merge:
 
     def __str__(self) -> str:
         return f"{self.entity.name} —{self.fact.predicate}→ {self.other.name}: {self.fact.embeddable}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A fact followed outward from an entity, what it leads to (None: a plain value), and what lies beyond."""
+
+    fact: Fact
+    is_forward: bool
+    entity: Entity | None = None
+    branches: tuple["Branch", ...] = ()
+
+    def __str__(self) -> str:
+        return str(Step(self.fact, self.is_forward))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """An entity with what stands around it."""
+
+    entity: Entity
+    branches: tuple[Branch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

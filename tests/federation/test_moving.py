@@ -1,9 +1,6 @@
 """A collection moves while it is read and written: no failed search, no lost write, the same export after."""
 
-import os
 import random
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tools.faults import is_done_before_killed
 
 from federation.cells import BRISK, CELLS, Cut, opened, placed, spread
 from weft.errors import ConfigError, StoreError, StoreUnavailable
@@ -435,16 +433,5 @@ def test_a_move_that_is_killed_goes_on(tmp_path: Path, federation: Federation) -
 
 def _kill_mover(folder: Path, to: str, after: float) -> bool:
     """Kill a mover at its work; whether it was done before."""
-    mover = subprocess.Popen(
-        [sys.executable, "-m", "federation.mover", str(folder), "notes", to],
-        cwd=TESTS,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert mover.stdout
-    assert mover.stdout.readline() == "begun\n"
-    time.sleep(after)
-    os.killpg(mover.pid, signal.SIGKILL)
-    told, _ = mover.communicate()
-    return told == "done\n"
+    command = [sys.executable, "-m", "federation.mover", str(folder), "notes", to]
+    return is_done_before_killed(command, TESTS, after)

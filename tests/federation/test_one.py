@@ -1,16 +1,15 @@
 """The conformance suite on one collection of a federation, of files and of servers, and how one is opened."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from databases import fresh_name
+from databases import opening
 from federation.cells import CELLS, catalogue, opened, placed, spread
 from weft import Weft
 from weft.errors import ConfigError, NotFound, StoreUnavailable
-from weft.store import Federation, Store, open_cell, open_federated, open_store
+from weft.store import Federation, open_cell, open_federated, open_store
 from weft.testing import KING, MODEL, QUEEN, SECRET, OpenStore, StoreConformance
 
 
@@ -30,13 +29,7 @@ class TestOneCollectionInCells(StoreConformance):
 class TestOneCollectionOnServers(StoreConformance):
     @pytest.fixture
     def open_store(self, three_cells: Federation) -> Iterator[OpenStore]:
-        names: dict[str, str] = {}
-        with ExitStack() as stack:
-
-            def open_store(collection: str) -> Store:
-                name = names.setdefault(collection, fresh_name(collection))
-                return stack.enter_context(opened(three_cells, name))
-
+        with opening(lambda name: open_federated(three_cells, name)) as open_store:
             yield open_store
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from databases import database, fresh_name, server
+from databases import database, fresh_name, opening, server
 from weft.errors import ConfigError, QueryError, SchemaOutdated, StoreUnavailable
 from weft.store import SqliteStore, lexicon, open_store
 from weft.store import postgres_searching as searching
@@ -43,17 +43,8 @@ WORDS = "mill falcon harbour lantern river anvil orchard violin glacier saddle c
 class TestPostgres(StoreConformance):
     @pytest.fixture
     def open_store(self) -> Iterator[OpenStore]:
-        names: dict[str, str] = {}
-        opened: list[PostgresStore] = []
-
-        def open_store(collection: str) -> PostgresStore:
-            names.setdefault(collection, fresh_name(collection))
-            opened.append(PostgresStore(server(), names[collection]))
-            return opened[-1]
-
-        yield open_store
-        for store in opened:
-            store.close()
+        with opening(lambda name: PostgresStore(server(), name)) as open_store:
+            yield open_store
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from benchmarks.bm25 import by_store, correlation
 from tools.postgres import Server
 
-from databases import fresh_name
+from databases import fresh_name, opening
 from weft.errors import ConfigError
 from weft.evaluation.datasets import Dataset, load
 from weft.store import SqliteStore, open_store
@@ -25,14 +25,7 @@ QUESTIONS = 60
 class TestTextsearch(StoreConformance):
     @pytest.fixture
     def open_store(self, textsearch_postgres: Server) -> Iterator[OpenStore]:
-        names: dict[str, str] = {}
-        with ExitStack() as opened:
-
-            def open_store(collection: str) -> PostgresStore:
-                names.setdefault(collection, fresh_name(collection))
-                store = PostgresStore(textsearch_postgres.url, names[collection])
-                return opened.enter_context(closing(store))
-
+        with opening(lambda name: PostgresStore(textsearch_postgres.url, name)) as open_store:
             yield open_store
 
 

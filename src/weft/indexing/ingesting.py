@@ -26,7 +26,7 @@ from weft.indexing.resolution import resolved
 from weft.indexing.structure import declared
 from weft.models import Embedder, Extraction, Extractor
 from weft.store.base import Store
-from weft.types import Contribution, Document, Passage, document_id, identity
+from weft.types import Contribution, Document, Passage, document_id, file_of, identity
 
 VERSION = "1"  # of reading and cutting: a new one reads every file again
 PARTS = 2_048  # passages, entities and facts that one transaction writes, about
@@ -185,19 +185,15 @@ def _listed(store: Store, under: str) -> Iterator[Document]:
         after = (page[-1].uri, page[-1].id)
 
 
-def _file_of(document: Document) -> str:
-    return document.uri.partition("#")[0]
-
-
 def _vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]:
     """Documents of files that were read from here once and are here no more."""
     top = address(task.path, task.root)
     under = "" if top == "." else f"{top}/"
     gone: list[str] = []
     for few in pipeline.batches(_listed(store, under), WINDOW):
-        file_of = {d.id: _file_of(d) for d in few}
-        known = store.fingerprints(sorted(set(file_of.values()) - seen))
-        gone += [id_ for id_, file in file_of.items() if known.get(file, "").startswith(f"{place}:")]
+        files = {d.id: file_of(d.uri) for d in few}
+        known = store.fingerprints(sorted(set(files.values()) - seen))
+        gone += [id_ for id_, file in files.items() if known.get(file, "").startswith(f"{place}:")]
     return gone
 
 
@@ -209,7 +205,7 @@ def _extracted(part: Cut | End, extractor: Extractor | None, provisional: set[st
         return assembled(part.document, part.passages, [Extraction() for _ in part.passages])
     read = extractor.extract(part.document, part.passages)
     if any(said.provisional for said in read):
-        provisional.add(_file_of(part.document))
+        provisional.add(file_of(part.document.uri))
     said = list(map(together, part.declared, read))
     return assembled(part.document, part.passages, resolved(part.document, part.passages, said))
 
@@ -242,7 +238,7 @@ def _embedded(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
 def _written(store: Store, embedder: Embedder | None, place: str, provisional: set[str], batch: Batch) -> Batch:
     """One transaction: what is new, what is no more, and which files are known, to their ends or in part."""
     gone = [id_ for end in batch.ends for id_ in end.gone]
-    fingerprints = {_file_of(c.document): f"{place}:" for c in batch.contributions}
+    fingerprints = {file_of(c.document.uri): f"{place}:" for c in batch.contributions}
     known = [end for end in batch.ends if end.fingerprint and not end.unchanged]
     fingerprints |= {e.source.uri: e.fingerprint for e in known if e.source.uri not in provisional}
     if batch.contributions or fingerprints:

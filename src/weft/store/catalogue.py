@@ -51,6 +51,19 @@ class Placed:
         return self.state not in ("stopped", "opening")
 
 
+def changed(before: Placed, after: Placed) -> dict[str, str | int | float]:
+    """What a change is bound to: the place as it is to be, and the version that it must still have."""
+    return {
+        "name": before.collection,
+        "version": before.version,
+        "cell": after.cell,
+        "state": after.state,
+        "other": after.other,
+        "base": after.base,
+        "until": after.until,
+    }
+
+
 def checked_name(collection: str) -> str:
     """The name of a collection to be placed, if it can have one."""
     if not collection or any(sign in collection for sign in RESERVED):

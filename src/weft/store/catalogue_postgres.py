@@ -15,9 +15,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from weft.errors import StoreUnavailable
-from weft.store.catalogue import Cell, Placed, checked_name, no_active_cell
-from weft.store.migrate import migrate
+from weft.store.catalogue import Cell, Placed, changed, checked_name, no_active_cell
 from weft.store.postgres_errors import place, wrapped_errors
+from weft.store.postgres_migrating import migrated
 from weft.store.queries import migrations, queries
 
 CATALOGUE = queries("postgres", "catalogue")
@@ -36,7 +36,7 @@ class PostgresCatalogue:
         self._idle: deque[Connection] = deque()
         self._is_closed = False
         try:
-            self._retried(_prepare)
+            self._retried(lambda db: migrated(db, CATALOGUE, MIGRATIONS))
         except BaseException:
             self.close()
             raise
@@ -77,15 +77,7 @@ class PostgresCatalogue:
 
     def change(self, before: Placed, after: Placed) -> Placed | None:
         """Change a place, unless somebody did since `before` was read."""
-        bound = {
-            "name": before.collection,
-            "version": before.version,
-            "cell": after.cell,
-            "state": after.state,
-            "other": after.other,
-            "base": after.base,
-            "until": after.until,
-        }
+        bound = changed(before, after)
         row = self._changed(lambda db: db.execute(CATALOGUE["change"], bound).fetchone())
         return None if row is None else Placed(*row)
 
@@ -179,31 +171,3 @@ class PostgresCatalogue:
             if cell is None:
                 raise no_active_cell(place(self._url), collection)
             db.execute(CATALOGUE["place"], {"name": collection, "cell": cell[0]})
-
-
-# -- the schema ----------------------------------------------------------------------------------------
-
-
-def _prepare(db: Connection) -> None:
-    """Bring the database to the schema this Weft speaks; costs one look if it is there already."""
-    if _applied(db) == {number for number, _, _ in MIGRATIONS}:
-        return
-    with db.transaction():
-        db.execute(CATALOGUE["lock_migrations"])
-        db.execute(CATALOGUE["create_migrations"])
-        migrate(
-            MIGRATIONS, applied=_applied(db), run=lambda sql: _run(db, sql), record=lambda *m: _record(db, *m)
-        )
-
-
-def _applied(db: Connection) -> set[int]:
-    [(has_any,)] = db.execute(CATALOGUE["has_migrations"]).fetchall()
-    return {number for (number,) in db.execute(CATALOGUE["applied_migrations"])} if has_any else set()
-
-
-def _run(db: Connection, sql: str) -> None:
-    db.execute(sql)
-
-
-def _record(db: Connection, number: int, name: str) -> None:
-    db.execute(CATALOGUE["record_migration"], {"number": number, "name": name})

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from weft.errors import SchemaOutdated, StoreUnavailable
-from weft.store.catalogue import Cell, Placed, checked_name, no_active_cell
+from weft.store.catalogue import Cell, Placed, changed, checked_name, no_active_cell
 from weft.store.queries import queries
 from weft.store.sqlite_file import wrapped_errors
 
@@ -72,15 +72,7 @@ class SqliteCatalogue:
 
     def change(self, before: Placed, after: Placed) -> Placed | None:
         """Change a place, unless somebody did since `before` was read."""
-        bound = {
-            "name": before.collection,
-            "version": before.version,
-            "cell": after.cell,
-            "state": after.state,
-            "other": after.other,
-            "base": after.base,
-            "until": after.until,
-        }
+        bound = changed(before, after)
         with self._changing() as db:
             db.execute(CATALOGUE["grow"])
             row = db.execute(CATALOGUE["change"], bound).fetchone()

@@ -1,9 +1,13 @@
-"""What every engine refuses: vectors of another length, and another embedding model. Nothing here knows SQL."""
+"""What every engine refuses: vectors of another length, another embedding model, a claim that something went.
 
-from collections.abc import Sequence
+Nothing here knows SQL.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from weft.errors import DimensionMismatch, ModelMismatch
-from weft.types import Contribution, Statistics, Vector
+from weft.types import Contribution, Receipt, Statistics, Vector
 
 
 def checked(vector: Vector | None, dimension: int | None) -> Vector | None:
@@ -44,3 +48,15 @@ def dimension_of(changed: Sequence[Contribution]) -> int:
     if first is None:
         raise DimensionMismatch("the first write with a model must hold a vector to learn from")
     return len(first)
+
+
+def still_there(receipt: Receipt, rows: Callable[[str, Sequence[str]], Iterable[Any]]) -> Iterator[str]:
+    """What a receipt says went and is there all the same; `rows` runs a query over identities."""
+    for kind, query, ids in (
+        ("document", "digests", receipt.documents),
+        ("passage", "passage_rows", receipt.passages),
+        ("entity", "entity_rows", receipt.entities),
+        ("fact", "fact_rows", receipt.facts),
+    ):
+        for id_, *_ in rows(query, ids):
+            yield f"{kind} {id_.hex()} is there: it was not forgotten, or was added again"

@@ -69,6 +69,12 @@ def unquantised(blobs: Sequence[bytes]) -> npt.NDArray[np.float32]:
     return vectors
 
 
+def near(rows: Sequence[tuple[bytes, bytes]], vector: Vector) -> dict[str, float]:
+    """How near half-precision vectors are to one, by the identities that they come with."""
+    scores = cosines([blob for _, blob in rows], vector).tolist()
+    return {id_.hex(): score for (id_, _), score in zip(rows, scores, strict=True)}
+
+
 def cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.float64]:
     """How near half-precision vectors are to one, rounded, so that a tie is one on every engine.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from weft.store.codes import unhalved, unquantised
 from weft.text import normalise
@@ -28,7 +28,12 @@ from weft.types import (
     Vector,
 )
 
+K = TypeVar("K")
+T = TypeVar("T")
 Row = Sequence[Any]
+VOICES = 8  # documents of each permission that describe an entity
+NAMESAKES = 1_000  # entities of one name that are looked at
+LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 
 
 @dataclass(slots=True)
@@ -196,10 +201,12 @@ def strongest(rows: Sequence[Row], cap: int) -> dict[str, tuple[Fact, ...]]:
     found: dict[bytes, dict[str, Fact]] = defaultdict(dict)
     for row, fact in zip(rows, facts(rows), strict=True):
         found[row[0]][fact.id] = fact
-    return {
-        id_.hex(): tuple(sorted(facts.values(), key=lambda f: (-f.weight * f.confidence, f.id))[:cap])
-        for id_, facts in found.items()
-    }
+    return {id_.hex(): by_strength(facts.values())[:cap] for id_, facts in found.items()}
+
+
+def by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Facts by what they weigh, ties broken by identity."""
+    return tuple(sorted(facts, key=lambda f: (-f.weight * f.confidence, f.id)))
 
 
 def mention(row: Row) -> Mention:
@@ -208,10 +215,29 @@ def mention(row: Row) -> Mention:
     return Mention(entity.hex(), passage.hex(), count, bool(is_own))
 
 
-def foremost(mentions: Iterable[Mention], cap: int) -> tuple[Mention, ...]:
-    """The first of them: an entity's own passages, then by how often."""
-    order = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))
-    return tuple(order[:cap])
+def mentions_by_entity(rows: Iterable[Row], cap: int) -> dict[str, tuple[Mention, ...]]:
+    """Where each entity is mentioned, the foremost first."""
+    found = grouped((m.entity_id, m) for m in map(mention, rows))
+    return {id_: foremost(told)[:cap] for id_, told in found.items()}
+
+
+def mentions_by_passage(rows: Iterable[Row], cap: int) -> dict[str, tuple[Mention, ...]]:
+    """What each passage mentions, the foremost first."""
+    found = grouped((m.passage_id, m) for m in map(mention, rows))
+    return {id_: foremost(told)[:cap] for id_, told in found.items()}
+
+
+def foremost(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
+    """An entity's own passages, then by how often."""
+    return tuple(sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id)))
+
+
+def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """Values by their keys, in the order in which they come."""
+    found: dict[K, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return found
 
 
 @lru_cache(maxsize=4_096)

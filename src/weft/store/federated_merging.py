@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
 
+from weft.store.columns import by_strength, foremost, grouped
 from weft.types import (
     SOURCES,
     Contribution,
@@ -101,10 +102,7 @@ def receipts(one: Receipt, other: Receipt) -> Receipt:
 
 def entities(answers: Sequence[Mapping[str, Entity]]) -> dict[str, Entity]:
     """Each entity once, put together from what each collection says of it."""
-    found: dict[str, list[Entity]] = defaultdict(list)
-    for answer in answers:
-        for id_, entity in answer.items():
-            found[id_].append(entity)
+    found = grouped(item for answer in answers for item in answer.items())
     return {id_: same[0] if len(same) == 1 else _united(same) for id_, same in found.items()}
 
 
@@ -142,11 +140,7 @@ def mentions(
     found: dict[str, dict[tuple[str, str], Mention]] = defaultdict(dict)
     for id_, told in (item for answer in reversed(answers) for item in answer.items()):
         found[id_] |= {(m.passage_id, m.entity_id): m for m in told}
-    ordered = {
-        id_: sorted(told.values(), key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id))
-        for id_, told in found.items()
-    }
-    return cut(ordered, most, asked)
+    return cut({id_: foremost(told.values()) for id_, told in found.items()}, most, asked)
 
 
 def nearby(
@@ -162,10 +156,7 @@ def nearby(
 
 def voices(answers: Iterable[Mapping[str, Fact]]) -> dict[str, Fact]:
     """Each fact as the most trusted of several voices has it, used as often as where it was used most."""
-    found: dict[str, list[Fact]] = defaultdict(list)
-    for answer in answers:
-        for id_, fact in answer.items():
-            found[id_].append(fact)
+    found = grouped(item for answer in answers for item in answer.items())
     return {id_: facts[0] if len(facts) == 1 else _foremost(facts) for id_, facts in found.items()}
 
 
@@ -195,7 +186,7 @@ def facts_of_entities(
     """By entity, the facts of all collections in the words of their most trusted voice, strongest first."""
     of_entity = identities([{id_: [f.id for f in facts] for id_, facts in a.items()} for a in answers])
     live = {id_: fact for id_, fact in trusted.items() if fact.status in statuses}
-    return {id_: strongest(live[fact] for fact in facts if fact in live) for id_, facts in of_entity.items()}
+    return {id_: by_strength(live[fact] for fact in facts if fact in live) for id_, facts in of_entity.items()}
 
 
 def facts_of_passages(
@@ -204,14 +195,9 @@ def facts_of_passages(
     """By passage, the facts that it states in its own words, unless somebody more trusted retracted them."""
     live = {id_: fact for id_, fact in trusted.items() if fact.status in statuses}
     return {
-        id_: strongest(used(f, live[f.id]) for f in facts if f.id in live and f.status in statuses)
+        id_: by_strength(used(f, live[f.id]) for f in facts if f.id in live and f.status in statuses)
         for id_, facts in first(answers).items()
     }
-
-
-def strongest(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Facts by what they weigh, ties broken by identity."""
-    return tuple(sorted(facts, key=lambda f: (-f.weight * f.confidence, f.id)))
 
 
 def is_short(

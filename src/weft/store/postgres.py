@@ -22,7 +22,7 @@ from weft.store import postgres_verifying as verifying
 from weft.store import postgres_writing as writing
 from weft.store.base import EVERYTHING, NONE, Store
 from weft.store.postgres_asking import Reader
-from weft.store.postgres_errors import LostConnection, wrapped_errors
+from weft.store.postgres_errors import wrapped_errors
 from weft.store.postgres_scope import run
 from weft.store.postgres_server import Connection
 from weft.store.reads import Ask, ask, driven
@@ -357,11 +357,7 @@ class PostgresStore:
     def _retried(self, read: Callable[[], Answer]) -> Answer:
         """An answer; once more on another connection, if the first was lost."""
         with wrapped_errors(self._url):
-            try:
-                return read()
-            except LostConnection:
-                self._server.pool.check()
-                return read()
+            return server.once_more(self._server, read)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, scoping.Collection]]:

@@ -3,13 +3,14 @@
 Kept for each permission, as names are, so that a spelling that the caller may not see finds nothing.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from weft.naming import keys
 from weft.store import likeness
 from weft.store import postgres_reading as reading
+from weft.store.columns import VOICES, grouped
 from weft.store.postgres_scope import Scope, delete, many
 from weft.store.postgres_server import Connection
 from weft.store.postgres_steps import Steps, array, known, rows
@@ -41,7 +42,7 @@ def alike(
 ) -> Steps[Mapping[str, tuple[Alike, ...]]]:
     """For each entity that asks with keys, the others that have one of them."""
     wanted = {identity("key", key): key for key in likeness.wanted(asked)}
-    bound = {**scope.bindings, "cap": most + 2, "asking": array(known(asked)), "voices": reading.VOICES}
+    bound = {**scope.bindings, "cap": most + 2, "asking": array(known(asked)), "voices": VOICES}
     found = yield from rows("profiles_by_keys", wanted, **bound)
     having = _having(wanted, {(key, entity) for entity, *_, keys in found for key in keys or ()})
     vectors = {row[0]: row[8] for row in found if row[8] is not None}
@@ -50,10 +51,8 @@ def alike(
 
 
 def _having(wanted: Mapping[str, str], pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    for key, entity in pairs:
-        found[wanted[key.hex()]].add(entity.hex())
-    return {key: tuple(sorted(ids)) for key, ids in found.items()}
+    found = grouped((wanted[key.hex()], entity.hex()) for key, entity in pairs)
+    return {key: tuple(sorted(set(ids))) for key, ids in found.items()}
 
 
 def _rows(named: Iterable[Named]) -> list[tuple[str, int, str, int]]:

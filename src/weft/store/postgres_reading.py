@@ -1,12 +1,13 @@
 """Reading the PostgreSQL store: the graph, and whatever is asked for by identity. None of it writes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from weft.store import codes, columns
+from weft.store.columns import VOICES, grouped
 from weft.store.postgres_scope import Scope, held
 from weft.store.postgres_steps import Steps, of_ids, rows, statement
 from weft.text import normalise
@@ -23,10 +24,6 @@ from weft.types import (
     identity,
 )
 
-T = TypeVar("T")
-VOICES = 8  # documents of each permission that describe an entity
-NAMESAKES = 1_000  # entities of one name that are looked at
-LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 FIRST = "0" * 32  # the least identity
 PAGE = 256  # documents that an export reads at once
 
@@ -34,7 +31,7 @@ PAGE = 256  # documents that an export reads at once
 def entities_by_names(scope: Scope, names: Sequence[str]) -> Steps[Mapping[str, tuple[Entity, ...]]]:
     """Entities that have one of these names or aliases."""
     asked = {name: identity("name", normalise(name)) for name in names}
-    bound = {**scope.bindings, "cap": VOICES, "namesakes": NAMESAKES}
+    bound = {**scope.bindings, "cap": VOICES, "namesakes": columns.NAMESAKES}
     by_name: dict[str, dict[bytes, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for name, *profile in (yield from rows("profiles_by_names", asked.values(), **bound)):
         by_name[name.hex()][profile[1]].append(profile)
@@ -80,8 +77,7 @@ def passages_of_entities(
 ) -> Steps[Mapping[str, tuple[Mention, ...]]]:
     """Where entities are mentioned: their own passages first, then by how often."""
     found = yield from rows("mentions_of_entities", entities, **scope.bindings, cap=per_entity)
-    by_entity = grouped((m.entity_id, m) for m in map(columns.mention, found))
-    return {e: columns.foremost(mentions, per_entity) for e, mentions in by_entity.items()}
+    return columns.mentions_by_entity(found, per_entity)
 
 
 def entities_of_passages(
@@ -89,8 +85,7 @@ def entities_of_passages(
 ) -> Steps[Mapping[str, tuple[Mention, ...]]]:
     """What passages mention: what they are about first, then by how often."""
     found = yield from rows("mentions_of_passages", passages, **scope.bindings)
-    by_passage = grouped((m.passage_id, m) for m in map(columns.mention, found))
-    return {p: columns.foremost(mentions, per_passage) for p, mentions in by_passage.items()}
+    return columns.mentions_by_passage(found, per_passage)
 
 
 # -- fetching ------------------------------------------------------------------------------------------
@@ -125,7 +120,7 @@ def listed(
 ) -> Steps[tuple[Document, ...]]:
     """Documents by address."""
     uri, id_ = after
-    place = {"uri": uri, "id": id_ or FIRST, "under": under, "beyond": under + LAST, "limit": limit}
+    place = {"uri": uri, "id": id_ or FIRST, "under": under, "beyond": under + columns.LAST, "limit": limit}
     [found] = yield [statement("listed", **scope.bindings, **place)]
     return tuple(map(columns.document, found))
 
@@ -202,11 +197,3 @@ def _contributions(collection: int, found: Sequence[Any]) -> Steps[list[Contribu
         )
         for d in documents
     ]
-
-
-def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """Values by their keys, in the order in which they come."""
-    found: dict[str, list[T]] = defaultdict(list)
-    for key, value in pairs:
-        found[key].append(value)
-    return found

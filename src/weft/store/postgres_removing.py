@@ -12,7 +12,7 @@ from weft.store.columns import Change, names_of
 from weft.store.postgres_keys import remove_keys
 from weft.store.postgres_scope import by_ids, delete, many, run
 from weft.store.postgres_server import Connection
-from weft.types import Receipt, identity
+from weft.types import Receipt, file_of, identity
 
 
 def remove(
@@ -37,11 +37,6 @@ def remove(
     delete(db, "delete_fingerprints", of, [identity("file", file_of(uri)) for uri in uris])
     change.documents -= len(uris)
     return Receipt(tuple(sorted(documents)), tuple(sorted(passages)), entities, facts)
-
-
-def file_of(uri: str) -> str:
-    """The file that a document came from: the address of a row in a file ends in its place, after a #."""
-    return uri.split("#", maxsplit=1)[0]
 
 
 def _leave_accesses(db: Connection, of: int, documents: Counter[int], passages: Counter[int]) -> None:

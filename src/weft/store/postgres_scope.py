@@ -12,8 +12,8 @@ from typing import Any
 
 from weft.errors import StoreError
 from weft.store import columns
-from weft.store.postgres_server import Connection
-from weft.store.postgres_steps import Steps, known, statement
+from weft.store.postgres_server import Connection, fetched
+from weft.store.postgres_steps import Steps, of_ids, statement
 from weft.store.queries import queries
 from weft.types import Filter, Statistics, Status, identity
 
@@ -145,8 +145,7 @@ def run(db: Connection, query: str, **bound: Any) -> Any:
 
 def by_ids(db: Connection, query: str, ids: Iterable[str], **bound: Any) -> list[Any]:
     """Run a query over identities; none asked for is none found, and so is what is no identity."""
-    asked = known(ids)
-    found: list[Any] = run(db, query, **bound, ids=asked).fetchall() if asked else []
+    [found] = fetched(db, [of_ids(query, ids, **bound)])
     return found
 
 

@@ -15,10 +15,9 @@ from pgvector import HalfVector
 from psycopg import sql
 
 from weft.store import codes, columns, lexicon
-from weft.store import postgres_reading as reading
 from weft.store.checks import is_embedded
 from weft.store.postgres_scope import Scope
-from weft.store.postgres_steps import SQL, Statement, Steps, array, known, of_ids, rows, statement
+from weft.store.postgres_steps import SQL, Statement, Steps, Wanted, array, known, of_ids, rows, statement
 from weft.store.reads import side_by_side
 from weft.text import terms
 from weft.types import Mention, Ranking, Scored, Vector, identity
@@ -61,7 +60,7 @@ def cosines(scope: Scope, vector: Vector, passages: Sequence[str]) -> Steps[dict
     """How near these passages are to a vector."""
     if not is_embedded(scope.collection.statistics, vector):
         return {}
-    return _near((yield from rows("vectors_of_passages", passages, **scope.bindings)), vector)
+    return codes.near((yield from rows("vectors_of_passages", passages, **scope.bindings)), vector)
 
 
 def nearby(
@@ -78,10 +77,9 @@ def nearby(
     asked = {"ids": array(identity("key", key) for key in keys), "entities": array(known(entities))}
     bound = {**scope.bindings, **asked, "per_entity": per_entity, "cap": most + 1}
     [found] = yield [statement("nearby", **bound)]
-    by_entity = reading.grouped((m.entity_id, m) for m in (columns.mention(row[:4]) for row in found))
-    mentions = {e: columns.foremost(told, per_entity) for e, told in by_entity.items()}
+    mentions = columns.mentions_by_entity((row[:4] for row in found), per_entity)
     vectors = [(passage, blob) for _, passage, _, _, blob in found if blob is not None]
-    return mentions, _near(vectors, vector) if is_near else {}
+    return mentions, codes.near(vectors, vector) if is_near else {}
 
 
 def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
@@ -107,12 +105,7 @@ def _ranked(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]:
     """Candidates that pg_textsearch finds, by its index: the planner would rather look at all and sort them."""
     limit = max(CANDIDATES, WIDER * top_k)
     bound = {"collection": scope.collection.key, "visible": scope.match, "limit": limit}
-    _, found, _ = yield [
-        statement("unsorted_settings"),
-        of_ids("match_ranked", asked, **bound),
-        statement("exact_settings"),
-    ]
-    return found
+    return (yield from _under(statement("unsorted_settings"), of_ids("match_ranked", asked, **bound)))
 
 
 def _matched(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]:
@@ -135,27 +128,21 @@ def _asked(vector: Vector, top_k: int) -> dict[str, Any]:
 
 def _through_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]:
     """What an index finds; None if the filter let too few of them through."""
-    _, found, _ = yield [
-        statement("search_settings", wanted=str(min(max(bound["cap"], WIDE), WIDEST)), most=str(FAR)),
-        Statement(_typed(query, bound["vector"].dimensions()), bound, is_prepared=False),
-        statement("exact_settings"),
-    ]
+    wide = str(min(max(bound["cap"], WIDE), WIDEST))
+    settings = statement("search_settings", wanted=wide, most=str(FAR))
+    found = yield from _under(settings, Statement(_typed(query, bound["vector"].dimensions()), bound))
     return found if len(found) == bound["cap"] else None
 
 
 def _exactly(query: str, bound: dict[str, Any]) -> Steps[list[Any]]:
     """All that the caller may see, by distance."""
-    _, found, _ = yield [
-        statement("planned_settings"),
-        Statement(SQL[query], bound, is_prepared=False),
-        statement("exact_settings"),
-    ]
+    return (yield from _under(statement("planned_settings"), statement(query, **bound)))
+
+
+def _under(settings: Statement, wanted: Wanted) -> Steps[list[Any]]:
+    """The rows of a statement under settings of its own; what comes after it has the usual ones."""
+    _, found, _ = yield [settings, wanted, statement("exact_settings")]
     return found
-
-
-def _near(vectors: Sequence[Any], vector: Vector) -> dict[str, float]:
-    near = codes.cosines([blob for _, blob in vectors], vector)
-    return {id_.hex(): score for (id_, _), score in zip(vectors, near.tolist(), strict=True)}
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import psycopg
@@ -26,14 +26,15 @@ from psycopg_pool import ConnectionPool
 
 from weft.errors import ConfigError
 from weft.store import postgres_textsearch as textsearch
-from weft.store.migrate import migrate
 from weft.store.postgres_errors import LostConnection, place
-from weft.store.postgres_steps import SQL, Statement, Wanted
+from weft.store.postgres_migrating import migrated
+from weft.store.postgres_steps import SQL, Wanted
 from weft.store.queries import migrations
 
 OLDEST_PGVECTOR = (0, 8)
 RECONNECT_SECONDS = 1.0  # then a try begins anew; otherwise each waits twice as long as the one before
 Connection: TypeAlias = psycopg.Connection[Any]
+T = TypeVar("T")
 
 
 class HalvesLoader(Loader):
@@ -121,7 +122,7 @@ def give_back(server: Server) -> None:
 def _opened(url: str, connections: int, wait_seconds: float) -> Server:
     db: Connection
     with psycopg.connect(url, autocommit=True, connect_timeout=max(2, round(wait_seconds))) as db:
-        _prepare(db)
+        migrated(db, SQL, migrations("postgres"), before=_before_migrating)
         path = _path(db)
         role = _role(db)
         has_textsearch = textsearch.prepared(db)
@@ -157,22 +158,11 @@ def _try_again(pool: ConnectionPool) -> None:
 # -- the schema, and what we are allowed ---------------------------------------------------------------
 
 
-def _prepare(db: Connection) -> None:
-    """Bring the database to the schema this Weft speaks; costs one look if it is there already."""
-    if _applied(db) == {number for number, _, _ in migrations("postgres")}:
-        return
-    with db.transaction():
-        db.execute(SQL["lock_migrations"])
-        _ensure_extension(db)
-        textsearch.create(db)
-        db.execute(SQL["create_migrations"])
-        db.execute(SQL["settings"], {"path": _path(db), "role": "none", "collection": ""})
-        migrate(
-            migrations("postgres"),
-            applied=_applied(db),
-            run=lambda sql: _run(db, sql),
-            record=lambda number, name: _run(db, SQL["record_migration"], number, name),
-        )
+def _before_migrating(db: Connection) -> None:
+    """Extensions, and the schema that the migrations of the tables are about."""
+    _ensure_extension(db)
+    textsearch.create(db)
+    db.execute(SQL["settings"], {"path": _path(db), "role": "none", "collection": ""})
 
 
 def _ensure_extension(db: Connection) -> None:
@@ -190,16 +180,6 @@ def _ensure_extension(db: Connection) -> None:
             f"the server has pgvector {version}, Weft needs 0.8, whose index goes on past what a filter hides: "
             "install it, then run ALTER EXTENSION vector UPDATE"
         )
-
-
-def _applied(db: Connection) -> set[int]:
-    if not db.execute(SQL["has_migrations"]).fetchall()[0][0]:
-        return set()
-    return {number for (number,) in db.execute(SQL["applied_migrations"])}
-
-
-def _run(db: Connection, sql: str, *bound: object) -> None:
-    db.execute(sql, bound or None)
 
 
 def _path(db: Connection) -> str:
@@ -226,9 +206,9 @@ def trip(server: Server, collection: int, wanted: Sequence[Wanted]) -> list[list
     with server.pool.connection() as db, _noticing_loss(db):
         with db.pipeline():
             server.begin(db, "begin_reading", collection)
-            asked = [each and _run_statement(db, each) for each in wanted]
+            asked = _sent(db, wanted)
             db.execute(SQL["commit"])
-        return [found.fetchall() if found else [] for found in asked]
+        return _rows(asked)
 
 
 @contextmanager
@@ -242,12 +222,15 @@ def reading(server: Server, collection: int) -> Iterator[Connection]:
 
 def fetched(db: Connection, wanted: Sequence[Wanted]) -> list[list[Any]]:
     """The rows of several statements on a connection; within a pipeline in one round trip."""
-    asked = [each and _run_statement(db, each) for each in wanted]
+    return _rows(_sent(db, wanted))
+
+
+def _sent(db: Connection, wanted: Sequence[Wanted]) -> list[psycopg.Cursor[Any] | None]:
+    return [db.execute(each.query, each.bound, binary=True) if each else None for each in wanted]
+
+
+def _rows(asked: Sequence[psycopg.Cursor[Any] | None]) -> list[list[Any]]:
     return [found.fetchall() if found else [] for found in asked]
-
-
-def _run_statement(db: Connection, wanted: Statement) -> psycopg.Cursor[Any]:
-    return db.execute(wanted.query, wanted.bound, prepare=None if wanted.is_prepared else False, binary=True)
 
 
 @contextmanager
@@ -256,11 +239,7 @@ def writing(server: Server, collection: int, *, lock: str = "lock") -> Iterator[
 
     A connection that was lost before it began is replaced once.
     """
-    try:
-        began, db = _begun(server, collection, lock)
-    except LostConnection:
-        server.pool.check()
-        began, db = _begun(server, collection, lock)
+    began, db = once_more(server, lambda: _begun(server, collection, lock))
     with began:
         yield db
         db.execute(SQL["commit"])
@@ -274,6 +253,15 @@ def _begun(server: Server, collection: int, lock: str) -> tuple[ExitStack, Conne
         server.begin(db, "begin", collection)
         db.execute(SQL[lock], {"collection": collection}).fetchall()
         return stack.pop_all(), db
+
+
+def once_more(server: Server, act: Callable[[], T]) -> T:
+    """What something gives; it is done again on another connection, if the first was lost."""
+    try:
+        return act()
+    except LostConnection:
+        server.pool.check()
+        return act()
 
 
 @contextmanager

@@ -20,11 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the server is asked. One that is not kept prepared is planned for what it is asked with."""
+    """What the server is asked."""
 
     query: str | Composed
     bound: Mapping[str, Any]
-    is_prepared: bool = True
 
 
 Wanted: TypeAlias = Statement | None  # None finds nothing, and is not asked

@@ -15,6 +15,7 @@ from psycopg import sql
 from weft.errors import Forbidden
 from weft.naming import keys
 from weft.store import lexicon
+from weft.store.checks import still_there
 from weft.store.columns import names_of
 from weft.store.postgres_scope import by_ids, run
 from weft.store.postgres_server import Connection
@@ -44,14 +45,7 @@ def compact(db: Connection) -> None:
 
 
 def _identities(db: Connection, collection: int, receipt: Receipt) -> Iterator[str]:
-    for kind, query, ids in (
-        ("document", "digests", receipt.documents),
-        ("passage", "passage_rows", receipt.passages),
-        ("entity", "entity_rows", receipt.entities),
-        ("fact", "fact_rows", receipt.facts),
-    ):
-        for id_, *_ in by_ids(db, query, ids, collection=collection):
-            yield f"{kind} {id_.hex()} is there: it was not forgotten, or was added again"
+    return still_there(receipt, lambda query, ids: by_ids(db, query, ids, collection=collection))
 
 
 def _orphans(db: Connection, collection: int) -> Iterator[str]:

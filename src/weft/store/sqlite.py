@@ -204,7 +204,7 @@ class SqliteStore:
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
         """What `passages_of_entities` says, and how near each of those passages is to a vector."""
         with self._reading(where) as (db, scope):
-            sharing = name_keys.keyed(db, scope, keys, most).values() if keys else ()
+            sharing = name_keys.keyed(db, scope, keys, most).values()
             others = (id_ for ids in sharing if len(ids) <= most for id_ in ids)
             wanted = list(dict.fromkeys([*entities, *others]))
             mentions = reading.passages_of_entities(db, scope, wanted, per_entity)

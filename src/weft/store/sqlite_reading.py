@@ -16,9 +16,6 @@ from weft.text import normalise
 from weft.types import Contribution, Document, Entity, Fact, Mention, Passage
 
 SQL = queries("sqlite")
-VOICES = 8  # documents of each permission that describe an entity
-NAMESAKES = 1_000  # entities of one name that are looked at
-LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 
 
 def entities_by_names(
@@ -29,7 +26,7 @@ def entities_by_names(
     if not asked:
         return {}
     wanted = apsw.carray(tuple(dict.fromkeys(asked.values())))
-    bound = {**scope.bindings, "names": wanted, "cap": NAMESAKES}
+    bound = {**scope.bindings, "names": wanted, "cap": columns.NAMESAKES}
     pairs: list[Any] = db.execute(SQL["names"], bound).fetchall()
     found = described(db, scope, [row for _, row in pairs])
     by_name: dict[str, list[Entity]] = defaultdict(list)
@@ -70,29 +67,23 @@ def passages_of_entities(
     db: apsw.Connection, scope: Scope, entities: Sequence[str], per_entity: int
 ) -> Mapping[str, tuple[Mention, ...]]:
     """Where entities are mentioned: their own passages first, then by how often."""
-    found: dict[str, list[Mention]] = defaultdict(list)
-    bound = {**scope.bindings, "cap": per_entity}
-    for mention in map(columns.mention, by_ids(db, "mentions_of_entities", entities, **bound)):
-        found[mention.entity_id].append(mention)
-    return {e: columns.foremost(mentions, per_entity) for e, mentions in found.items()}
+    rows = by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
+    return columns.mentions_by_entity(rows, per_entity)
 
 
 def entities_of_passages(
     db: apsw.Connection, scope: Scope, passages: Sequence[str], per_passage: int
 ) -> Mapping[str, tuple[Mention, ...]]:
     """What passages mention: what they are about first, then by how often."""
-    found: dict[str, list[Mention]] = defaultdict(list)
-    for mention in map(columns.mention, by_ids(db, "mentions_of_passages", passages, **scope.bindings)):
-        found[mention.passage_id].append(mention)
-    return {p: columns.foremost(mentions, per_passage) for p, mentions in found.items()}
+    rows = by_ids(db, "mentions_of_passages", passages, **scope.bindings)
+    return columns.mentions_by_passage(rows, per_passage)
 
 
 def described(db: apsw.Connection, scope: Scope, rows: Sequence[int]) -> dict[int, Entity]:
     """Entities by row, each put together from the profiles that the caller may see."""
-    grouped: dict[int, list[Any]] = defaultdict(list)
-    for row in by_rows(db, "profiles", rows, **scope.bindings, cap=VOICES):
-        grouped[row[0]].append(row)
-    return {row: columns.entity(profiles) for row, profiles in grouped.items()}
+    profiles = by_rows(db, "profiles", rows, **scope.bindings, cap=columns.VOICES)
+    of_row = columns.grouped((profile[0], profile) for profile in profiles)
+    return {row: columns.entity(told) for row, told in of_row.items()}
 
 
 # -- fetching ------------------------------------------------------------------------------------------
@@ -121,7 +112,13 @@ def listed(
 ) -> tuple[Document, ...]:
     """Documents by address."""
     uri, id_ = after
-    place = {"uri": uri, "id": bytes.fromhex(id_), "under": under, "beyond": under + LAST, "limit": limit}
+    place = {
+        "uri": uri,
+        "id": bytes.fromhex(id_),
+        "under": under,
+        "beyond": under + columns.LAST,
+        "limit": limit,
+    }
     return tuple(map(columns.document, db.execute(SQL["listed"], {**scope.bindings, **place})))
 
 

@@ -47,9 +47,7 @@ def cosines(db: apsw.Connection, scope: Scope, vector: Vector, passages: Sequenc
     """How near these passages are to a vector."""
     if not is_embedded(scope.collection.statistics, vector):
         return {}
-    rows = by_ids(db, "vectors_of_passages", passages, **scope.bindings)
-    near = codes.cosines([blob for _, blob in rows], vector)
-    return {id_.hex(): score for (id_, _), score in zip(rows, near.tolist(), strict=True)}
+    return codes.near(by_ids(db, "vectors_of_passages", passages, **scope.bindings), vector)
 
 
 def lexical(db: apsw.Connection, scope: Scope, query: str, *, top_k: int) -> Ranking:

@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.naming import keys
 from weft.store import codes, lexicon, sqlite_pages
+from weft.store.checks import still_there
 from weft.store.columns import names_of
 from weft.store.queries import queries
 from weft.store.sqlite_scope import by_ids, by_rows
@@ -49,14 +50,7 @@ def _standing_still(db: apsw.Connection, path: str) -> Iterator[bool]:
 
 
 def _identities(db: apsw.Connection, collection: int, receipt: Receipt) -> Iterator[str]:
-    for kind, query, ids in (
-        ("document", "digests", receipt.documents),
-        ("passage", "passage_rows", receipt.passages),
-        ("entity", "entity_rows", receipt.entities),
-        ("fact", "fact_rows", receipt.facts),
-    ):
-        for id_, *_ in by_ids(db, query, ids, collection=collection):
-            yield f"{kind} {id_.hex()} is there: it was not forgotten, or was added again"
+    return still_there(receipt, lambda query, ids: by_ids(db, query, ids, collection=collection))
 
 
 def _orphans(db: apsw.Connection) -> Iterator[str]:

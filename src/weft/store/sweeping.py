@@ -13,7 +13,8 @@ import numpy as np
 
 from weft.errors import StoreError
 from weft.store.base import Store
-from weft.types import STATUSES, Contribution, Document, Fact, Vector
+from weft.store.columns import grouped
+from weft.types import STATUSES, Contribution, Document, Fact, Vector, file_of
 
 Place = tuple[str, str]
 CLOSE = 1e-2  # by how much a number of a vector may differ: engines keep different precision
@@ -142,12 +143,8 @@ def _is_close(one: Vector | None, other: Vector | None) -> bool:
 
 
 def _files(documents: Sequence[Document]) -> dict[str, list[str]]:
-    """Documents by the file that they were read from: a row's address has its place after a #."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for document in documents:
-        if document.uri:
-            found[document.uri.partition("#")[0]].append(document.id)
-    return found
+    """Documents by the file that they were read from."""
+    return grouped((file_of(document.uri), document.id) for document in documents if document.uri)
 
 
 def _in_stale_files(source: Store, target: Store, documents: Sequence[Document]) -> set[str]:

@@ -9,9 +9,8 @@ from psycopg_pool import PoolTimeout
 from weft.errors import Forbidden, QueryError, StoreError, StoreUnavailable, WeftError
 from weft.store.postgres_errors import place, wrapped_errors
 from weft.store.postgres_indexing import wanted
-from weft.store.postgres_removing import file_of
 from weft.store.postgres_scope import any_of, key_of
-from weft.types import Statistics
+from weft.types import Statistics, file_of
 
 KEY_OF_DEFAULT = 6970142578434299259
 URL = "postgresql://me:hunter2@db.example:6543/weft?sslmode=require"

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS weft_cells.migrations (number int4 PRIMARY KEY, name 
 SELECT number FROM weft_cells.migrations
 
 -- name: record_migration
-INSERT INTO weft_cells.migrations (number, name) VALUES (%(number)s, %(name)s)
+INSERT INTO weft_cells.migrations (number, name) VALUES (%s, %s)
 
 -- name: try_moving
 -- Held by a connection, and let go when it ends.

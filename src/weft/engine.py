@@ -33,6 +33,7 @@ from weft.retrieval import resolving
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
 from weft.retrieval.search import NO_EMBEDDER, search
+from weft.retrieval.surroundings import surroundings
 from weft.retrieval.validity import current
 from weft.store import open_store
 from weft.store.base import EVERYTHING, Store
@@ -51,6 +52,7 @@ from weft.types import (
     Receipt,
     Source,
     Statistics,
+    Surroundings,
     document_id,
 )
 
@@ -313,6 +315,23 @@ class Weft:
         distinct = {fact.id: fact for id_ in ids for fact in held.get(id_, ())}
         return tuple(distinct.values())[:limit]
 
+    def graph(
+        self,
+        name: str,
+        *,
+        hops: int = 1,
+        per_entity: int = 10,
+        most: int = 100,
+        as_of: datetime | None = None,
+        where: Filter = EVERYTHING,
+    ) -> tuple[Surroundings, ...]:
+        """What stands around the entities of a name, as trees of facts; nothing, if nobody is called so."""
+        if not 1 <= hops <= 3:
+            raise QueryError(f"hops is {hops}; look 1 to 3 hops far")
+        query = Query(name, where=where, as_of=as_of)
+        around = surroundings(query, hops=hops, per_entity=per_entity, most=most, functional=self._functional)
+        return answered(self._store, around)
+
     def documents(
         self,
         *,
@@ -431,6 +450,7 @@ class Weft:
     apart = _awaited(part)
     adocuments = _awaited(documents)
     afacts = _awaited(facts)
+    agraph = _awaited(graph)
     astats = _awaited(stats)
     aforget = _awaited(forget)
     averify_forgotten = _awaited(verify_forgotten)

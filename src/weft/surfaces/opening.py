@@ -1,0 +1,98 @@
+"""Opens what the settings name: an embedder, an extractor, a collection with both.
+
+Models are imported when they are asked for, so that a surface needs only the extras it uses. Nothing here reads
+the environment (`settings` does) or keeps what it opened.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from weft.engine import RULES, Weft
+from weft.errors import ConfigError
+from weft.models import Embedder, Extractor
+from weft.providers.budget import Budget
+from weft.surfaces.settings import Embedding, Extraction, Settings
+
+
+def opened(settings: Settings, *, embedder: Embedder | None = None, collection: str = "") -> Weft:
+    """The collection that the settings name, or another of the same store; `embedder` saves loading one."""
+    return Weft.open(
+        settings.store,
+        collection=collection or settings.collection,
+        embedder=embedder or embedder_of(settings.embedding),
+        extractor=extractor_of(settings.extraction),
+        functional=settings.functional,
+    )
+
+
+def embedder_of(wanted: Embedding) -> Embedder | None:
+    """The embedder that the settings name, or None: then only words are searched."""
+    return EMBEDDERS[wanted.provider](wanted)
+
+
+def extractor_of(wanted: Extraction) -> Extractor | None:
+    """Who finds names and facts in what is added, or None: then texts are kept as they are."""
+    return EXTRACTORS[wanted.provider](wanted)
+
+
+def _fastembed(wanted: Embedding) -> Embedder:
+    from weft.providers.fastembed import FastEmbedder  # noqa: PLC0415
+
+    name = wanted.model or "BAAI/bge-small-en-v1.5"
+    return FastEmbedder(name, path=wanted.path, threads=wanted.threads or None)
+
+
+def _model2vec(wanted: Embedding) -> Embedder:
+    from weft.providers.model2vec import Model2VecEmbedder  # noqa: PLC0415
+
+    return Model2VecEmbedder(wanted.path or wanted.model or "minishlab/potion-base-8M")
+
+
+def _openai(wanted: Embedding) -> Embedder:
+    from weft.providers.openai import OpenAIEmbedder  # noqa: PLC0415
+
+    if not wanted.model:
+        raise ConfigError("embedding.model is empty: name the model that the server should embed with")
+    return OpenAIEmbedder(wanted.model, base_url=wanted.url, api_key=wanted.key.get_secret_value())
+
+
+def _hashing(_: Embedding) -> Embedder:
+    from weft.providers.hashing import HashingEmbedder  # noqa: PLC0415
+
+    return HashingEmbedder(quiet=True)
+
+
+def _spacy(wanted: Extraction) -> Extractor:
+    from weft.providers.spacy import SpacyExtractor  # noqa: PLC0415
+
+    folder = Path(wanted.model)
+    return SpacyExtractor(folder if folder.is_dir() else wanted.model or "en_core_web_sm")
+
+
+def _llm(wanted: Extraction) -> Extractor:
+    from weft.providers.llm import LLMExtractor  # noqa: PLC0415
+
+    if not wanted.model:
+        raise ConfigError("extraction.model is empty: name the model that the server should read with")
+    return LLMExtractor(
+        wanted.model,
+        base_url=wanted.url,
+        api_key=wanted.key.get_secret_value(),
+        budget=Budget(tokens=wanted.tokens),
+        cache=wanted.cache,
+    )
+
+
+EMBEDDERS: dict[str, Callable[[Embedding], Embedder | None]] = {
+    "none": lambda _: None,
+    "fastembed": _fastembed,
+    "model2vec": _model2vec,
+    "openai": _openai,
+    "hashing": _hashing,
+}
+EXTRACTORS: dict[str, Callable[[Extraction], Extractor | None]] = {
+    "none": lambda _: None,
+    "rules": lambda _: RULES,
+    "spacy": _spacy,
+    "llm": _llm,
+}

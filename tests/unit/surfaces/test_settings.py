@@ -1,0 +1,88 @@
+"""Settings: who wins, where each came from, and what is said of one that cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.errors import ConfigError
+from weft.surfaces import settings
+from weft.surfaces.settings import load, told, unknown_variables
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    return tmp_path
+
+
+def origins(**options: object) -> dict[str, tuple[str, str]]:
+    return {s.name: (s.value, s.source) for s in told(load(**options), **options)}
+
+
+def test_first_come_first_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "own" / "weft").mkdir(parents=True)
+    (folder / "own" / "weft" / "config.toml").write_text(
+        '[http]\nport = 1\nworkers = 5\nrate = 7\nhost = "h"\n[oidc]\nissuer = "own"\n'
+    )
+    (folder / "weft.toml").write_text("[http]\nport = 2\nworkers = 2\nrate = 2\n")
+    (folder / ".env").write_text("WEFT_HTTP_PORT=3\nWEFT_HTTP_WORKERS=3\nOTHER=1\n")
+    monkeypatch.setenv("WEFT_HTTP_PORT", "4")
+    known = origins(collection="team")
+    own = str(folder / "own" / "weft" / "config.toml")
+    assert known["collection"] == ("team", "option")
+    assert known["http.port"] == ("4", "environment")
+    assert known["http.workers"] == ("3", ".env")
+    assert known["http.rate"] == ("2", "weft.toml")
+    assert known["http.host"] == ("h", own)
+    assert known["oidc.issuer"] == ("own", own)
+    assert known["http.seconds"] == ("30.0", "default")
+
+
+def test_every_setting_has_a_variable_that_sets_it_and_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in told(load()):
+        assert one.description, one.name
+        monkeypatch.setenv(one.variable, one.value or "x")
+        assert origins()[one.name][1] == "environment", one.variable
+        monkeypatch.delenv(one.variable)
+
+
+def test_lists_have_commas_in_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "weft.toml").write_text('functional = ["a", "b"]\n')
+    assert load().functional == ("a", "b")
+    monkeypatch.setenv("WEFT_FUNCTIONAL", "works_at, lives_in")
+    assert load().functional == ("works_at", "lives_in")
+
+
+def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_EMBEDDING_KEY", "sesame")
+    for url in ("postgresql://me:sesame@host/x", "postgresql://host/x?user=me&password=sesame&a=b"):
+        monkeypatch.setenv("WEFT_STORE", url)
+        assert "sesame" not in repr(list(told(load())))
+    assert "sesame" not in repr(load().embedding)
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ("[http]\nport = 'x'\n", r"http\.port: .*integer.* \(weft\.toml\)"),
+        ("[http]\nprt = 1\n", r"http\.prt: .*not permitted \(weft\.toml\)"),
+        ("[embedding]\nprovider = 'gpt'\n", r"embedding\.provider: .*'fastembed'.*\(weft\.toml\)"),
+        ("[http\n", r"weft\.toml .*is not TOML"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_place(folder: Path, toml: str, says: str) -> None:
+    (folder / "weft.toml").write_text(toml)
+    with pytest.raises(ConfigError, match=says):
+        load()
+
+
+def test_a_mistyped_variable_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_STROE", "x")
+    assert unknown_variables() == ("WEFT_STROE",)
+
+
+def test_only_surfaces_read_the_environment() -> None:
+    package = Path(settings.__file__).parents[1]
+    readers = [p for p in package.rglob("*.py") if "os.environ" in p.read_text("utf-8")]
+    assert [p.relative_to(package).as_posix() for p in readers] == ["surfaces/settings.py"]

@@ -158,6 +158,13 @@ class Server:
                 return
 
     @property
+    def pid(self) -> int:
+        """The number of its first process; the others are its children."""
+        if self._process is None:
+            raise Failed("it was never started")
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether its first process is there."""
         return self._process is not None and self._process.poll() is None

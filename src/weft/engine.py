@@ -376,18 +376,18 @@ class Weft:
         """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
         self._store.compact()
 
-    def export(self, path: str | Path) -> int:
+    def export(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
         """Write everything to a file; return how many documents that is."""
         with Path(path).open("w", encoding="utf-8") as file:
-            return exchange.dump(self._store.statistics(), self._store.export(), file)
+            told = pipeline.counted(self._store.export(), progress)
+            return exchange.dump(self._store.statistics(), told, file)
 
-    def import_(self, path: str | Path) -> int:
+    def import_(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
         """Add everything from an export, vectors included; return how many documents were new or changed."""
         with Path(path).open(encoding="utf-8") as file:
             model, contributions = exchange.load(file)
-            return sum(
-                self._store.write(batch, model=model) for batch in pipeline.batches(contributions, BATCH)
-            )
+            told = pipeline.counted(contributions, progress)
+            return sum(self._store.write(batch, model=model) for batch in pipeline.batches(told, BATCH))
 
     @classmethod
     def reembed(
@@ -520,7 +520,7 @@ def _mismatch(known: Statistics, embedder: Embedder | None) -> str:
         return ""
     return (
         f"the collection was embedded with {known.model or 'no model'}, not with {embedder.name}: "
-        "open it with that model, or change it with Weft.reembed(url, embedder=…)"
+        "open it with that model, or change it with `weft reembed` (Weft.reembed(url, embedder=…))"
     )
 
 

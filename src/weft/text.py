@@ -21,7 +21,7 @@ _UNSPACED = re.compile(
 )
 _UNIT = re.compile(rf"{_UNSPACED.pattern[:-1]} ?|(?:(?!{_UNSPACED.pattern[:-1]})\S)+ ?")
 # Marks belong to the letter before them, which `\w` does not know: without them Hindi falls to pieces.
-_MARKS = "".join(chr(c) for c in range(0x0300, 0x1E900) if unicodedata.category(chr(c)).startswith("M"))
+_MARKS = "".join(c for c in map(chr, range(0x0300, 0x1E900)) if unicodedata.category(c)[0] == "M")
 _WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
 _NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
 _TO_SPACES = {c: " " for c in range(128) if not (chr(c).isalnum() or chr(c).isspace())}  # the same for ASCII

@@ -28,9 +28,9 @@ from weft.providers.spacy import SpacyExtractor
 from weft.store.base import Store
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, *, prog: str = "python -m weft.evaluation") -> int:
     """Evaluate as the command line says; 0, or 1 with the reason."""
-    options = _options(arguments)
+    options = _parser(prog).parse_args(arguments)
     try:
         embedder = chosen_embedder(options)
         beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
@@ -106,9 +106,9 @@ def _progress(dataset: Dataset, recipe: Recipe) -> Progress:
     return show
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m weft.evaluation",
+        prog=prog,
         description="How well recipes answer benchmark sets, as a table and as JSON.",
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of the sets")
@@ -126,7 +126,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON of runs to print with ours")
     parser.add_argument("--json", type=Path, help="write figures and rankings to this file")
     add_embedder_options(parser)
-    return parser.parse_args(arguments)
+    return parser
 
 
 if __name__ == "__main__":

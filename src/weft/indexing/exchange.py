@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from datetime import datetime
+from pathlib import Path
 from typing import IO, Any
 
 from weft.errors import ConfigError
@@ -16,6 +17,7 @@ from weft.store.codes import halved, quantised, unhalved, unquantised
 from weft.types import Contribution, Document, Embeddable, Entity, Fact, Mention, Passage, Statistics
 
 FORMAT = 1
+LONGEST_HEADER = 10_000
 
 
 def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[str]) -> int:
@@ -27,6 +29,16 @@ def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[s
         to.write(_line(_plain(contribution)))
         written += 1
     return written
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file begins as an export does."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = json.loads(file.readline(LONGEST_HEADER))
+    except (OSError, ValueError):
+        return False
+    return isinstance(first, dict) and "weft" in first
 
 
 def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:

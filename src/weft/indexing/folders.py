@@ -14,8 +14,9 @@ from weft.indexing.blocks import Refused, required
 
 IGNORED = frozenset(
     """.git .hg .svn .bzr node_modules __pycache__ .venv venv .tox .nox .mypy_cache .ruff_cache .pytest_cache
-    .hypothesis .idea .vscode .DS_Store .gitignore .gitattributes .gitmodules""".split()
+    .hypothesis .idea .vscode .DS_Store .gitignore .gitattributes .gitmodules .env weft.toml""".split()
 )
+OURS = (".weft", ".weft-wal", ".weft-shm")  # reading a store that this process has open would drop its locks
 _LONGEST_RULES = 1_000_000
 Rules = list[tuple[Path, Any]]  # the nearest folder last
 
@@ -50,7 +51,9 @@ def _walk(folder: Path, rules: Rules) -> Iterator[Path | tuple[Path, str]]:
         return
     for entry in entries:
         path = folder / entry.name
-        if entry.name in IGNORED or _is_ignored(path, rules, is_folder=entry.is_dir(follow_symlinks=False)):
+        if entry.name in IGNORED or entry.name.endswith(OURS):
+            continue
+        if _is_ignored(path, rules, is_folder=entry.is_dir(follow_symlinks=False)):
             continue
         if entry.is_symlink():
             yield path, "it is a symbolic link, which is not followed: read its target itself"

@@ -5,7 +5,7 @@ extractor. A claim that comes without a text is its own document, so that it can
 forgotten like any other. Files and folders of them come in through `ingesting`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -79,6 +79,13 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
     while few := list(islice(rest, size)):
         yield few
+
+
+def counted(items: Iterable[T], progress: Callable[[int], None]) -> Iterator[T]:
+    """The same items; `progress` is told how many so far."""
+    for number, item in enumerate(items, 1):
+        progress(number)
+        yield item
 
 
 def embedded(contributions: Sequence[Contribution], embedder: Embedder) -> list[Contribution]:

@@ -20,7 +20,7 @@ def migrated(
     before: Callable[[psycopg.Connection[Any]], None] = lambda _: None,
 ) -> None:
     """Apply what is missing, after what must come `before`; costs one look if all of it is there."""
-    if _applied(db, sql) == {number for number, _, _ in migrations}:
+    if applied(db, sql) == {number for number, _, _ in migrations}:
         return
     with db.transaction():
         db.execute(sql["lock_migrations"])
@@ -28,13 +28,14 @@ def migrated(
         db.execute(sql["create_migrations"])
         migrate(
             migrations,
-            applied=_applied(db, sql),
+            applied=applied(db, sql),
             run=lambda statement: _run(db, statement),
             record=lambda number, name: _run(db, sql["record_migration"], number, name),
         )
 
 
-def _applied(db: psycopg.Connection[Any], sql: Mapping[str, str]) -> set[int]:
+def applied(db: psycopg.Connection[Any], sql: Mapping[str, str]) -> set[int]:
+    """The migrations that were applied."""
     [(has_any,)] = db.execute(sql["has_migrations"]).fetchall()
     return {number for (number,) in db.execute(sql["applied_migrations"])} if has_any else set()
 

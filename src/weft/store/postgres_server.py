@@ -26,8 +26,8 @@ from psycopg_pool import ConnectionPool
 
 from weft.errors import ConfigError
 from weft.store import postgres_textsearch as textsearch
-from weft.store.postgres_errors import LostConnection, place
-from weft.store.postgres_migrating import migrated
+from weft.store.postgres_errors import LostConnection, place, wrapped_errors
+from weft.store.postgres_migrating import applied, migrated
 from weft.store.postgres_steps import SQL, Wanted
 from weft.store.queries import migrations
 
@@ -165,6 +165,20 @@ def _before_migrating(db: Connection) -> None:
     db.execute(SQL["settings"], {"path": _path(db), "role": "none", "collection": ""})
 
 
+def looked_at(url: str, *, wait_seconds: int) -> tuple[int, str, str]:
+    """A database, without changing it: its schema, the pgvector that it has, and the one that it could have."""
+    db: Connection
+    with wrapped_errors(url), psycopg.connect(url, autocommit=True, connect_timeout=wait_seconds) as db:
+        has = db.execute(SQL["extension"]).fetchone()
+        available = db.execute(SQL["available_extension"]).fetchone()
+        return max(applied(db, SQL), default=0), has[0] if has else "", available[0] if available else ""
+
+
+def is_too_old(pgvector: str) -> bool:
+    """Whether a version of pgvector is older than what we need."""
+    return tuple(map(int, pgvector.split(".")[:2])) < OLDEST_PGVECTOR
+
+
 def _ensure_extension(db: Connection) -> None:
     try:
         db.execute(SQL["create_extension"])
@@ -175,7 +189,7 @@ def _ensure_extension(db: Connection) -> None:
             "the database has no pgvector: let a superuser CREATE EXTENSION vector there"
         ) from error
     version = db.execute(SQL["extension"]).fetchall()[0][0]
-    if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
+    if is_too_old(version):
         raise ConfigError(
             f"the server has pgvector {version}, Weft needs 0.8, whose index goes on past what a filter hides: "
             "install it, then run ALTER EXTENSION vector UPDATE"

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import apsw
 
@@ -44,6 +44,14 @@ def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
         )
         if applied and KEYS not in applied:
             fill_keys(db)
+
+
+def schema_of(path: str) -> int | None:
+    """The schema of a file, without changing it: 0 for an empty one, None where it is somebody else's."""
+    with wrapped_errors(path), closing(apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)) as db:
+        if not db.execute(SQL["count_tables"]).get:
+            return 0
+        return max(_applied(db), default=None)
 
 
 def ensure_collection(db: apsw.Connection, name: str) -> int:

@@ -1,68 +1,61 @@
-"""The command line, through typer and rich: so far what operators of several cells need.
+"""The command line, through typer and rich: which commands there are, and nothing else.
 
-Tables for people, `--json` for programs; an error is one line on stderr that says what to do next, and the exit
-code tells its kind. What a command does is done elsewhere: nothing here decides.
+Tables and trees for people, `--json` for programs; an error is one line on stderr that says what to do next,
+and the exit code tells its kind (`terminal`). What a command does is done elsewhere: no `cli_*` decides.
 """
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from typer._completion_classes import completion_init
 
-from weft.store import cells, open_catalogue
-from weft.store.catalogue import Catalogue
-from weft.store.moving import move
-from weft.surfaces.terminal import AsJson, tell, told_errors, working
+import weft
+from weft.surfaces import cli_adding, cli_asking, cli_checking, cli_keeping
+from weft.surfaces.cli_cells import cells_app, collections_app
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Memory and knowledge retrieval.")
-cells_app = typer.Typer(no_args_is_help=True, help="The databases that collections live in.")
-collections_app = typer.Typer(no_args_is_help=True, help="Collections, wherever they live.")
-app.add_typer(cells_app, name="cells")
-app.add_typer(collections_app, name="collections")
-
-At = Annotated[str, typer.Option("--catalogue", help="sqlite:///FILE or postgresql://…: the list of cells.")]
+BEGIN, ASK, KEEP, RUN = "Begin and add", "Ask", "Keep", "Run"
 
 
-@cells_app.command("add")
-def add_cell(name: str, url: str, catalogue: At, as_json: AsJson = False) -> None:
-    """Add a cell, once it can be opened; add one that was drained to use it again."""
-    with _catalogue(catalogue) as known:
-        cell = cells.add(known, name, url)
-    tell({"cell": cell.name, "state": cell.state}, f"{cell.name} is {cell.state}", as_json)
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"weft {weft.__version__}")
+        raise typer.Exit
 
 
-@cells_app.command("list")
-def list_cells(catalogue: At, as_json: AsJson = False) -> None:
-    """The cells, and the collections in each."""
-    with _catalogue(catalogue) as known:
-        found = [(info.cell.name, info.cell.state, info.collections) for info in cells.listed(known)]
-    table = Table("cell", "state", "collections")
-    for name, state, collections in found:
-        table.add_row(name, state, ", ".join(collections))
-    rows = [{"cell": name, "state": state, "collections": list(these)} for name, state, these in found]
-    tell(rows, table, as_json)
+def _weft(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Tell the version.")
+    ] = False,
+) -> None:
+    """Memory and knowledge retrieval for agents: vectors, words and a graph of facts in one search."""
 
 
-@cells_app.command("drain")
-def drain_cell(name: str, catalogue: At, as_json: AsJson = False) -> None:
-    """Move everything out of a cell, and put nothing new into it; run again, it goes on."""
-    with _catalogue(catalogue) as known, working(f"draining {name}") as progress:
-        moved = cells.drain(known, name, progress=progress)
-    tell({"cell": name, "moved": list(moved)}, f"{name} is empty, {len(moved)} moved", as_json)
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,  # `weft completion` does that
+    context_settings={"help_option_names": ["-h", "--help"]},
+    callback=_weft,
+)
+completion_init()
 
+app.command(rich_help_panel=BEGIN)(cli_adding.init)
+app.command(rich_help_panel=BEGIN)(cli_adding.add)
+app.command("import", rich_help_panel=BEGIN)(cli_adding.import_)
 
-@collections_app.command("move")
-def move_collection(name: str, cell: str, catalogue: At, as_json: AsJson = False) -> None:
-    """Move a collection to a cell while it is read and written; run again, it goes on."""
-    with _catalogue(catalogue) as known, working(f"moving {name} to {cell}"):
-        move(known, name, cell)
-    tell({"collection": name, "cell": cell}, f"{name} lives in {cell}", as_json)
+app.command(rich_help_panel=ASK)(cli_asking.search)
+app.command("ask-why", rich_help_panel=ASK)(cli_asking.ask_why)
+app.command(rich_help_panel=ASK)(cli_asking.graph)
+app.command(rich_help_panel=ASK)(cli_asking.facts)
+app.command(rich_help_panel=ASK)(cli_asking.stats)
 
+app.command(rich_help_panel=KEEP)(cli_keeping.forget)
+app.command(rich_help_panel=KEEP)(cli_keeping.export)
+app.command(rich_help_panel=KEEP)(cli_keeping.reembed)
+app.command("eval", rich_help_panel=KEEP, **cli_keeping.EVALUATE)(cli_keeping.evaluate)
 
-@contextmanager
-def _catalogue(url: str) -> Iterator[Catalogue]:
-    """A catalogue; what goes wrong with it is told in one line."""
-    with told_errors(), closing(open_catalogue(url)) as catalogue:
-        yield catalogue
+app.command(rich_help_panel=RUN)(cli_checking.doctor)
+app.command(rich_help_panel=RUN)(cli_checking.config)
+app.command(rich_help_panel=RUN)(cli_checking.completion)
+app.add_typer(cells_app, name="cells", rich_help_panel=RUN)
+app.add_typer(collections_app, name="collections", rich_help_panel=RUN)

@@ -13,6 +13,8 @@ from weft.models import Embedder, Extractor
 from weft.providers.budget import Budget
 from weft.surfaces.settings import Embedding, Extraction, Settings
 
+DEFAULT_MODELS = {"fastembed": "BAAI/bge-small-en-v1.5", "model2vec": "minishlab/potion-base-8M"}
+
 
 def opened(settings: Settings, *, embedder: Embedder | None = None, collection: str = "") -> Weft:
     """The collection that the settings name, or another of the same store; `embedder` saves loading one."""
@@ -38,14 +40,14 @@ def extractor_of(wanted: Extraction) -> Extractor | None:
 def _fastembed(wanted: Embedding) -> Embedder:
     from weft.providers.fastembed import FastEmbedder  # noqa: PLC0415
 
-    name = wanted.model or "BAAI/bge-small-en-v1.5"
+    name = wanted.model or DEFAULT_MODELS["fastembed"]
     return FastEmbedder(name, path=wanted.path, threads=wanted.threads or None)
 
 
 def _model2vec(wanted: Embedding) -> Embedder:
     from weft.providers.model2vec import Model2VecEmbedder  # noqa: PLC0415
 
-    return Model2VecEmbedder(wanted.path or wanted.model or "minishlab/potion-base-8M")
+    return Model2VecEmbedder(wanted.path or wanted.model or DEFAULT_MODELS["model2vec"])
 
 
 def _openai(wanted: Embedding) -> Embedder:

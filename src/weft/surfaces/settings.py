@@ -202,7 +202,7 @@ def _setting(path: tuple[str, ...], value: Any, description: str | None, options
     shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     return Setting(
         name=".".join(path),
-        value=_without_password(shown) if path == ("store",) else shown,
+        value=without_password(shown) if path == ("store",) else shown,
         source=_origin(options, path),
         variable=PREFIX + "_".join(path).upper(),
         description=description or "",
@@ -232,5 +232,6 @@ def _has(values: Any, path: tuple[int | str, ...]) -> bool:
     return True
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """An address without its password."""
     return re.sub(r"(//[^:/@]*:|[?&]password=)[^@&]+", r"\1**********", url)

@@ -5,26 +5,51 @@ pipe). An error is one line on stderr that says what to do next, and the exit co
 """
 
 import json
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from weft.errors import WeftError
 from weft.surfaces.kinds import kind_of
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+
+
+class Show(Protocol):
+    """Tells how far something is: how much is done, of how much if that is known, and a few words."""
+
+    def __call__(self, done: float, of: float | None = None, told: str = "") -> None:
+        """Show it."""
 
 
 def tell(facts: Any, for_people: Any, as_json: bool) -> None:
-    """Print an answer: models, or lists and dicts of them, as JSON; anything that rich can print for people."""
+    """Print an answer: models, or lists and dicts of them, as JSON; a text as it is, or what rich can print."""
     if as_json:
         typer.echo(json.dumps(facts, default=_plain, ensure_ascii=False))
+    elif isinstance(for_people, str):
+        typer.echo(for_people)
     else:
-        Console().print(for_people)
+        _print(for_people)
+
+
+def _print(renderable: RenderableType) -> None:
+    """Print it; in a pipe without the spaces that fill a terminal's lines."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(renderable)
+    else:
+        with console.capture() as printed:
+            console.print(renderable)
+        typer.echo("\n".join(map(str.rstrip, printed.get().rstrip("\n").split("\n"))))
 
 
 @contextmanager
@@ -35,6 +60,50 @@ def told_errors() -> Iterator[None]:
     except (WeftError, ValueError) as error:
         typer.echo(f"weft: {error}", err=True)
         raise typer.Exit(kind_of(error).exit_code) from error
+    except KeyboardInterrupt as error:
+        typer.echo("weft: stopped", err=True)
+        raise typer.Exit(INTERRUPTED) from error
+
+
+@contextmanager
+def stoppable(how_to_go_on: str) -> Iterator[None]:
+    """Ctrl-C within ends the process at once and says how to go on.
+
+    Only around what a power cut could not harm either: threads that embed for a minute are not waited for.
+    """
+
+    def stop(*_: object) -> None:
+        Console(stderr=True).show_cursor()
+        typer.echo(f"\nweft: stopped; what is written is whole. {how_to_go_on}", err=True)
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progressing(what: str) -> Iterator[Show]:
+    """A bar on stderr that goes when it is done; nothing where nobody looks."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        TextColumn("{task.fields[told]}"),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=None, told="")
+
+        def show(done: float, of: float | None = None, told: str = "") -> None:
+            bar.update(task, completed=done, total=of, told=told)
+
+        yield show
 
 
 @contextmanager

@@ -12,6 +12,10 @@
 -- The version of pgvector, and the schema that it is in.
 SELECT extversion, extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'
 
+-- name: available_extension
+-- The version of pgvector that the server would bring.
+SELECT default_version FROM pg_available_extensions WHERE name = 'vector'
+
 -- name: create_extension
 CREATE EXTENSION IF NOT EXISTS vector
 

@@ -26,6 +26,10 @@ PRAGMA data_version
 -- name: has_migrations
 SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'
 
+-- name: count_tables
+-- Of a file that nobody has opened with Weft yet: none, or it is somebody else's.
+SELECT count(*) FROM sqlite_schema
+
 -- name: create_migrations
 CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
 

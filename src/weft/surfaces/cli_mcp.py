@@ -6,6 +6,7 @@ client that starts us in the wrong way is told so in an answer, instead of findi
 
 import json
 import logging
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -104,6 +105,7 @@ def _over_stdio(agent: Callable[[], Agent], read_only: bool) -> None:
         from weft.surfaces.mcp import over_stdio, server  # noqa: PLC0415
     if sys.stdin.isatty():
         typer.echo("weft: a client speaks to this on stdin; `weft mcp install` sets one up", err=True)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that waits for stdin would wait on
     anyio.run(over_stdio, server(lambda _: agent(), _tools(read_only)))
 
 

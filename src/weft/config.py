@@ -130,6 +130,7 @@ class Chain:
     facts_per_passage: int = 50
     entities_per_passage: int = 30
     common: int = 8  # candidates that mention an entity, above which it leads only to its own passage
+    min_graph_score: float = 0.0  # S10, of what hybrid search does not have among its top K
     first: Weights = field(default_factory=lambda: shipped_weights()["first"])
     second: Weights = field(default_factory=lambda: shipped_weights()["second"])
 

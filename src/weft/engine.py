@@ -48,6 +48,7 @@ from weft.types import (
     Found,
     Merge,
     Metadata,
+    Passage,
     Query,
     Receipt,
     Source,
@@ -298,6 +299,14 @@ class Weft:
             raise NotFound(f"no document {document} that you may see")
         return found[document]
 
+    def passage(self, passage: str, *, where: Filter = EVERYTHING) -> tuple[Passage, Document]:
+        """A passage, and the document that it is of."""
+        found = self._store.passages([passage], where=where)
+        sources = self._store.sources([passage], where=where)
+        if passage not in found or passage not in sources:
+            raise NotFound(f"no passage {passage} that you may see")
+        return found[passage], sources[passage]
+
     def facts(
         self,
         name: str,
@@ -446,6 +455,7 @@ class Weft:
     acontext = _awaited(context)
     aprewarm = _awaited(prewarm)
     aget = _awaited(get)
+    apassage = _awaited(passage)
     amerges = _awaited(merges)
     apart = _awaited(part)
     adocuments = _awaited(documents)

@@ -64,7 +64,7 @@ def chain(asked: Asked, recipe: Recipe) -> Reads[Reached]:
     asked, journey = yield from walked_from(asked, recipe)
     if asked.query.vector is None:
         ranking = _share_of_best(journey.walked.passages[: recipe.chain.walked])
-        candidates = weighed(asked.hybrid, ranking, recipe.merge)
+        candidates = _likely(asked, weighed(asked.hybrid, ranking, recipe.merge), recipe)
         paths = _paths(asked, journey, [candidate.id for candidate in candidates], {}, recipe)
         return Reached(asked.links, candidates, paths, _told(asked, journey.near))
     with asked.trace.stage("pool"):
@@ -73,7 +73,7 @@ def chain(asked: Asked, recipe: Recipe) -> Reads[Reached]:
         found = bridges(pool, common=recipe.chain.common)
         columns, best = features(pool, asked.query.vector, found)
         columns = second_features(columns, log_odds(columns, recipe.chain.first), found)
-        candidates = _ranked(asked, journey, pool, columns, recipe.chain)
+        candidates = _likely(asked, _ranked(asked, journey, pool, columns, recipe.chain), recipe)
     with asked.trace.stage("paths"):
         leading = {pool.ids[place]: _crossed(found, number) for place, number in best.items()}
         paths = _paths(asked, journey, pool.ids, leading, recipe)
@@ -186,6 +186,12 @@ def _ranked(asked: Asked, journey: Journey, pool: Pool, columns: Columns, config
     }
     places = {name: {s.id: (rank, s.score) for rank, s in enumerate(r, 1)} for name, r in found.items()}
     return ordered({id_: _placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
+
+
+def _likely(asked: Asked, candidates: Sequence[Fused], recipe: Recipe) -> tuple[Fused, ...]:
+    """Without those that only the graph would add and that score too little; the hybrid top K stays."""
+    own = {f.id for f in asked.hybrid[: recipe.top_k]}
+    return tuple(f for f in candidates if f.id in own or f.score >= recipe.chain.min_graph_score)
 
 
 def _placements(

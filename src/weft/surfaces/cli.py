@@ -12,6 +12,8 @@ from typer._completion_classes import completion_init
 import weft
 from weft.surfaces import cli_adding, cli_asking, cli_checking, cli_keeping
 from weft.surfaces.cli_cells import cells_app, collections_app
+from weft.surfaces.cli_mcp import mcp_app
+from weft.surfaces.cli_serving import keys_app, serve
 
 BEGIN, ASK, KEEP, RUN = "Begin and add", "Ask", "Keep", "Run"
 
@@ -54,6 +56,9 @@ app.command(rich_help_panel=KEEP)(cli_keeping.export)
 app.command(rich_help_panel=KEEP)(cli_keeping.reembed)
 app.command("eval", rich_help_panel=KEEP, **cli_keeping.EVALUATE)(cli_keeping.evaluate)
 
+app.command(rich_help_panel=RUN)(serve)
+app.add_typer(keys_app, name="keys", rich_help_panel=RUN)
+app.add_typer(mcp_app, name="mcp", rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(cli_checking.doctor)
 app.command(rich_help_panel=RUN)(cli_checking.config)
 app.command(rich_help_panel=RUN)(cli_checking.completion)

@@ -10,3 +10,7 @@ def main() -> None:
     except ImportError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'weft[cli]'")
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ many threads at once.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -370,8 +370,13 @@ class Weft:
 
     # -- forgetting, moving ----------------------------------------------------------------------------
 
-    def forget(self, *documents: str) -> Receipt:
-        """Remove documents with all that nothing else supports; the receipt says what went."""
+    def forget(self, *documents: str, where: Filter = EVERYTHING) -> Receipt:
+        """Remove documents with all that nothing else supports; the receipt says what went.
+
+        What `where` hides is left alone, as if it were not there.
+        """
+        if where != EVERYTHING:
+            documents = tuple(self._store.documents(documents, where=where))
         return self._store.forget(documents)
 
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
@@ -390,6 +395,10 @@ class Weft:
         with Path(path).open("w", encoding="utf-8") as file:
             told = pipeline.counted(self._store.export(), progress)
             return exchange.dump(self._store.statistics(), told, file)
+
+    def exported(self) -> Generator[str]:
+        """What `export` writes, a line at a time."""
+        return exchange.lines(self._store.statistics(), self._store.export())
 
     def import_(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
         """Add everything from an export, vectors included; return how many documents were new or changed."""

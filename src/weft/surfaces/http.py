@@ -1,0 +1,71 @@
+"""The HTTP service, through FastAPI: `create_app` puts routes, errors and limits together.
+
+What a route does is in the `http_…` module of its subject; what a running service holds is in `service`, who
+may call in `access`. Nothing here decides what is found.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+
+from weft import __version__
+from weft.surfaces import http_asking, http_collections, http_documents, http_health, http_keys
+from weft.surfaces.http_guard import Guard
+from weft.surfaces.http_openapi import described
+from weft.surfaces.problems import tell_problems
+from weft.surfaces.service import opened_service
+from weft.surfaces.settings import Settings, load
+
+ROUTERS = (
+    http_collections.router,
+    http_documents.router,
+    http_asking.router,
+    http_keys.router,
+    http_health.router,
+)
+SHOWN = ("X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed")
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service of these settings; it opens its store when it starts."""
+    app = FastAPI(
+        title="Weft",
+        version=__version__,
+        summary="Memory and knowledge retrieval for agents.",
+        lifespan=partial(_running, settings),
+        redirect_slashes=False,
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    tell_problems(app)
+    app.openapi = partial(described, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it
+    if settings.http.cors:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.http.cors,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=SHOWN,
+        )
+    app.add_middleware(Guard, settings=settings.http)
+    return app
+
+
+def from_environment() -> FastAPI:
+    """The service as the environment and the files of settings have it: what a worker process starts."""
+    return create_app(load())
+
+
+@asynccontextmanager
+async def _running(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
+    """Opening and closing may take seconds, so both are done in a thread."""
+    opening = opened_service(settings)
+    app.state.service = await asyncio.to_thread(opening.__enter__)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(opening.__exit__, None, None, None)

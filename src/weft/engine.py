@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from cachetools import TTLCache
 
@@ -28,7 +28,7 @@ from weft.indexing.blocks import Limits
 from weft.indexing.extraction import RuleExtractor
 from weft.indexing.ingesting import Task, add_files
 from weft.indexing.progress import Added, Progress
-from weft.models import Embedder, Extractor, Reranker
+from weft.models import Embedder, Extractor, Observer, Reranker
 from weft.retrieval import resolving
 from weft.retrieval.context import Count, Rendered, Style, context
 from weft.retrieval.routing import route
@@ -79,6 +79,21 @@ def _awaited(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     return twin
 
 
+def _observed(method: Callable[Concatenate["Weft", P], T]) -> Callable[Concatenate["Weft", P], T]:
+    """The method, with the observer watching, if there is one."""
+
+    @wraps(method)
+    def watched(self: "Weft", /, *arguments: P.args, **options: P.kwargs) -> T:
+        if self._observer is None:
+            return method(self, *arguments, **options)
+        with self._observer.watching(method.__name__) as tell:
+            result = method(self, *arguments, **options)
+            tell(result)
+            return result
+
+    return watched
+
+
 class Weft:
     """One collection of knowledge, and an embedder to search it by meaning."""
 
@@ -91,9 +106,11 @@ class Weft:
         functional: Iterable[str] = (),
         clock: Clock = _now,
         cache: Cache = Cache(),  # noqa: B008
+        observer: Observer | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
+        self._observer = observer
         self._extractor = extractor
         self._functional = tuple(functional)
         self._clock = clock
@@ -118,22 +135,32 @@ class Weft:
         functional: Iterable[str] = (),
         clock: Clock = _now,
         cache: Cache = Cache(),  # noqa: B008
+        observer: Observer | None = None,
     ) -> Self:
         """Open a collection, making it if need be.
 
         Without an embedder only words are searched. `extractor` finds names and facts in what is added; by
         default rules do, and None leaves texts as they are. By `functional` predicates (`works_at`) a subject
-        has one object at a time: a newer fact ends the older one.
+        has one object at a time: a newer fact ends the older one. An `observer` is told what is asked.
         """
         store = open_store(str(url), collection)
         try:
-            return cls(store, embedder, extractor=extractor, functional=functional, clock=clock, cache=cache)
+            return cls(
+                store,
+                embedder,
+                extractor=extractor,
+                functional=functional,
+                clock=clock,
+                cache=cache,
+                observer=observer,
+            )
         except BaseException:
             store.close()
             raise
 
     # -- adding ----------------------------------------------------------------------------------------
 
+    @_observed
     def add(
         self,
         text: str,
@@ -164,6 +191,7 @@ class Weft:
         pipeline.write(self._store, self._embedder, [added])
         return id_
 
+    @_observed
     def add_files(
         self,
         path: str | Path,
@@ -185,6 +213,7 @@ class Weft:
         task = Task(Path(path), None if root is None else Path(root), frame, limits, prune)
         return add_files(self._store, self._embedder, self._extractor, task, progress)
 
+    @_observed
     def add_facts(
         self,
         facts: Iterable[Claim | tuple[str, str, str]],
@@ -219,6 +248,7 @@ class Weft:
         pipeline.write(self._store, self._embedder, [told])
         return told.document.id
 
+    @_observed
     def import_from(
         self,
         path: str | Path,
@@ -241,6 +271,7 @@ class Weft:
 
     # -- asking ----------------------------------------------------------------------------------------
 
+    @_observed
     def search(
         self,
         query: str,
@@ -292,6 +323,7 @@ class Weft:
             self.search(name, count_use=False)
         return len(asked)
 
+    @_observed
     def get(self, document: str, *, where: Filter = EVERYTHING) -> Contribution:
         """A document with all that it says."""
         found = self._store.contributions([document], where=where)
@@ -307,6 +339,7 @@ class Weft:
             raise NotFound(f"no passage {passage} that you may see")
         return found[passage], sources[passage]
 
+    @_observed
     def facts(
         self,
         name: str,
@@ -324,6 +357,7 @@ class Weft:
         distinct = {fact.id: fact for id_ in ids for fact in held.get(id_, ())}
         return tuple(distinct.values())[:limit]
 
+    @_observed
     def graph(
         self,
         name: str,
@@ -370,6 +404,7 @@ class Weft:
 
     # -- forgetting, moving ----------------------------------------------------------------------------
 
+    @_observed
     def forget(self, *documents: str, where: Filter = EVERYTHING) -> Receipt:
         """Remove documents with all that nothing else supports; the receipt says what went.
 
@@ -390,6 +425,7 @@ class Weft:
         """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
         self._store.compact()
 
+    @_observed
     def export(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
         """Write everything to a file; return how many documents that is."""
         with Path(path).open("w", encoding="utf-8") as file:
@@ -400,6 +436,7 @@ class Weft:
         """What `export` writes, a line at a time."""
         return exchange.lines(self._store.statistics(), self._store.export())
 
+    @_observed
     def import_(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
         """Add everything from an export, vectors included; return how many documents were new or changed."""
         with Path(path).open(encoding="utf-8") as file:
@@ -485,6 +522,7 @@ class Weft:
         key = (query.text, repr(query.where), query.as_of, recipe, known.version)
         with self._keeping:
             found = None if reranker or left_out() else self._answers.get(key)
+        is_kept = found is not None
         if found is None:
             now = self._clock()
             valid = query if query.as_of else replace(query, as_of=now)
@@ -496,7 +534,7 @@ class Weft:
                     self._answers[key] = found
         with self._keeping:
             self._asked_for.update(entity.name for entity in found.entities)
-        return replace(found, chosen=chosen)
+        return replace(found, chosen=chosen, is_kept=is_kept)
 
     def _count_uses(self) -> None:
         """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""

@@ -1,10 +1,11 @@
-"""The models Weft calls out to, as protocols: an embedder, an extractor, a reranker.
+"""What Weft calls out to, as protocols: the models (an embedder, an extractor, a reranker) and an observer.
 
 Real ones live in `weft.providers`, each behind an optional dependency. No model but the embedder (and,
 if asked for, a reranker) is ever called while a question is being answered.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -79,4 +80,13 @@ class Reranker(Protocol):
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """One score for each text, in order; higher is better."""
+        ...
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Is told of what is asked of Weft while it goes on: what came of it, or the error that it raised."""
+
+    def watching(self, verb: str) -> AbstractContextManager[Callable[[object], None]]:
+        """Around a method of Weft, by its name; tell the callable what the method returns. Must not raise."""
         ...

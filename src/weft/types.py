@@ -23,6 +23,7 @@ Scalar: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
 Source = Literal["user_edit", "file", "system", "conversation"]
 Status = Literal["staged", "confirmed", "retracted"]
+Gate = Literal["open", "unused", "empty", "unnamed", "unsure", "failed"]  # what became of the graph, and why
 
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
@@ -402,9 +403,11 @@ class Hit:
 class Found:
     """The answer to a question: hits, best first, what the graph knows of it, and what could not be searched.
 
-    `skipped` says why the graph was left out, and is empty where it was walked; `chosen` says why a method
-    was chosen. `entities` are what the question names, `facts` what joins them to the hits, in the order of
-    the paths. `candidates` and `seconds` are by stage.
+    `skipped` says why the graph was left out, and is empty where it was walked; `gate` says it in a word.
+    `chosen` says why a method was chosen. `entities` are what the question names, `facts` what joins them to
+    the hits, in the order of the paths. `candidates` and `seconds` are by stage, and so is `began`, on the
+    clock of `time.perf_counter`. `rows` is how much of each kind the store gave. These tell of the search
+    itself, also where its answer `is_kept` from before.
     """
 
     query: str
@@ -418,6 +421,10 @@ class Found:
     missing: tuple[str, ...] = ()
     candidates: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    gate: Gate = "open"
+    began: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    rows: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    is_kept: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ U = TypeVar("U")
 
 @dataclass(slots=True)
 class Trace:
-    """What the stages did: how long each took, how many it found, what could not be searched and why."""
+    """What the stages did: when each began, how long it took, how many it found, what failed and why."""
 
+    began: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     candidates: dict[str, int] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -31,7 +32,7 @@ class Trace:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage."""
-        start = time.perf_counter()
+        self.began[name] = start = time.perf_counter()
         try:
             yield
         finally:
@@ -47,13 +48,13 @@ class Trace:
                 self.causes.append(error)
                 return instead
 
-    def asks(self, name: str, model: Callable[[], T], *, instead: U) -> T | U:
-        """The same of a model: it is the caller's, and may fail of anything."""
+    def asks(self, name: str, model: Callable[[], T], *, instead: U, lost: str = "") -> T | U:
+        """The same of a model: it is the caller's, and may fail of anything; `lost` is what fails with it."""
         with self.stage(name):
             try:
                 return model()
             except Exception as error:  # noqa: BLE001 (see above)
-                self.missing.append(f"{name}: {error}")
+                self.missing.append(f"{lost or name}: {error}")
                 return instead
 
 

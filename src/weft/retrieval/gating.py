@@ -6,6 +6,7 @@ Pure arithmetic over what other stages found: it knows neither store nor models.
 from dataclasses import dataclass
 
 from weft.config import Gate
+from weft.types import Gate as Decision
 
 SPECIFIC = 100  # characters of a question that is as specific as can be
 
@@ -16,6 +17,7 @@ class Gated:
 
     confidence: float | None
     reason: str = ""
+    decision: Decision = "open"
 
     @property
     def is_open(self) -> bool:
@@ -36,14 +38,14 @@ def gate(question: str, *, entities: int, best_cosine: float | None, facts: int,
         terms.append((config.quality, max(best_cosine, 0.0)))
     whole = 1.0 if best_cosine is not None else sum(weight for weight, _ in terms) or 1.0
     confidence = sum(weight * value for weight, value in terms) / whole
-    return Gated(confidence, _reason(confidence, entities, facts, config))
+    return Gated(confidence, *_reason(confidence, entities, facts, config))
 
 
-def _reason(confidence: float, entities: int, facts: int, config: Gate) -> str:
+def _reason(confidence: float, entities: int, facts: int, config: Gate) -> tuple[str, Decision]:
     if not facts:
-        return "the graph is empty"
+        return "the graph is empty", "empty"
     if not entities:
-        return "the question names nothing that is known"
+        return "the question names nothing that is known", "unnamed"
     if confidence < config.min_confidence:
-        return f"confidence {confidence:.2f} is under {config.min_confidence:.2f}"
-    return ""
+        return f"confidence {confidence:.2f} is under {config.min_confidence:.2f}", "unsure"
+    return "", "open"

@@ -4,6 +4,7 @@ A stage that fails is left out and named in the answer; the others answer withou
 graph does, the hybrid top K is in the answer (promise 1).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from weft.retrieval.linking import Link, link
 from weft.retrieval.neighbourhood import neighbourhood
 from weft.retrieval.reranking import rerank
 from weft.store.base import Store
-from weft.store.reads import Reads, answered, nothing, read, together
+from weft.store.reads import Reads, answered, counted, nothing, read, together
 from weft.store.tolerance import partial_answers
 from weft.types import Fact, FactPath, Found, Hit, Query, Ranking, Step
 
@@ -55,8 +56,9 @@ def search(
 ) -> Found:
     """Hits for a question, best first, each with where every search placed it and the path that led to it."""
     with partial_answers() as left_out:
-        found = answered(store, _found(embedder, query, recipe, now, reranker))
-    return replace(found, missing=(*found.missing, *left_out.values()))
+        rows: Counter[str] = Counter()
+        found = answered(store, counted(_found(embedder, query, recipe, now, reranker), rows))
+    return replace(found, missing=(*found.missing, *left_out.values()), rows=rows)
 
 
 def _found(
@@ -81,11 +83,13 @@ def _found(
         recipe=recipe.name,
         confidence=gated.confidence,
         skipped=gated.reason,
+        gate=gated.decision,
         entities=tuple(dict.fromkeys(found.entity for found in reached.links)),
         facts=_told(hits, reached.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
         missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,
+        began=trace.began,
     )
 
 
@@ -95,8 +99,7 @@ def _embedded(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Tr
     if embedder is None:
         trace.missing.append(NO_EMBEDDER)
         return query
-    vector = trace.asks("dense", lambda: embedder.embed_query(query.text), instead=None)
-    trace.seconds["embedding"] = trace.seconds.pop("dense")
+    vector = trace.asks("embedding", lambda: embedder.embed_query(query.text), instead=None, lost="dense")
     return replace(query, vector=vector)
 
 
@@ -135,9 +138,9 @@ def _fused(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[Fused, ...]
 def _reached(asked: Asked, named: Named | None, recipe: Recipe) -> Reads[tuple[Gated, Reached]]:
     """What the graph makes of it: ask the gate, search; hybrid alone where that is not to be."""
     if not recipe.graph:
-        return Gated(None, "the recipe does not use the graph"), Reached((), asked.hybrid)
+        return Gated(None, "the recipe does not use the graph", "unused"), Reached((), asked.hybrid)
     if named is None:
-        return Gated(None, NOT_SEARCHED), Reached((), asked.hybrid)
+        return Gated(None, NOT_SEARCHED, "failed"), Reached((), asked.hybrid)
     facts, links = named
     best = max((s.score for s in asked.rankings["dense"]), default=None)
     gated = gate(asked.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
@@ -146,7 +149,7 @@ def _reached(asked: Asked, named: Named | None, recipe: Recipe) -> Reads[tuple[G
     graph = GRAPHS[recipe.graph](replace(asked, links=links), recipe)
     reached = yield from asked.trace.reads("graph", graph, instead=None)
     if reached is None:
-        return replace(gated, reason=NOT_SEARCHED), Reached(links, asked.hybrid)
+        return replace(gated, reason=NOT_SEARCHED, decision="failed"), Reached(links, asked.hybrid)
     asked.trace.candidates["graph"] = len(reached.candidates)
     return gated, replace(reached, paths=_from_named(reached.paths, reached.links))
 

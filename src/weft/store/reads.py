@@ -6,6 +6,7 @@ in one call, which on a server is one round trip. `answered` runs a stage on a s
 where it was made, and nowhere else.
 """
 
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
@@ -22,6 +23,24 @@ B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
 Q = TypeVar("Q")
+
+GIVES = {
+    "dense": "passages",
+    "lexical": "passages",
+    "cosines": "passages",
+    "passages": "passages",
+    "nearest_entities": "entities",
+    "entities_by_names": "entities",
+    "keyed": "entities",
+    "alike": "entities",
+    "entities": "entities",
+    "facts_of_entities": "facts",
+    "facts_of_passages": "facts",
+    "facts": "facts",
+    "passages_of_entities": "mentions",
+    "nearby": "mentions",
+    "entities_of_passages": "mentions",
+}  # what a verb answers with; documents come one with each passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +88,30 @@ def together(a: Reads[A], b: Reads[B], c: Reads[C], d: Reads[D], /) -> Reads[tup
 def together(*stages: Reads[Any]) -> Reads[tuple[Any, ...]]:
     """Stages that do not depend on each other, as one."""
     return tuple((yield from side_by_side(stages)))
+
+
+def counted(stage: Reads[T], rows: Counter[str]) -> Reads[T]:
+    """The same stage; `rows` counts what it is given, by kind: `entities`, `facts`, `mentions`, `passages`."""
+    given: Sequence[Any] | None = None
+    while True:
+        try:
+            asks = stage.send(given)  # type: ignore[arg-type]  # None begins
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        given = yield asks
+        for each, answer in zip(asks, given, strict=True):
+            if each.verb in GIVES:
+                rows[GIVES[each.verb]] += _size(answer)
+
+
+def _size(answer: Any) -> int:
+    """How many things an answer holds: a ranking's, those of a mapping, of the first of two (`nearby`)."""
+    if isinstance(answer, Mapping):
+        return sum(len(found) if isinstance(found, tuple) else 1 for found in answer.values())
+    if isinstance(answer, WeftError):
+        return 0
+    return _size(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
 
 
 def answered(store: "Store", stage: Reads[T]) -> T:

@@ -1,1 +1,1 @@
-"""Retrievers for other people's frameworks. A room that waits."""
+"""Weft inside other frameworks: a retriever for LangChain and one for LlamaIndex, each behind its own extra."""

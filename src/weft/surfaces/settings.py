@@ -1,8 +1,9 @@
 """Settings: the only reader of the environment.
 
 A setting comes from the first of these that has it: an option of the command line, an environment variable
-(`WEFT_STORE`, `WEFT_HTTP_PORT`), the file `.env`, the file `weft.toml` of the working directory, the user's
-own `weft/config.toml`, its default. `told` says which it was. Nothing here opens a store or loads a model.
+(`WEFT_STORE`, `WEFT_HTTP_PORT`), a secret in a file (`/run/secrets/weft_store`), the file `.env`, the file
+`weft.toml` of the working directory, the user's own `weft/config.toml`, its default. `told` says which it was.
+Nothing here opens a store or loads a model.
 """
 
 import os
@@ -29,6 +30,7 @@ from weft.errors import ConfigError
 
 PREFIX = "WEFT_"
 PROJECT = Path("weft.toml")
+SECRETS = Path("/run/secrets")  # where containers have them; systemd says where in CREDENTIALS_DIRECTORY
 EMBEDDERS = Literal["none", "fastembed", "model2vec", "openai", "hashing"]
 EXTRACTORS = Literal["rules", "spacy", "llm", "none"]
 
@@ -155,6 +157,16 @@ class Settings(BaseSettings):
         return (init_settings, *_sources().values())
 
 
+class SecretFiles(EnvSettingsSource):
+    """Files named like variables, one value in each: secrets that no environment shows to others."""
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        folder = secrets_folder()
+        files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+        ours = [file for file in files if file.name.upper().startswith(PREFIX)]
+        return {file.name.lower(): file.read_text("utf-8").strip() for file in ours}
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: its name, as in `http.port`, its value for people to read, and where it came from."""
@@ -178,6 +190,10 @@ def load(**options: Any) -> Settings:
         raise ConfigError(f"{told}. `weft config` lists what there is") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{PROJECT} or {users_own()} is not TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{error.filename} cannot be read: {error.strerror}; let this user read it"
+        ) from error
 
 
 def told(settings: Settings, **options: Any) -> Iterator[Setting]:
@@ -202,6 +218,11 @@ def users_own() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "weft" / "config.toml"
 
 
+def secrets_folder() -> Path:
+    """Where whoever started us put secrets."""
+    return Path(os.environ.get("CREDENTIALS_DIRECTORY") or SECRETS)
+
+
 def _setting(path: tuple[str, ...], value: Any, description: str | None, options: Mapping[str, Any]) -> Setting:
     shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     return Setting(
@@ -216,6 +237,7 @@ def _setting(path: tuple[str, ...], value: Any, description: str | None, options
 def _sources() -> dict[str, InitSettingsSource | EnvSettingsSource]:
     return {
         "environment": EnvSettingsSource(Settings),
+        str(secrets_folder()): SecretFiles(Settings),
         ".env": DotEnvSettingsSource(Settings),
         str(PROJECT): TomlConfigSettingsSource(Settings, PROJECT),
         str(users_own()): TomlConfigSettingsSource(Settings, users_own()),

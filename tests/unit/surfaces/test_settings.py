@@ -1,6 +1,10 @@
 """Settings: who wins, where each came from, and what is said of one that cannot be used."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -52,6 +56,49 @@ def test_lists_have_commas_in_the_environment(folder: Path, monkeypatch: pytest.
     assert load().functional == ("a", "b")
     monkeypatch.setenv("WEFT_FUNCTIONAL", "works_at, lives_in")
     assert load().functional == ("works_at", "lives_in")
+
+
+def test_secrets_may_be_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = folder / "secrets"
+    secrets.mkdir()
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(secrets))
+    (secrets / "weft_store").write_text("postgresql://me:sesame@host/x\n")
+    (secrets / "WEFT_EMBEDDING_KEY").write_text("sesame")
+    (secrets / "somebody_elses").write_bytes(b"\xff")
+    (secrets / "weft_folder").mkdir()
+    (folder / ".env").write_text("WEFT_STORE=weaker\nWEFT_COLLECTION=team\n")
+    assert load().store == "postgresql://me:sesame@host/x"
+    assert load().embedding.key.get_secret_value() == "sesame"
+    known = origins()
+    assert known["store"] == ("postgresql://me:**********@host/x", str(secrets))
+    assert known["embedding.key"] == ("**********", str(secrets))
+    assert known["collection"] == ("team", ".env")
+    monkeypatch.setenv("WEFT_STORE", "stronger")
+    assert load().store == "stronger"
+
+
+def test_a_secret_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TemporaryDirectory() as secrets:
+        Path(secrets).chmod(0o755)
+        monkeypatch.chdir(secrets)
+        monkeypatch.setenv("XDG_CONFIG_HOME", secrets)
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", secrets)
+        (Path(secrets) / "weft_store").write_text("x")
+        (Path(secrets) / "weft_store").chmod(0o000)
+        with as_nobody(), pytest.raises(ConfigError, match=r"weft_store cannot be read: Permission denied"):
+            load()
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may read everything, so be someone else for a moment."""
+    if is_root := os.geteuid() == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
 
 
 def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,24 @@
+"""A small body of knowledge that both frameworks' tests search: a step of the graph away, filtered, by name."""
+
+from pathlib import Path
+
+from weft import Weft
+from weft.providers.hashing import HashingEmbedder
+
+QUESTION = "Who can help with the login?"
+
+
+def opened(folder: Path) -> Weft:
+    """Four documents; the second is found over a fact, and only admins read the last."""
+    memory = Weft.open(folder / "memory.weft", embedder=HashingEmbedder(quiet=True))
+    memory.add(
+        "The login needs the session service.",
+        title="Login",
+        uri="docs/login.md",
+        metadata={"team": "web", "tags": ["auth", "ui"], "year": 2024},
+        facts=[("login", "needs", "session service")],
+    )
+    memory.add("Mara looks after tokens.", title="Mara", facts=[("Mara", "owns", "session service")])
+    memory.add("Help is in the handbook.", uri="docs/help.md", metadata={"team": "docs", "weft": "ours"})
+    memory.add("The login of the vault is in the safe.", uri="docs/vault.md", labels=["admins"])
+    return memory

@@ -1,0 +1,61 @@
+"""What frameworks are told of a hit: plain JSON, as every other way in tells it, and nothing is hidden."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integrations.knowledge import QUESTION, opened
+from weft import Weft
+from weft.integrations.hits import metadata
+from weft.surfaces import wire
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+    with opened(tmp_path_factory.mktemp("hits")) as memory:
+        yield memory
+
+
+def test_it_says_why_in_the_words_of_the_other_ways_in(memory: Weft) -> None:
+    hits = memory.search(QUESTION).hits
+    assert any(hit.path and hit.path.steps for hit in hits)
+    for hit in hits:
+        told = metadata(hit)["weft"]
+        same = wire.Hit.of(hit).model_dump(mode="json")
+        for key in ("score", "placements", "path", "explanation"):
+            assert told[key] == same[key]
+        passage, document = same["passage"], same["document"]
+        assert told["citation"] == {
+            "document_id": document["id"],
+            "passage_id": passage["id"],
+            "title": document["title"],
+            "uri": document["uri"],
+            "headings": passage["headings"],
+            "start": passage["start"],
+            "end": passage["end"],
+            "recorded_at": document["recorded_at"],
+        }
+
+
+def test_it_is_plain_json(memory: Weft) -> None:
+    for hit in memory.search(QUESTION).hits:
+        told = metadata(hit)
+        assert json.loads(json.dumps(told)) == told
+
+
+def test_the_documents_own_metadata_stands_at_the_top(memory: Weft) -> None:
+    told = {hit.document.uri: metadata(hit) for hit in memory.search(QUESTION).hits}
+    login, mara = told["docs/login.md"], told[""]
+    assert (login["team"], login["tags"], login["year"]) == ("web", ["auth", "ui"], 2024)
+    assert (login["title"], login["source"]) == ("Login", "docs/login.md")
+    assert mara["source"] == mara["weft"]["citation"]["document_id"]
+
+
+def test_a_documents_own_title_and_source_are_not_replaced(tmp_path: Path) -> None:
+    with Weft.open(tmp_path / "own.weft") as memory:
+        memory.add("A heron.", title="ours", uri="a.md", metadata={"title": "theirs", "source": "shelf 4"})
+        told = metadata(memory.search("heron").hits[0])
+        assert (told["title"], told["source"]) == ("theirs", "shelf 4")
+        assert (told["weft"]["citation"]["title"], told["weft"]["citation"]["uri"]) == ("ours", "a.md")

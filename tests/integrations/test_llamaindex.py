@@ -1,0 +1,187 @@
+"""The LlamaIndex retriever, held to what LlamaIndex's own integrations are tested by, and to more.
+
+There is no suite to inherit: its retrievers' tests check the base class, scores, a large and a small
+`similarity_top_k`, metadata filters, and nodes that stay apart when their documents do.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
+from llama_index.core.llms.mock import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+from llama_index.core.schema import (
+    MetadataMode,
+    NodeRelationship,
+    NodeWithScore,
+    ObjectType,
+    QueryBundle,
+    TextNode,
+)
+from llama_index.core.tools import RetrieverTool
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+
+from integrations.knowledge import QUESTION, opened
+from weft import Filter, Weft
+from weft.errors import ConfigError
+from weft.integrations.llamaindex import WeftRetriever
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+    with opened(tmp_path_factory.mktemp("llamaindex")) as memory:
+        yield memory
+
+
+def ids(nodes: list[NodeWithScore]) -> list[str]:
+    return [node.node_id for node in nodes]
+
+
+def found(memory: Weft, *filters: MetadataFilter) -> list[object]:
+    asked = MetadataFilters(filters=list(filters))
+    nodes = WeftRetriever(memory, filters=asked).retrieve("login handbook")
+    return [node.metadata["source"] for node in nodes]
+
+
+def test_class() -> None:
+    assert issubclass(WeftRetriever, BaseRetriever)
+
+
+def test_it_finds_what_weft_finds_with_the_reason(memory: Weft) -> None:
+    nodes = WeftRetriever(memory).retrieve(QUESTION)
+    hits = memory.search(QUESTION).hits
+    assert [(n.node_id, n.text, n.score) for n in nodes] == [
+        (h.passage.id, h.passage.text, h.score) for h in hits
+    ]
+    assert all(node.score is not None and node.score > 0 for node in nodes)
+    paths = [node.metadata["weft"]["path"] for node in nodes]
+    assert "login —needs→ session service → this passage" in [path["text"] for path in paths if path]
+
+
+def test_a_node_knows_its_document_and_its_place_in_it(memory: Weft) -> None:
+    [node] = [n.node for n in WeftRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
+    citation = node.metadata["weft"]["citation"]
+    document = node.source_node
+    assert document is not None
+    assert (document.node_id, node.ref_doc_id) == (citation["document_id"], citation["document_id"])
+    assert document.node_type == ObjectType.DOCUMENT
+    assert document.metadata["team"] == "web"
+    assert set(node.relationships) == {NodeRelationship.SOURCE}
+    assert (citation["start"], citation["end"]) == (0, len("The login needs the session service."))
+    assert node.to_dict()["start_char_idx"] == 0
+
+
+def test_a_prompt_has_title_and_source_but_no_explanation(memory: Weft) -> None:
+    [node] = [n.node for n in WeftRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
+    shown = node.get_content(MetadataMode.LLM)
+    assert "title: Login" in shown
+    assert "source: docs/login.md" in shown
+    assert "placements" not in shown
+    assert "placements" not in node.get_content(MetadataMode.EMBED)
+
+
+def test_nodes_go_to_json_and_back(memory: Weft) -> None:
+    for found in WeftRetriever(memory).retrieve(QUESTION):
+        back = TextNode.from_json(found.node.to_json())
+        assert (back.metadata, back.relationships) == (found.metadata, found.node.relationships)
+        assert back.to_dict() == found.node.to_dict()
+
+
+def test_large_and_small_top_k(memory: Weft) -> None:
+    every = ids(WeftRetriever(memory, similarity_top_k=20).retrieve(QUESTION))
+    assert len(every) == memory.stats().passages
+    for k in (1, 2, 3):
+        assert ids(WeftRetriever(memory, similarity_top_k=k).retrieve(QUESTION)) == every[:k]
+
+
+async def test_awaited_it_finds_the_same(memory: Weft) -> None:
+    retriever = WeftRetriever(memory, similarity_top_k=2)
+    assert await retriever.aretrieve(QUESTION) == retriever.retrieve(QueryBundle(QUESTION))
+
+
+def test_filters(memory: Weft) -> None:
+    assert found(memory, MetadataFilter(key="team", value="web")) == ["docs/login.md"]
+    assert found(memory, MetadataFilter(key="year", value=2024)) == ["docs/login.md"]
+    tagged = MetadataFilter(key="tags", value="ui", operator=FilterOperator.CONTAINS)
+    either = MetadataFilter(key="team", value=["web", "docs"], operator=FilterOperator.IN)
+    assert found(memory, tagged, either) == ["docs/login.md"]
+    assert set(found(memory, either)) == {"docs/login.md", "docs/help.md"}
+    assert found(memory, MetadataFilter(key="team", value=[], operator=FilterOperator.ANY)) == []
+
+
+def test_filters_narrow_what_the_caller_may_see(memory: Weft) -> None:
+    web = MetadataFilters(filters=[MetadataFilter(key="team", value="web")])
+    anyone = Filter(labels=frozenset(), metadata={"year": 2024})
+    [node] = WeftRetriever(memory, where=anyone, filters=web).retrieve(QUESTION)
+    assert node.metadata["source"] == "docs/login.md"
+    outsider = WeftRetriever(memory, where=Filter(labels=frozenset()))
+    assert "docs/vault.md" not in [n.metadata["source"] for n in outsider.retrieve("vault safe")]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        MetadataFilters(filters=[MetadataFilter(key="year", value=2000, operator=FilterOperator.GT)]),
+        MetadataFilters(filters=[MetadataFilter(key="tags", value=["ui"], operator=FilterOperator.EQ)]),
+        MetadataFilters(filters=[MetadataFilter(key="tags", value=None, operator=FilterOperator.IS_EMPTY)]),
+        MetadataFilters(filters=[MetadataFilter(key="team", value="web")], condition=FilterCondition.NOT),
+        MetadataFilters(filters=[MetadataFilter(key="team", value=v) for v in ("web", "docs")]),
+        MetadataFilters(filters=[MetadataFilters(filters=[MetadataFilter(key="team", value="web")])]),
+    ],
+    ids=["greater", "equal to a list", "empty", "not", "twice", "nested"],
+)
+def test_what_cannot_be_filtered_by_is_refused(memory: Weft, refused: MetadataFilters) -> None:
+    with pytest.raises(ConfigError):
+        WeftRetriever(memory, filters=refused)
+
+
+async def test_in_a_query_engine(memory: Weft) -> None:
+    engine = RetrieverQueryEngine.from_args(WeftRetriever(memory, similarity_top_k=2), llm=MockLLM())
+    answer = engine.query(QUESTION)
+    assert "The login needs the session service." in str(answer)
+    assert ids(answer.source_nodes) == ids(WeftRetriever(memory, similarity_top_k=2).retrieve(QUESTION))
+    assert str(await engine.aquery(QUESTION)) == str(answer)
+
+
+def test_callbacks_hear_of_it(memory: Weft) -> None:
+    heard = LlamaDebugHandler(print_trace_on_end=False)
+    retriever = WeftRetriever(memory, similarity_top_k=1, callback_manager=CallbackManager([heard]))
+    retriever.retrieve(QUESTION)
+    [[start, end]] = heard.get_event_pairs(CBEventType.RETRIEVE)
+    assert start.payload == {"query_str": QUESTION}
+    assert end.payload is not None
+    assert len(end.payload["nodes"]) == 1
+
+
+def test_fused_with_another_retriever_a_passage_is_known_again(memory: Weft) -> None:
+    methods: list[BaseRetriever] = [WeftRetriever(memory, method=method) for method in ("chain", "keyword")]
+    fused = QueryFusionRetriever(
+        methods,
+        llm=MockLLM(),
+        num_queries=1,
+        similarity_top_k=3,
+        mode=FUSION_MODES.RECIPROCAL_RANK,
+        use_async=False,
+    )
+    nodes = fused.retrieve(QUESTION)
+    assert len(nodes) == len(set(ids(nodes))) == 3
+    assert nodes[0].score is not None
+    assert nodes[0].score > 1 / 60  # as much as one retriever alone can give
+
+
+async def test_as_a_tool_of_an_agent(memory: Weft) -> None:
+    tool = RetrieverTool.from_defaults(WeftRetriever(memory, similarity_top_k=1), name="memory_search")
+    told = tool("login session")
+    assert "The login needs the session service." in told.content
+    assert (await tool.acall("login session")).content == told.content
+
+
+def test_without_llamaindex_it_says_what_to_install() -> None:
+    program = "import sys; sys.modules['llama_index'] = None\nimport weft.integrations.llamaindex"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "pip install 'weft[llamaindex]'" in done.stderr.splitlines()[-1]

@@ -57,7 +57,7 @@ def _wrong(found: list[Finding]) -> int:
 def config(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:
     """Show every setting and where it came from.
 
-    From an option, a variable, `.env`, `weft.toml`, your own `weft/config.toml`, or its default: the first wins.
+    The first wins: an option, a variable, `.env`, `weft.toml`, your own `weft/config.toml`, its default.
     """
     with told_errors():
         options = given(store=store, collection=collection)

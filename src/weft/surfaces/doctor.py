@@ -1,6 +1,6 @@
 """What a new user gets wrong, found: each check is a function that gives findings, each with its remedy.
 
-Nothing is changed: no file is made, no schema upgraded. It says what is wrong with settings, model, store,
+No file is made and no schema upgraded by looking. It says what is wrong with settings, model, store,
 collection and disk; it does not look into what is stored.
 """
 
@@ -210,7 +210,9 @@ def schema_told(place: str, schema: int, newest: int) -> Finding:
         return Finding(
             "store", "note", told, "the next command upgrades it; keep a copy, older ones cannot open it"
         )
-    return Finding("store", "good", f"{place}, schema {newest}" if schema else f"{place} is empty")
+    if not schema:
+        return Finding("store", "note", f"{place} is empty", "`weft add PATH` fills it")
+    return Finding("store", "good", f"{place}, schema {newest}")
 
 
 # -- the collection ------------------------------------------------------------------------------------

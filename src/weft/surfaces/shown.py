@@ -129,11 +129,8 @@ def fact_of(fact: Fact, *, is_forward: bool) -> Text:
 
 def footer(found: Found, seconds: float) -> Iterator[Text]:
     """How it was searched, and what was left out."""
-    if not found.hits:
-        yield Text("nothing found")
-    told = [found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]
-    hits = f"{len(found.hits)} hit{'' if len(found.hits) == 1 else 's'}"
-    yield Text(" · ".join([hits, *told]), DIM)
+    hits = f"{len(found.hits)} hit{'' if len(found.hits) == 1 else 's'}" if found.hits else "nothing found"
+    yield Text(" · ".join([hits, found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
     if found.skipped:
         yield Text(f"the graph was left out: {line(found.skipped)}", DIM)
     for what in found.missing:

@@ -37,7 +37,16 @@ ONLY_SQLITE = {
 }
 ONLY_POSTGRES = {
     "a server has extensions, roles and locks": {
-        *("extension", "available_extension", "create_extension", "standing", "search_path", "lock_migrations", "lock", "lock_shared"),
+        *(
+            "extension",
+            "available_extension",
+            "create_extension",
+            "standing",
+            "search_path",
+            "lock_migrations",
+            "lock",
+            "lock_shared",
+        ),
         *("tables", "available_textsearch", "textsearch", "create_textsearch"),
     },
     "pg_textsearch": {"add_ranked", "match_ranked", "unsorted_settings"},

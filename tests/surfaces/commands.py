@@ -11,11 +11,8 @@ from typer.testing import CliRunner
 
 from weft.surfaces.cli import app
 
-COMMAND = [
-    sys.executable,
-    "-c",
-    "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()",
-]
+START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
+COMMAND = [sys.executable, "-c", START]
 POTION = Path(__file__).parents[2] / ".cache" / "models" / "potion"
 NOTES = {
     "login.md": "# Login\n\nThe login service checks passwords and issues tokens.\n\n"

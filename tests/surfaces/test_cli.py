@@ -37,7 +37,7 @@ def test_files_are_added_once(folder: Path) -> None:
     (folder / "notes" / "scan.pdf").write_bytes(b"%PDF-1.7 and then nothing")
     added = told("add", "notes")
     assert (added["files"], added["documents"], added["refusals"][0]["uri"]) == (4, 3, "notes/scan.pdf")
-    assert "3 files unchanged" in run("add", "notes")
+    assert "4 files: nothing new, 3 unchanged" in run("add", "notes")
     (folder / "notes" / "mara.md").unlink()
     assert told("add", "notes", "--prune")["forgotten"] == 1
 
@@ -95,7 +95,7 @@ def test_people_are_shown_cards(filled: Path) -> None:
     assert re.search(r"^ 1 Login › Tokens +notes/login.md \d\.\d{3}$", shown, re.MULTILINE)
     assert "   Tokens are kept by [[Sessions]].\n" in shown
     assert "   via Login —links_to→ Sessions —owner→ Mara\n" in shown
-    assert "not searched: dense: no embedder was given" in shown
+    assert "not searched: meaning: no embedder was given" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert "\x1b" not in shown
 

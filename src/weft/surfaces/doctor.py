@@ -20,6 +20,7 @@ from weft.store.queries import migrations
 from weft.store.sqlite_file import schema_of
 from weft.surfaces.opening import embedder_of, extractor_of
 from weft.surfaces.settings import PROJECT, Settings, load, unknown_variables, without_password
+from weft.surfaces.shown import many
 
 State = Literal["good", "note", "wrong"]
 ROOM = 200_000_000  # bytes that should be free where the store is
@@ -236,7 +237,9 @@ def collection(settings: Settings, embedder: Embedder | None) -> Iterator[Findin
         told = f"{name} was embedded with {known.model or 'no model'}, the settings name {embedder.name}"
         yield Finding("collection", "wrong", told, "name that model in weft.toml, or run `weft reembed`")
     else:
-        yield Finding("collection", "good", f"{name}: {known.documents:,} documents, {known.facts:,} facts")
+        yield Finding(
+            "collection", "good", f"{name}: {many(known.documents, 'document')}, {many(known.facts, 'fact')}"
+        )
 
 
 def _first_line(error: Exception) -> str:

@@ -39,6 +39,12 @@ def line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+def many(number: int, what: str) -> str:
+    """How many of something."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else plural}"
+
+
 # -- hits ----------------------------------------------------------------------------------------------
 
 
@@ -129,12 +135,17 @@ def fact_of(fact: Fact, *, is_forward: bool) -> Text:
 
 def footer(found: Found, seconds: float) -> Iterator[Text]:
     """How it was searched, and what was left out."""
-    hits = f"{len(found.hits)} hit{'' if len(found.hits) == 1 else 's'}" if found.hits else "nothing found"
+    hits = many(len(found.hits), "hit") if found.hits else "nothing found"
     yield Text(" · ".join([hits, found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
     if found.skipped:
         yield Text(f"the graph was left out: {line(found.skipped)}", DIM)
     for what in found.missing:
-        yield Text(f"not searched: {line(what)}", "yellow dim")
+        yield _missing(what)
+
+
+def _missing(what: str) -> Text:
+    search, _, reason = line(what).partition(": ")
+    return Text(f"not searched: {SEARCHES.get(search, search)}: {reason}", "yellow dim")
 
 
 # -- why -----------------------------------------------------------------------------------------------
@@ -198,7 +209,7 @@ def why(found: Found, rank: int, seconds: float) -> RenderableType:
     tree.add(_gate(found))
     tree.add(Text(f"method {found.chosen or found.recipe}"))
     _add_times(tree.add(Text(f"time   {seconds * 1000:.1f} ms")), found)
-    return Group(card(rank, hit, found.query), Text(), tree, *(Text(m, "yellow dim") for m in found.missing))
+    return Group(card(rank, hit, found.query), Text(), tree, *map(_missing, found.missing))
 
 
 def _gate(found: Found) -> Text:
@@ -250,24 +261,28 @@ def _grow(tree: Tree, branches: Iterable[Branch]) -> None:
 
 def entity_of(entity: Entity) -> Text:
     """An entity in a line."""
-    many = f"{entity.passages:,} passage{'' if entity.passages == 1 else 's'}"
-    told = Text(line(entity.name), "bold green")
-    told += Text(f"  {'  '.join(filter(None, [line(entity.type), many]))}", DIM)
+    notes = filter(None, [line(entity.type), many(entity.passages, "passage")])
+    told = Text(line(entity.name), "bold green") + Text(f"  {'  '.join(notes)}", DIM)
     return told + Text(f"\n{line(entity.description)}" if entity.description else "", "italic")
 
 
 def facts(known: Sequence[Fact]) -> RenderableType:
-    """Facts as a table, strongest first."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style=DIM)
-    for name in ("subject", "predicate", "object"):
-        table.add_column(name, style=ARROW if name == "predicate" else NAME if name == "subject" else "")
-    table.add_column("held", style=DIM)
-    table.add_column("source", style=DIM)
-    table.add_column("conf", justify="right", style=DIM)
-    for fact in known:
-        said = (line(fact.subject), line(fact.predicate), line(fact.object), held(fact))
-        source = fact.source if fact.status == "confirmed" else f"{fact.source}, {fact.status}"
-        table.add_row(*map(Text, said), source, f"{fact.confidence:.2f}")
+    """Facts as a table, strongest first; what is said of none of them has no column."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM)
+    columns = {
+        "subject": (NAME, [line(fact.subject) for fact in known]),
+        "predicate": (ARROW, [line(fact.predicate) for fact in known]),
+        "object": ("", [line(fact.object) for fact in known]),
+        "held": (DIM, [held(fact) for fact in known]),
+        "status": (DIM, ["" if fact.status == "confirmed" else fact.status for fact in known]),
+        "source": (DIM, [fact.source for fact in known]),
+        "confidence": (DIM, [f"{fact.confidence:.2f}" for fact in known]),
+    }
+    told = {name: column for name, column in columns.items() if any(column[1])}
+    for name, (style, _) in told.items():
+        table.add_column(name, style=style)
+    for row in zip(*(values for _, values in told.values()), strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -319,11 +334,11 @@ def documents(listed: Sequence[Document], most: int = REFUSED) -> Iterator[Text]
 
 def refusals(refused: Sequence[Refusal], count: int | None = None) -> Iterator[Text]:
     """What was passed over, and why."""
-    many = len(refused) if count is None else count
+    number = len(refused) if count is None else count
     for refusal in refused[:REFUSED]:
         yield Text.assemble(("passed over ", "yellow"), line(refusal.uri), (f": {line(refusal.reason)}", DIM))
-    if many > REFUSED:
-        yield Text(f"and {many - REFUSED:,} more; --json lists them", DIM)
+    if number > REFUSED:
+        yield Text(f"and {number - REFUSED:,} more; --json lists them", DIM)
 
 
 def _indented(what: RenderableType) -> RenderableType:

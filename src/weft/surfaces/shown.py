@@ -65,7 +65,7 @@ def card(rank: int, hit: Hit, question: str) -> RenderableType:
     head.add_row(str(rank), Text(title_of(hit), NAME), _where(hit))
     lines: list[RenderableType] = [snippet(_told_below(hit), question)]
     if hit.path:
-        lines.append(Text("via ", DIM) + path(hit.path))
+        lines.append(Text.assemble(("via ", DIM), path(hit.path)))
     return Group(head, _indented(Group(*lines)))
 
 
@@ -119,10 +119,8 @@ def _said(found: Sequence[tuple[int, frozenset[str]]], at: int) -> int:
 
 def path(way: FactPath) -> Text:
     """The facts that led to a passage, in a line."""
-    told = Text(line(way.start), NAME)
-    for step in way.steps:
-        told += Text(" ") + fact_of(step.fact, is_forward=step.is_forward)
-    return told
+    steps = [fact_of(step.fact, is_forward=step.is_forward) for step in way.steps]
+    return Text(" ").join([Text.assemble((line(way.start), NAME)), *steps])
 
 
 def fact_of(fact: Fact, *, is_forward: bool) -> Text:
@@ -178,15 +176,16 @@ def _placement(placement: Placement, score: float) -> Text:
 def _add_facts(tree: Tree, way: FactPath) -> None:
     for step in way.steps:
         start = step.fact.subject if step.is_forward else step.fact.object
-        branch = tree.add(Text(f"{line(start)} ", NAME) + fact_of(step.fact, is_forward=step.is_forward))
-        branch.add(Text.assemble((_worth(step.fact), DIM)))
+        said = fact_of(step.fact, is_forward=step.is_forward)
+        branch = tree.add(Text.assemble((f"{line(start)} ", NAME), said, (f"  {_worth(step.fact)}", DIM)))
         if step.fact.statement:
             branch.add(Text(f"“{line(step.fact.statement)}”", "italic"))
 
 
 def _worth(fact: Fact) -> str:
-    told = [f"confidence {fact.confidence:.2f}", f"weight {fact.weight:g}", f"from {fact.source}", fact.status]
-    return ", ".join([*told, *filter(None, [held(fact)])])
+    status = "" if fact.status == "confirmed" else fact.status
+    told = [f"confidence {fact.confidence:.2f}", f"weight {fact.weight:g}", fact.source, status, held(fact)]
+    return " · ".join(filter(None, told))
 
 
 def held(fact: Fact) -> str:
@@ -205,7 +204,7 @@ def why(found: Found, rank: int, seconds: float) -> RenderableType:
     for placement in hit.placements:
         scores.add(_placement(placement, hit.score))
     if hit.path:
-        _add_facts(tree.add(Text("path") if hit.path.steps else Text("path   ") + path(hit.path)), hit.path)
+        _add_facts(tree.add(Text.assemble("path   ", path(hit.path))), hit.path)
     tree.add(_gate(found))
     tree.add(Text(f"method {found.chosen or found.recipe}"))
     _add_times(tree.add(Text(f"time   {seconds * 1000:.1f} ms")), found)
@@ -256,20 +255,20 @@ def _grow(tree: Tree, branches: Iterable[Branch]) -> None:
         when = held(branch.fact)
         kind = branch.entity.type if branch.entity else ""
         notes = "  ".join(filter(None, [line(kind), when]))
-        _grow(tree.add(told + Text(f"  {notes}" if notes else "", DIM)), branch.branches)
+        _grow(tree.add(Text.assemble(told, (f"  {notes}" if notes else "", DIM))), branch.branches)
 
 
 def entity_of(entity: Entity) -> Text:
     """An entity in a line."""
     notes = filter(None, [line(entity.type), many(entity.passages, "passage")])
-    told = Text(line(entity.name), "bold green") + Text(f"  {'  '.join(notes)}", DIM)
-    return told + Text(f"\n{line(entity.description)}" if entity.description else "", "italic")
+    about = f"\n{line(entity.description)}" if entity.description else ""
+    return Text.assemble((line(entity.name), "bold green"), (f"  {'  '.join(notes)}", DIM), (about, "italic"))
 
 
 def facts(known: Sequence[Fact]) -> RenderableType:
     """Facts as a table, strongest first; what is said of none of them has no column."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM)
-    columns = {
+    columns: dict[str, tuple[str, list[str]]] = {
         "subject": (NAME, [line(fact.subject) for fact in known]),
         "predicate": (ARROW, [line(fact.predicate) for fact in known]),
         "object": ("", [line(fact.object) for fact in known]),

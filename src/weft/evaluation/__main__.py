@@ -30,7 +30,7 @@ from weft.store.base import Store
 
 def main(arguments: list[str] | None = None, *, prog: str = "python -m weft.evaluation") -> int:
     """Evaluate as the command line says; 0, or 1 with the reason."""
-    options = _parser(prog).parse_args(arguments)
+    options = parser_of(prog).parse_args(arguments)
     try:
         embedder = chosen_embedder(options)
         beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
@@ -106,7 +106,8 @@ def _progress(dataset: Dataset, recipe: Recipe) -> Progress:
     return show
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
+def parser_of(prog: str) -> argparse.ArgumentParser:
+    """Its options."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description="How well recipes answer benchmark sets, as a table and as JSON.",

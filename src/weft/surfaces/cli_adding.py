@@ -205,12 +205,11 @@ def _added(parts: Sequence[Added]) -> Added:
 
 
 def _summary(added: Added) -> str:
-    gone = f", {added.forgotten:,} forgotten" if added.forgotten else ""
-    return (
-        f"{added.files:,} files: {added.documents:,} documents added "
-        f"({added.passages:,} passages, {added.facts:,} facts), {added.unchanged:,} files unchanged{gone}"
-        f", in {added.seconds:.1f} s"
-    )
+    what = f"{shown.many(added.passages, 'passage')}, {shown.many(added.facts, 'fact')}"
+    new = f"{shown.many(added.documents, 'document')} added ({what})" if added.documents else "nothing new"
+    gone = f", {shown.many(added.forgotten, 'document')} forgotten" if added.forgotten else ""
+    same = f", {added.unchanged:,} unchanged" if added.unchanged else ""
+    return f"{shown.many(added.files, 'file')}: {new}{same}{gone}, in {added.seconds:.1f} s"
 
 
 # -- import --------------------------------------------------------------------------------------------
@@ -280,4 +279,4 @@ def _outcome(made: Imported) -> str:
     refused = f", {made.refused:,} refused" if made.refused else ""
     repeated = f", {made.repeated:,} repeated" if made.repeated else ""
     form = f" ({made.format})" if made.format else ""
-    return f"{made.documents:,} documents{form}: {made.written:,} new or changed{repeated}{refused}"
+    return f"{shown.many(made.documents, 'document')}{form}: {made.written:,} new or changed{repeated}{refused}"

@@ -72,11 +72,10 @@ def search(
             made = memory.context(found, style=style, config=Context(max_tokens=tokens))
             tell(wire.Context.of(made), shown.plain(made.text), as_json)
         else:
-            tell(
-                wire.Found.of(found),
-                shown.answer(found, time.perf_counter() - began, explained=explain),
-                as_json,
-            )
+            people = shown.answer(found, time.perf_counter() - began, explained=explain)
+            tell(wire.Found.of(found), people, as_json)
+        if not found.hits and not memory.stats().documents:
+            typer.echo("weft: the collection is empty: `weft add PATH` fills it", err=True)
 
 
 def ask_why(

@@ -38,8 +38,8 @@ def _told(finding: Finding) -> Table:
     table.add_column(width=1)
     table.add_column(width=10, style="bold")
     table.add_column()
-    remedy = Text(f"\n→ {shown.plain(finding.remedy)}" if finding.remedy else "", "cyan")
-    table.add_row(Text(mark, style), finding.about, Text(shown.plain(finding.told)) + remedy)
+    remedy = f"\n→ {shown.plain(finding.remedy)}" if finding.remedy else ""
+    table.add_row(Text(mark, style), finding.about, Text.assemble(shown.plain(finding.told), (remedy, "cyan")))
     return table
 
 
@@ -57,7 +57,7 @@ def _wrong(found: list[Finding]) -> int:
 def config(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:
     """Show every setting and where it came from.
 
-    From an option, a variable, `.env`, `weft.toml`, your own `weft/config.toml`, or its default: the first wins.
+    The first wins: an option, a variable, `.env`, `weft.toml`, your own `weft/config.toml`, its default.
     """
     with told_errors():
         options = given(store=store, collection=collection)

@@ -79,22 +79,17 @@ def _ask(meant: list[Document]) -> None:
     """At a terminal, make sure."""
     if sys.stdin.isatty():
         Console(stderr=True, highlight=False).print(Group(*shown.documents(meant)))
-        typer.confirm(f"Forget {_many(len(meant), 'document')}?", abort=True, err=True)
+        typer.confirm(f"Forget {shown.many(len(meant), 'document')}?", abort=True, err=True)
 
 
 def _gone(receipt: Receipt, remains: list[str] | None) -> Iterator[Text]:
     passages, entities, facts = map(len, (receipt.passages, receipt.entities, receipt.facts))
-    counts = (_many(passages, "passage"), _many(entities, "entity"), _many(facts, "fact"))
-    yield Text(f"forgotten: {_many(len(receipt.documents), 'document')}, {', '.join(counts)}")
+    counts = (shown.many(passages, "passage"), shown.many(entities, "entity"), shown.many(facts, "fact"))
+    yield Text(f"forgotten: {shown.many(len(receipt.documents), 'document')}, {', '.join(counts)}")
     for left in remains or ():
         yield Text(f"left: {shown.line(left)}", "red")
     if remains == []:
         yield Text("verified: nothing of it is left in any table, index or page", "green")
-
-
-def _many(number: int, what: str) -> str:
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{number:,} {what if number == 1 else plural}"
 
 
 def export(
@@ -119,7 +114,7 @@ def export(
             except OSError as error:
                 raise ConfigError(f"{file} cannot be written: {error}") from error
         unfinished.replace(file)
-        tell({"file": str(file), "documents": written}, f"{_many(written, 'document')} in {file}", as_json)
+        tell({"file": str(file), "documents": written}, f"{shown.many(written, 'document')} in {file}", as_json)
 
 
 def reembed(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:

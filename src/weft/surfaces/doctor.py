@@ -1,6 +1,6 @@
 """What a new user gets wrong, found: each check is a function that gives findings, each with its remedy.
 
-Nothing is changed: no file is made, no schema upgraded. It says what is wrong with settings, model, store,
+No file is made and no schema upgraded by looking. It says what is wrong with settings, model, store,
 collection and disk; it does not look into what is stored.
 """
 
@@ -20,6 +20,7 @@ from weft.store.queries import migrations
 from weft.store.sqlite_file import schema_of
 from weft.surfaces.opening import embedder_of, extractor_of
 from weft.surfaces.settings import PROJECT, Settings, load, unknown_variables, without_password
+from weft.surfaces.shown import many
 
 State = Literal["good", "note", "wrong"]
 ROOM = 200_000_000  # bytes that should be free where the store is
@@ -210,7 +211,9 @@ def schema_told(place: str, schema: int, newest: int) -> Finding:
         return Finding(
             "store", "note", told, "the next command upgrades it; keep a copy, older ones cannot open it"
         )
-    return Finding("store", "good", f"{place}, schema {newest}" if schema else f"{place} is empty")
+    if not schema:
+        return Finding("store", "note", f"{place} is empty", "`weft add PATH` fills it")
+    return Finding("store", "good", f"{place}, schema {newest}")
 
 
 # -- the collection ------------------------------------------------------------------------------------
@@ -234,7 +237,9 @@ def collection(settings: Settings, embedder: Embedder | None) -> Iterator[Findin
         told = f"{name} was embedded with {known.model or 'no model'}, the settings name {embedder.name}"
         yield Finding("collection", "wrong", told, "name that model in weft.toml, or run `weft reembed`")
     else:
-        yield Finding("collection", "good", f"{name}: {known.documents:,} documents, {known.facts:,} facts")
+        yield Finding(
+            "collection", "good", f"{name}: {many(known.documents, 'document')}, {many(known.facts, 'fact')}"
+        )
 
 
 def _first_line(error: Exception) -> str:

@@ -198,18 +198,13 @@ def load(**options: Any) -> Settings:
 
 def told(settings: Settings, **options: Any) -> Iterator[Setting]:
     """Every setting with where it came from; secrets are masked."""
-    for name, field in type(settings).model_fields.items():
-        section = getattr(settings, name)
-        if isinstance(section, Section):
-            for inner, of_section in type(section).model_fields.items():
-                yield _setting((name, inner), getattr(section, inner), of_section.description, options)
-        else:
-            yield _setting((name,), section, field.description, options)
+    for path, value, description in _all(settings):
+        yield _setting(path, value, description, options)
 
 
 def unknown_variables() -> tuple[str, ...]:
     """Variables of the environment that look like ours and are not read by anyone."""
-    known = {setting.variable for setting in told(Settings.model_construct())} | {f"{PREFIX}MODELS"}
+    known = {_variable(path) for path, _, _ in _all(Settings.model_construct())} | {f"{PREFIX}MODELS"}
     return tuple(sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known))
 
 
@@ -223,13 +218,27 @@ def secrets_folder() -> Path:
     return Path(os.environ.get("CREDENTIALS_DIRECTORY") or SECRETS)
 
 
+def _all(settings: Settings) -> Iterator[tuple[tuple[str, ...], Any, str | None]]:
+    for name, field in type(settings).model_fields.items():
+        section = getattr(settings, name)
+        if isinstance(section, Section):
+            for inner, of_section in type(section).model_fields.items():
+                yield (name, inner), getattr(section, inner), of_section.description
+        else:
+            yield (name,), section, field.description
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    return PREFIX + "_".join(path).upper()
+
+
 def _setting(path: tuple[str, ...], value: Any, description: str | None, options: Mapping[str, Any]) -> Setting:
     shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     return Setting(
         name=".".join(path),
         value=without_password(shown) if path == ("store",) else shown,
         source=_origin(options, path),
-        variable=PREFIX + "_".join(path).upper(),
+        variable=_variable(path),
         description=description or "",
     )
 

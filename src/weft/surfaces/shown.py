@@ -39,6 +39,12 @@ def line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+def many(number: int, what: str) -> str:
+    """How many of something."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else plural}"
+
+
 # -- hits ----------------------------------------------------------------------------------------------
 
 
@@ -59,7 +65,7 @@ def card(rank: int, hit: Hit, question: str) -> RenderableType:
     head.add_row(str(rank), Text(title_of(hit), NAME), _where(hit))
     lines: list[RenderableType] = [snippet(_told_below(hit), question)]
     if hit.path:
-        lines.append(Text("via ", DIM) + path(hit.path))
+        lines.append(Text.assemble(("via ", DIM), path(hit.path)))
     return Group(head, _indented(Group(*lines)))
 
 
@@ -113,10 +119,8 @@ def _said(found: Sequence[tuple[int, frozenset[str]]], at: int) -> int:
 
 def path(way: FactPath) -> Text:
     """The facts that led to a passage, in a line."""
-    told = Text(line(way.start), NAME)
-    for step in way.steps:
-        told += Text(" ") + fact_of(step.fact, is_forward=step.is_forward)
-    return told
+    steps = [fact_of(step.fact, is_forward=step.is_forward) for step in way.steps]
+    return Text(" ").join([Text.assemble((line(way.start), NAME)), *steps])
 
 
 def fact_of(fact: Fact, *, is_forward: bool) -> Text:
@@ -129,15 +133,17 @@ def fact_of(fact: Fact, *, is_forward: bool) -> Text:
 
 def footer(found: Found, seconds: float) -> Iterator[Text]:
     """How it was searched, and what was left out."""
-    if not found.hits:
-        yield Text("nothing found")
-    told = [found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]
-    hits = f"{len(found.hits)} hit{'' if len(found.hits) == 1 else 's'}"
-    yield Text(" · ".join([hits, *told]), DIM)
+    hits = many(len(found.hits), "hit") if found.hits else "nothing found"
+    yield Text(" · ".join([hits, found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
     if found.skipped:
         yield Text(f"the graph was left out: {line(found.skipped)}", DIM)
     for what in found.missing:
-        yield Text(f"not searched: {line(what)}", "yellow dim")
+        yield _missing(what)
+
+
+def _missing(what: str) -> Text:
+    search, _, reason = line(what).partition(": ")
+    return Text(f"not searched: {SEARCHES.get(search, search)}: {reason}", "yellow dim")
 
 
 # -- why -----------------------------------------------------------------------------------------------
@@ -170,15 +176,16 @@ def _placement(placement: Placement, score: float) -> Text:
 def _add_facts(tree: Tree, way: FactPath) -> None:
     for step in way.steps:
         start = step.fact.subject if step.is_forward else step.fact.object
-        branch = tree.add(Text(f"{line(start)} ", NAME) + fact_of(step.fact, is_forward=step.is_forward))
-        branch.add(Text.assemble((_worth(step.fact), DIM)))
+        said = fact_of(step.fact, is_forward=step.is_forward)
+        branch = tree.add(Text.assemble((f"{line(start)} ", NAME), said, (f"  {_worth(step.fact)}", DIM)))
         if step.fact.statement:
             branch.add(Text(f"“{line(step.fact.statement)}”", "italic"))
 
 
 def _worth(fact: Fact) -> str:
-    told = [f"confidence {fact.confidence:.2f}", f"weight {fact.weight:g}", f"from {fact.source}", fact.status]
-    return ", ".join([*told, *filter(None, [held(fact)])])
+    status = "" if fact.status == "confirmed" else fact.status
+    told = [f"confidence {fact.confidence:.2f}", f"weight {fact.weight:g}", fact.source, status, held(fact)]
+    return " · ".join(filter(None, told))
 
 
 def held(fact: Fact) -> str:
@@ -197,11 +204,11 @@ def why(found: Found, rank: int, seconds: float) -> RenderableType:
     for placement in hit.placements:
         scores.add(_placement(placement, hit.score))
     if hit.path:
-        _add_facts(tree.add(Text("path") if hit.path.steps else Text("path   ") + path(hit.path)), hit.path)
+        _add_facts(tree.add(Text.assemble("path   ", path(hit.path))), hit.path)
     tree.add(_gate(found))
     tree.add(Text(f"method {found.chosen or found.recipe}"))
     _add_times(tree.add(Text(f"time   {seconds * 1000:.1f} ms")), found)
-    return Group(card(rank, hit, found.query), Text(), tree, *(Text(m, "yellow dim") for m in found.missing))
+    return Group(card(rank, hit, found.query), Text(), tree, *map(_missing, found.missing))
 
 
 def _gate(found: Found) -> Text:
@@ -248,29 +255,33 @@ def _grow(tree: Tree, branches: Iterable[Branch]) -> None:
         when = held(branch.fact)
         kind = branch.entity.type if branch.entity else ""
         notes = "  ".join(filter(None, [line(kind), when]))
-        _grow(tree.add(told + Text(f"  {notes}" if notes else "", DIM)), branch.branches)
+        _grow(tree.add(Text.assemble(told, (f"  {notes}" if notes else "", DIM))), branch.branches)
 
 
 def entity_of(entity: Entity) -> Text:
     """An entity in a line."""
-    many = f"{entity.passages:,} passage{'' if entity.passages == 1 else 's'}"
-    told = Text(line(entity.name), "bold green")
-    told += Text(f"  {'  '.join(filter(None, [line(entity.type), many]))}", DIM)
-    return told + Text(f"\n{line(entity.description)}" if entity.description else "", "italic")
+    notes = filter(None, [line(entity.type), many(entity.passages, "passage")])
+    about = f"\n{line(entity.description)}" if entity.description else ""
+    return Text.assemble((line(entity.name), "bold green"), (f"  {'  '.join(notes)}", DIM), (about, "italic"))
 
 
 def facts(known: Sequence[Fact]) -> RenderableType:
-    """Facts as a table, strongest first."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style=DIM)
-    for name in ("subject", "predicate", "object"):
-        table.add_column(name, style=ARROW if name == "predicate" else NAME if name == "subject" else "")
-    table.add_column("held", style=DIM)
-    table.add_column("source", style=DIM)
-    table.add_column("conf", justify="right", style=DIM)
-    for fact in known:
-        said = (line(fact.subject), line(fact.predicate), line(fact.object), held(fact))
-        source = fact.source if fact.status == "confirmed" else f"{fact.source}, {fact.status}"
-        table.add_row(*map(Text, said), source, f"{fact.confidence:.2f}")
+    """Facts as a table, strongest first; what is said of none of them has no column."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM)
+    columns: dict[str, tuple[str, list[str]]] = {
+        "subject": (NAME, [line(fact.subject) for fact in known]),
+        "predicate": (ARROW, [line(fact.predicate) for fact in known]),
+        "object": ("", [line(fact.object) for fact in known]),
+        "held": (DIM, [held(fact) for fact in known]),
+        "status": (DIM, ["" if fact.status == "confirmed" else fact.status for fact in known]),
+        "source": (DIM, [fact.source for fact in known]),
+        "confidence": (DIM, [f"{fact.confidence:.2f}" for fact in known]),
+    }
+    told = {name: column for name, column in columns.items() if any(column[1])}
+    for name, (style, _) in told.items():
+        table.add_column(name, style=style)
+    for row in zip(*(values for _, values in told.values()), strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -322,11 +333,11 @@ def documents(listed: Sequence[Document], most: int = REFUSED) -> Iterator[Text]
 
 def refusals(refused: Sequence[Refusal], count: int | None = None) -> Iterator[Text]:
     """What was passed over, and why."""
-    many = len(refused) if count is None else count
+    number = len(refused) if count is None else count
     for refusal in refused[:REFUSED]:
         yield Text.assemble(("passed over ", "yellow"), line(refusal.uri), (f": {line(refusal.reason)}", DIM))
-    if many > REFUSED:
-        yield Text(f"and {many - REFUSED:,} more; --json lists them", DIM)
+    if number > REFUSED:
+        yield Text(f"and {number - REFUSED:,} more; --json lists them", DIM)
 
 
 def _indented(what: RenderableType) -> RenderableType:

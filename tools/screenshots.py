@@ -1,0 +1,168 @@
+"""Pictures of what commands print, for the docs and to look at.
+
+    python -m tools.screenshots FOLDER                   SVG, 80 columns wide
+    python -m tools.screenshots FOLDER --columns 120
+
+The commands are run, over a small made-up team's notes, as at a terminal; rich turns the colours they print
+into SVG. Nothing is drawn by hand. Vectors are those of potion, if its weights are here, so that nothing is
+fetched; else words alone are searched.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+ROOT = Path(__file__).parents[1]
+POTION = ROOT / ".cache" / "models" / "potion"
+START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
+FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # they would be fetched from elsewhere
+QUESTION = "Who can help when the login is down?"
+NOTES = {
+    "login.md": """# Login
+
+The login checks passwords and issues tokens. Login needs Sessions, and asks [[Sessions]] before
+it lets anyone in.
+
+## On call
+
+When the login is down, look at the dashboard first.
+""",
+    "sessions.md": """---
+owner: Mara Lindqvist
+team: Platform
+---
+# Sessions
+
+Sessions keeps tokens for eight hours in [[Larder]]. It ran out of disk on 3 March.
+""",
+    "larder.md": """---
+owner: Kofi Mensah
+---
+# Larder
+
+Larder is the key-value store. Larder depends on the disks of [[Cellar]].
+""",
+    "people/mara.md": """---
+leads: Platform
+---
+# Mara Lindqvist
+
+Mara Lindqvist knows the session keeper inside out. She is in Bergen, and answers at night.
+""",
+    "people/kofi.md": """# Kofi Mensah
+
+Kofi Mensah works with Mara Lindqvist. He wrote the first Larder in Accra.
+""",
+    "deploys.md": """# Deploys
+
+Deploys happen on Tuesdays, never on Fridays. Payments waits for the login tests.
+""",
+    "payments.md": """# Payments
+
+Payments needs Login for every refund above fifty euros.
+""",
+}
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "search": ("search", QUESTION, "--explain", "--top", "3"),
+    "cards": ("search", QUESTION),
+    "ask-why": ("ask-why", QUESTION, "3"),
+    "graph": ("graph", "Login", "--hops", "3"),
+    "facts": ("facts", "Mara Lindqvist"),
+    "stats": ("stats",),
+    "doctor": ("doctor",),
+    "config": ("config",),
+    "help": ("--help",),
+}
+DARK = TerminalTheme(
+    (24, 26, 33),
+    (215, 218, 224),
+    [
+        (40, 44, 52),
+        (224, 108, 117),
+        (152, 195, 121),
+        (229, 192, 123),
+        (97, 175, 239),
+        (198, 120, 221),
+        (86, 182, 194),
+        (171, 178, 191),
+    ],
+    [
+        (92, 99, 112),
+        (224, 108, 117),
+        (152, 195, 121),
+        (229, 192, 123),
+        (97, 175, 239),
+        (198, 120, 221),
+        (86, 182, 194),
+        (255, 255, 255),
+    ],
+)
+
+
+def picture(command: str, printed: str, columns: int) -> str:
+    """What a command printed, as a terminal shows it, in SVG."""
+    console = Console(
+        record=True, width=columns, file=StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(Text.from_ansi(printed.rstrip("\n")), soft_wrap=True)
+    plain = FONTS.sub("", CONSOLE_SVG_FORMAT)
+    return console.export_svg(title=f"weft {command}", theme=DARK, code_format=plain, unique_id="weft")
+
+
+def run(folder: Path, columns: int, *arguments: str) -> str:
+    """What a command prints at a terminal that is so wide."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "NO_COLOR"))}
+    env |= {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm-256color", "COLUMNS": str(columns)}
+    done = subprocess.run(
+        [sys.executable, "-c", START, *arguments],
+        cwd=folder,
+        env=env | {"XDG_CONFIG_HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def prepared(folder: Path) -> None:
+    """A store of the notes."""
+    for name, text in NOTES.items():
+        (folder / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "notes" / name).write_text(text, "utf-8")
+    embedder = ("--model-path", str(POTION)) if POTION.exists() else ("--embedder", "none")
+    run(folder, 80, "init", *embedder)
+    run(folder, 80, "add", "notes")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--columns", type=int, default=80)
+    parser.add_argument("--only", nargs="*", choices=list(COMMANDS), default=list(COMMANDS))
+    given = parser.parse_args(arguments)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as place:
+        prepared(Path(place))
+        for name in given.only:
+            asked = COMMANDS[name]
+            shown = " ".join(f'"{word}"' if " " in word else word for word in asked)
+            svg = picture(shown, run(Path(place), given.columns, *asked), given.columns)
+            (given.folder / f"{name}.svg").write_text(svg, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

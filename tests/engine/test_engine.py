@@ -220,12 +220,24 @@ def test_awaited_twins_do_the_same(path: Path) -> None:
             await memory.aadd_facts([("Ada", "liked", "machines")])
             found = await asyncio.gather(*(memory.asearch("Ada") for _ in range(8)))
             assert (await memory.aget(first)).document.id == first
+            [passage] = (await memory.aget(first)).passages
+            assert (await memory.apassage(passage.id))[1].id == first
             await memory.aforget(first)
             return [hit.passage.text for hit in (await memory.asearch("Ada")).hits] + [
                 str(len(f.hits)) for f in found
             ]
 
     assert asyncio.run(talk()) == ["Ada liked machines", *["2"] * 8]
+
+
+def test_a_passage_is_found_by_whom_it_is_for(memory: Weft) -> None:
+    id_ = memory.add("Ada earns ten crowns.", labels=["office"])
+    [passage] = memory.get(id_).passages
+    found, document = memory.passage(passage.id, where=Filter(labels=frozenset({"office"})))
+    assert (found.text, document.id) == (passage.text, id_)
+    for hidden, where in ((passage.id, Filter(labels=frozenset({"crew"}))), ("nobody", Filter())):
+        with pytest.raises(NotFound, match=f"no passage {hidden} that you may see"):
+            memory.passage(hidden, where=where)
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t "])

@@ -300,7 +300,12 @@ def recipes(draw: st.DrawFn, names: Sequence[str] = (*GRAPHS, *RECIPES)) -> Reci
             frontier=draw(few),
             max_entities=draw(st.sampled_from([400, 3])),
         ),
-        chain=replace(base.chain, walked=draw(st.sampled_from([40, 1])), common=draw(st.sampled_from([8, 1]))),
+        chain=replace(
+            base.chain,
+            walked=draw(st.sampled_from([40, 1])),
+            common=draw(st.sampled_from([8, 1])),
+            min_graph_score=draw(st.sampled_from([0.0, 0.3])),
+        ),
         merge=replace(
             base.merge,
             graph_weight=draw(st.sampled_from([0.3, 1.0, 0.0])),

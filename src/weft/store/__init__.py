@@ -10,9 +10,20 @@ from weft.store.catalogue import Catalogue
 from weft.store.catalogue_sqlite import SqliteCatalogue
 from weft.store.federated import open_federated
 from weft.store.federated_members import Federation
+from weft.store.registry import Registry
+from weft.store.registry_sqlite import open_sqlite
 from weft.store.sqlite import SqliteStore
 
-__all__ = ["Federation", "SqliteStore", "Store", "open_catalogue", "open_cell", "open_federated", "open_store"]
+__all__ = [
+    "Federation",
+    "SqliteStore",
+    "Store",
+    "open_catalogue",
+    "open_cell",
+    "open_federated",
+    "open_registry",
+    "open_store",
+]
 CELLS = "cells+"
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -60,6 +71,20 @@ def open_catalogue(url: str) -> Catalogue:
             f"no catalogue for {path.split('://', maxsplit=1)[0]}://…: give sqlite:///FILE or postgresql://…"
         )
     return SqliteCatalogue(path)
+
+
+def open_registry(url: str) -> Registry:
+    """What a service keeps beside a store: in its file or database, or in the catalogue's of its cells."""
+    path = url.removeprefix(CELLS).removeprefix("sqlite:///")
+    if path.startswith(POSTGRES):
+        with _needing_driver():
+            from weft.store.registry_postgres import open_postgres  # noqa: PLC0415
+        return open_postgres(path)
+    if "://" in path:
+        raise ConfigError(
+            f"no registry for {path.split('://', maxsplit=1)[0]}://…: give a file name or postgresql://…"
+        )
+    return open_sqlite(path)
 
 
 def open_cell(url: str, collection: str) -> Store:

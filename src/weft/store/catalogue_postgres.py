@@ -1,29 +1,25 @@
 """The catalogue of cells on a PostgreSQL server: for cells of many machines, and many processes that use them.
 
 It has a schema of its own, `weft_cells`, and may share a database with a store. Those who change something
-queue at its one row; readers wait for nobody. A verb on a connection that was lost is tried once more: each may
-be done twice, for a change is made only if nobody made one since. Connections are kept, but not in a pool: that
-would wait for a server that is down, and whoever reads must go on at once with what it remembers.
+queue at its one row; readers wait for nobody. A verb on a connection that was lost is tried once more
+(`postgres_kept`): each may be done twice, for a change is made only if nobody made one since.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg.pq import TransactionStatus
 
 from weft.errors import StoreUnavailable
 from weft.store.catalogue import Cell, Placed, changed, checked_name, no_active_cell
 from weft.store.postgres_errors import place, wrapped_errors
+from weft.store.postgres_kept import Connection, KeptConnections
 from weft.store.postgres_migrating import migrated
 from weft.store.queries import migrations, queries
 
 CATALOGUE = queries("postgres", "catalogue")
 MIGRATIONS = migrations("postgres", "catalogue")
-IDLE = TransactionStatus.IDLE
-Connection: TypeAlias = psycopg.Connection[Any]
 T = TypeVar("T")
 
 
@@ -32,9 +28,7 @@ class PostgresCatalogue:
 
     def __init__(self, url: str, *, wait_seconds: int = 5) -> None:
         self._url = url
-        self._wait_seconds = wait_seconds
-        self._idle: deque[Connection] = deque()
-        self._is_closed = False
+        self._connections = KeptConnections(url, wait_seconds=wait_seconds)
         try:
             self._retried(lambda db: migrated(db, CATALOGUE, MIGRATIONS))
         except BaseException:
@@ -85,7 +79,7 @@ class PostgresCatalogue:
     def moving(self) -> Iterator[None]:
         """Held by one mover at a time: a lock of a connection, which ends with the process."""
         with self._named():
-            lock = self._connect()
+            lock = self._connections.connect()
         with closing(lock):
             with self._named():
                 [(is_ours,)] = lock.execute(CATALOGUE["try_moving"]).fetchall()
@@ -101,8 +95,7 @@ class PostgresCatalogue:
 
     def close(self) -> None:
         """Let go of every connection."""
-        self._is_closed = True
-        self._drop_idle()
+        self._connections.close()
 
     # -- the server ------------------------------------------------------------------------------------
 
@@ -114,31 +107,6 @@ class PostgresCatalogue:
                 yield
         except StoreUnavailable as error:
             raise StoreUnavailable(f"the catalogue of cells: {error}") from error.__cause__
-
-    def _connect(self) -> Connection:
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=self._wait_seconds)
-
-    @contextmanager
-    def _lent(self) -> Iterator[Connection]:
-        """One that is idle, or a new one; it is kept if it is as it was."""
-        db = self._taken() or self._connect()
-        try:
-            yield db
-        finally:
-            if self._is_closed or db.info.transaction_status != IDLE:
-                db.close()
-            else:
-                self._idle.append(db)
-
-    def _taken(self) -> Connection | None:
-        try:
-            return self._idle.pop()
-        except IndexError:  # another thread may have had the last
-            return None
-
-    def _drop_idle(self) -> None:
-        while db := self._taken():
-            db.close()
 
     def _read(self, query: str, **bound: Any) -> list[Any]:
         return self._retried(lambda db: db.execute(CATALOGUE[query], bound).fetchall())
@@ -156,13 +124,7 @@ class PostgresCatalogue:
     def _retried(self, verb: Callable[[Connection], T]) -> T:
         """What a verb gave; once more on another connection, if the first was lost."""
         with self._named():
-            try:
-                with self._lent() as db:
-                    return verb(db)
-            except psycopg.OperationalError:
-                self._drop_idle()
-                with self._lent() as db:
-                    return verb(db)
+            return self._connections.retried(verb)
 
     def _place(self, db: Connection, collection: str) -> None:
         """Place a collection, unless somebody else just did."""

@@ -32,7 +32,7 @@ def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
     """Bring the file to the schema this Weft speaks; costs one look if it is there already."""
     if _applied(db) == {number for number, _, _ in migrations("sqlite")}:
         return
-    _set_up(db, busy_seconds)
+    set_up(db, busy_seconds)
     with writing(db):
         db.execute(SQL["create_migrations"])
         applied = _applied(db)
@@ -44,6 +44,19 @@ def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
         )
         if applied and KEYS not in applied:
             fill_keys(db)
+
+
+def set_up(db: apsw.Connection, busy_seconds: float) -> None:
+    """Set what stays with a file. Turning WAL on does not wait its turn by itself, so we do."""
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            db.execute(SQL["file_settings"])
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def ensure_collection(db: apsw.Connection, name: str) -> int:
@@ -96,19 +109,6 @@ def wrapped_errors(path: str) -> Iterator[None]:
         raise QueryError(f"a text holds half of a character ({error}): replace it before adding") from error
     except apsw.Error as error:
         raise StoreError(f"{path}: {error}") from error
-
-
-def _set_up(db: apsw.Connection, busy_seconds: float) -> None:
-    """Set what stays with a file. Turning WAL on does not wait its turn by itself, so we do."""
-    deadline = time.monotonic() + busy_seconds
-    while True:
-        try:
-            db.execute(SQL["file_settings"])
-            return
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _applied(db: apsw.Connection) -> set[int]:

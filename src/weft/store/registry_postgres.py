@@ -1,0 +1,37 @@
+"""A service's registry on a PostgreSQL server: for a service of many processes.
+
+It has a schema of its own, `weft_service`, and shares a database with the store or the catalogue of cells.
+"""
+
+from typing import Any
+
+from weft.store.postgres_errors import wrapped_errors
+from weft.store.postgres_kept import Connection, KeptConnections
+from weft.store.postgres_migrating import migrated
+from weft.store.queries import migrations, queries
+from weft.store.registry_rows import RowsRegistry
+
+REGISTRY = queries("postgres", "registry")
+MIGRATIONS = migrations("postgres", "registry")
+
+
+def open_postgres(url: str, *, wait_seconds: int = 5) -> RowsRegistry:
+    """The registry of a database, made if there is none."""
+    connections = KeptConnections(url, wait_seconds=wait_seconds)
+
+    def rows(statement: str, **bound: Any) -> list[Any]:
+        with wrapped_errors(url):
+            return connections.retried(lambda db: _fetched(db, REGISTRY[statement], bound))
+
+    try:
+        with wrapped_errors(url):
+            connections.retried(lambda db: migrated(db, REGISTRY, MIGRATIONS))
+    except BaseException:
+        connections.close()
+        raise
+    return RowsRegistry(rows, connections.close)
+
+
+def _fetched(db: Connection, statement: str, bound: dict[str, Any]) -> list[Any]:
+    done = db.execute(statement, bound)
+    return done.fetchall() if done.description else []

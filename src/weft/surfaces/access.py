@@ -1,0 +1,111 @@
+"""Who calls, and what they may do: an API key, a token of an OpenID provider, or anyone where nobody is asked.
+
+Scopes grow: who may write may read, who may administer may write. A collection that a caller may not see is not
+there for them: the answer is the same as for one that nobody made.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+
+from cachetools import TTLCache
+
+from weft.errors import Forbidden, NotFound
+from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
+from weft.surfaces.keys import opens, parted
+from weft.types import Filter
+
+REMEMBERED = 2.0  # seconds for which a key is believed to be as it was; so long may a revoked one still work
+USED_EVERY = timedelta(minutes=1)  # how exactly a key's last use is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: their scope, collections (`*` for all) and labels (None for all)."""
+
+    id: str
+    scope: Scope
+    collections: frozenset[str] = frozenset({EVERY})
+    labels: frozenset[str] | None = None
+
+    @property
+    def where(self) -> Filter:
+        """What the caller may see."""
+        return Filter(labels=self.labels)
+
+    def sees(self, collection: str) -> bool:
+        """Whether a collection is there for this caller, if it is there at all."""
+        return EVERY in self.collections or collection in self.collections
+
+    def covers(self, collections: Iterable[str], labels: Iterable[str] | None) -> bool:
+        """Whether the caller has all that is to be handed on."""
+        within = all(map(self.sees, collections))
+        return within and (self.labels is None or (labels is not None and self.labels >= frozenset(labels)))
+
+
+ANYONE = Caller("anyone", "admin")
+
+
+class Unauthenticated(Exception):
+    """Say who you are: send an API key as `Authorization: Bearer weft_…`."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__class__.__doc__)
+
+
+def require(caller: Caller, scope: Scope) -> None:
+    """Refuse a caller whose scope is too small."""
+    if SCOPES.index(caller.scope) < SCOPES.index(scope):
+        raise Forbidden(f"this needs the scope {scope}, and your key has {caller.scope}: use another key")
+
+
+def require_all_labels(caller: Caller) -> None:
+    """Refuse a caller who reads some labels only what tells of the whole collection."""
+    if caller.labels is not None:
+        raise Forbidden("this tells of the whole collection, and your key reads some labels only: use another")
+
+
+def no_collection(name: str) -> NotFound:
+    """What to say where there is no such collection, or none for this caller."""
+    return NotFound(f"there is no collection {name!r} that you may see: GET /v1/collections lists those")
+
+
+class Keyholders:
+    """Callers by their API keys, as the registry has them, remembered for a moment."""
+
+    def __init__(self, registry: Registry, afterwards: Callable[[Callable[[], None]], object]) -> None:
+        self._registry = registry
+        self._afterwards = afterwards  # runs what no answer should wait for
+        self._known: TTLCache[str, Key | None] = TTLCache(4_096, REMEMBERED)
+        self._looking = Lock()
+
+    def caller(self, token: str) -> Caller:
+        """Who holds this key."""
+        id_, secret = parted(token)
+        key = self._key(id_) if id_ else None
+        now = datetime.now(UTC)
+        if key is None or not opens(key, secret, now):
+            raise Unauthenticated("the API key is unknown, expired or revoked: ask for another")
+        self._use(key, now)
+        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels)
+
+    def forget(self, id_: str) -> None:
+        """Look a key up anew, for it was changed."""
+        with self._looking:
+            self._known.pop(id_, None)
+
+    def _key(self, id_: str) -> Key | None:
+        with self._looking:
+            if id_ in self._known:
+                return self._known[id_]
+        key = self._registry.key(id_)
+        with self._looking:
+            self._known[id_] = key
+        return key
+
+    def _use(self, key: Key, now: datetime) -> None:
+        if key.used is None or now - key.used > USED_EVERY:
+            with self._looking:
+                self._known[key.id] = replace(key, used=now)
+            self._afterwards(lambda: self._registry.use_key(key.id, now))

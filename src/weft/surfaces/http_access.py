@@ -1,0 +1,95 @@
+"""Who calls, as routes ask for it: parameters that give the caller, or a collection that the caller may use.
+
+`Reading`, `Writing` and `Governing` are collections with a caller of that scope; `Administrator` is a caller
+who may administer. The order of refusals is: unknown (401), too many requests (429), no such collection (404),
+too small a scope (403).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Path, Request, Security
+from fastapi.security import APIKeyHeader, HTTPBearer
+
+from weft.engine import Weft
+from weft.store.registry import Scope
+from weft.surfaces.access import ANYONE, Caller, Unauthenticated, require
+from weft.surfaces.keys import MARK
+from weft.surfaces.service import Service
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,99}$"
+BEARER = HTTPBearer(auto_error=False, description="An API key (`weft_…`), or a token of the OpenID provider.")
+HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`weft_…`).")
+CollectionName = Annotated[str, Path(pattern=NAME, description="A collection's name.", examples=["default"])]
+T = TypeVar("T")
+
+
+def service_of(request: Request) -> Service:
+    """The service that runs."""
+    service: Service = request.app.state.service
+    return service
+
+
+async def caller_of(request: Request) -> Caller:
+    """Who calls; found out once a request."""
+    known: Caller | None = getattr(request.state, "caller", None)
+    if known is None:
+        known = request.state.caller = await _caller(request)
+    return known
+
+
+async def _caller(request: Request) -> Caller:
+    service = service_of(request)
+    if not service.settings.http.auth:
+        return ANYONE
+    token = _token(request)
+    if token.startswith(MARK):
+        return await service.known_key(token)
+    raise Unauthenticated
+
+
+def _token(request: Request) -> str:
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
+
+
+Running = Annotated[Service, Depends(service_of)]
+SCHEMES = [Security(BEARER), Security(HEADER)]  # for the OpenAPI document alone: `caller_of` reads the headers
+Known = Annotated[Caller, Depends(caller_of)]
+
+
+def administrator(caller: Known) -> Caller:
+    """A caller who may administer."""
+    require(caller, "admin")
+    return caller
+
+
+Administrator = Annotated[Caller, Depends(administrator)]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A collection, and who stands before it."""
+
+    service: Service
+    caller: Caller
+    collection: str
+
+    async def ask(self, verb: Callable[[Weft], T]) -> T:
+        """What the collection answers."""
+        return await self.service.ask(self.collection, verb)
+
+
+def _desk(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[Desk]]:
+    async def desk(service: Running, caller: Known, collection: CollectionName) -> Desk:
+        found = await service.collection(caller, collection)
+        require(caller, scope)
+        return Desk(service, caller, found.name)
+
+    return desk
+
+
+Reading = Annotated[Desk, Depends(_desk("read"))]
+Writing = Annotated[Desk, Depends(_desk("write"))]
+Governing = Annotated[Desk, Depends(_desk("admin"))]

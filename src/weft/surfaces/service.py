@@ -1,0 +1,114 @@
+"""What a running service holds: its settings, its registry, one embedder, open collections, and threads.
+
+The engine is synchronous, so what it does is done in threads: a bounded number at a time, and with a bounded
+number of requests waiting for their turn. Routes ask `Service.ask`; nothing here knows HTTP.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from weft.engine import Weft
+from weft.errors import StoreError, StoreUnavailable
+from weft.models import Embedder
+from weft.store import open_registry
+from weft.store.registry import Collection, Registry
+from weft.surfaces.access import Caller, Keyholders, no_collection
+from weft.surfaces.open_collections import OpenCollections
+from weft.surfaces.opening import embedder_of, opened
+from weft.surfaces.settings import Settings
+
+log = logging.getLogger(__name__)
+ENGINES = 8  # threads that ask collections: more make Python slower, not faster
+CLERKS = 4  # threads that look into the registry, so that nobody waits for a search to show a key
+WAITING = 256  # requests that may wait for a thread
+OPEN = 64  # collections that stay open when nobody uses them
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Service:
+    """A running service; `opened_service` makes one."""
+
+    settings: Settings
+    registry: Registry
+    embedder: Embedder | None
+    collections: OpenCollections
+    keyholders: Keyholders
+    engines: ThreadPoolExecutor
+    clerks: ThreadPoolExecutor
+    waiting: int = field(default=0)
+
+    async def ask(self, collection: str, verb: Callable[[Weft], T]) -> T:
+        """What a collection answers; whoever waits too long, or behind too many, is told to come again."""
+        if self.waiting >= WAITING:
+            raise StoreUnavailable(f"{self.waiting} requests are waiting already: try again in a second")
+        self.waiting += 1
+        try:
+            return await _run(self.engines, partial(self._asked, collection, verb))
+        finally:
+            self.waiting -= 1
+
+    async def look(self, verb: Callable[[Registry], T]) -> T:
+        """What the registry answers."""
+        return await _run(self.clerks, partial(verb, self.registry))
+
+    async def known_key(self, token: str) -> Caller:
+        """Who holds an API key."""
+        return await _run(self.clerks, partial(self.keyholders.caller, token))
+
+    async def collection(self, caller: Caller, name: str) -> Collection:
+        """A collection, if it is there for this caller."""
+        found = await self.look(lambda registry: registry.collection(name)) if caller.sees(name) else None
+        if found is None:
+            raise no_collection(name)
+        return found
+
+    def _asked(self, collection: str, verb: Callable[[Weft], T]) -> T:
+        with self.collections.lent(collection) as weft:
+            return verb(weft)
+
+
+@contextmanager
+def opened_service(settings: Settings) -> Iterator[Service]:
+    """A service, ready to answer, and closed once all of its threads are done."""
+    embedder = embedder_of(settings.embedding)
+    collections = OpenCollections(partial(_opened, settings, embedder), most=OPEN)
+    with ExitStack() as stack:
+        registry = stack.enter_context(closing(open_registry(settings.store)))
+        stack.callback(collections.close)
+        engines = stack.enter_context(ThreadPoolExecutor(ENGINES, thread_name_prefix="weft-engine"))
+        clerks = stack.enter_context(ThreadPoolExecutor(CLERKS, thread_name_prefix="weft-clerk"))
+        keyholders = Keyholders(registry, lambda act: clerks.submit(_uncritical, act))
+        _show(registry, settings.collection)
+        yield Service(settings, registry, embedder, collections, keyholders, engines, clerks)
+
+
+def _opened(settings: Settings, embedder: Embedder | None, collection: str) -> Weft:
+    return opened(settings, embedder=embedder, collection=collection)
+
+
+def _show(registry: Registry, collection: str) -> None:
+    """The collection that the settings name is there from the beginning."""
+    if registry.collection(collection) is None:
+        registry.set_collection(Collection(collection, "", datetime.now(UTC)))
+
+
+def _uncritical(act: Callable[[], None]) -> None:
+    """Do what is worth doing, but not worth an error."""
+    try:
+        act()
+    except StoreError as error:
+        log.warning("a key's use was not kept: %s", error)
+
+
+async def _run(threads: ThreadPoolExecutor, act: Callable[[], T]) -> T:
+    """What a function gives, run in a thread that knows the request's context."""
+    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, act)

@@ -7,7 +7,7 @@ many threads at once.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -363,8 +363,13 @@ class Weft:
 
     # -- forgetting, moving ----------------------------------------------------------------------------
 
-    def forget(self, *documents: str) -> Receipt:
-        """Remove documents with all that nothing else supports; the receipt says what went."""
+    def forget(self, *documents: str, where: Filter = EVERYTHING) -> Receipt:
+        """Remove documents with all that nothing else supports; the receipt says what went.
+
+        What `where` hides is left alone, as if it were not there.
+        """
+        if where != EVERYTHING:
+            documents = tuple(self._store.documents(documents, where=where))
         return self._store.forget(documents)
 
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
@@ -382,6 +387,10 @@ class Weft:
         """Write everything to a file; return how many documents that is."""
         with Path(path).open("w", encoding="utf-8") as file:
             return exchange.dump(self._store.statistics(), self._store.export(), file)
+
+    def exported(self) -> Generator[str]:
+        """What `export` writes, a line at a time."""
+        return exchange.lines(self._store.statistics(), self._store.export())
 
     def import_(self, path: str | Path) -> int:
         """Add everything from an export, vectors included; return how many documents were new or changed."""

@@ -6,7 +6,7 @@ the same bytes. Vectors are written as the store keeps them, so nothing is lost 
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import asdict, fields
 from datetime import datetime
 from typing import IO, Any
@@ -20,13 +20,18 @@ FORMAT = 1
 
 def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[str]) -> int:
     """Write a collection; return how many documents it has."""
-    header = {"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension}
-    to.write(_line(header))
-    written = 0
-    for contribution in contributions:
-        to.write(_line(_plain(contribution)))
+    written = -1  # the first line is no document
+    for line in lines(statistics, contributions):
+        to.write(line)
         written += 1
     return written
+
+
+def lines(statistics: Statistics, contributions: Iterable[Contribution]) -> Generator[str]:
+    """A collection line by line."""
+    yield _line({"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension})
+    for contribution in contributions:
+        yield _line(_plain(contribution))
 
 
 def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:

@@ -10,14 +10,24 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 
 from weft import __version__
-from weft.surfaces import http_collections
+from weft.surfaces import http_asking, http_collections, http_documents, http_health, http_keys
+from weft.surfaces.http_guard import Guard
+from weft.surfaces.http_openapi import described
 from weft.surfaces.problems import tell_problems
 from weft.surfaces.service import opened_service
 from weft.surfaces.settings import Settings, load
 
-ROUTERS = (http_collections.router,)
+ROUTERS = (
+    http_collections.router,
+    http_documents.router,
+    http_asking.router,
+    http_keys.router,
+    http_health.router,
+)
+SHOWN = ("X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed")
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -27,10 +37,21 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         summary="Memory and knowledge retrieval for agents.",
         lifespan=partial(_running, settings),
+        redirect_slashes=False,
     )
     for router in ROUTERS:
         app.include_router(router)
     tell_problems(app)
+    app.openapi = partial(described, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it
+    if settings.http.cors:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.http.cors,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=SHOWN,
+        )
+    app.add_middleware(Guard, settings=settings.http)
     return app
 
 

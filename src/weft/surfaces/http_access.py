@@ -7,20 +7,22 @@ too small a scope (403).
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import APIKeyHeader, HTTPBearer
+from starlette.exceptions import HTTPException
 
 from weft.engine import Weft
 from weft.store.registry import Scope
 from weft.surfaces.access import ANYONE, Caller, Unauthenticated, require
-from weft.surfaces.keys import MARK
 from weft.surfaces.service import Service
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,99}$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 BEARER = HTTPBearer(auto_error=False, description="An API key (`weft_…`), or a token of the OpenID provider.")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`weft_…`).")
+SCHEMES = [Security(BEARER), Security(HEADER)]  # for the OpenAPI document alone: `caller_of` reads the headers
 CollectionName = Annotated[str, Path(pattern=NAME, description="A collection's name.", examples=["default"])]
 T = TypeVar("T")
 
@@ -32,10 +34,11 @@ def service_of(request: Request) -> Service:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Who calls; found out once a request."""
+    """Who calls; found out, and counted, once a request."""
     known: Caller | None = getattr(request.state, "caller", None)
     if known is None:
         known = request.state.caller = await _caller(request)
+        _count(request, known.id)
     return known
 
 
@@ -43,10 +46,14 @@ async def _caller(request: Request) -> Caller:
     service = service_of(request)
     if not service.settings.http.auth:
         return ANYONE
-    token = _token(request)
-    if token.startswith(MARK):
-        return await service.known_key(token)
-    raise Unauthenticated
+    try:
+        token = _token(request)
+        if not token:
+            raise Unauthenticated
+        return await service.known(token)
+    except Unauthenticated:
+        _count(request, f"address:{request.client.host if request.client else ''}")
+        raise
 
 
 def _token(request: Request) -> str:
@@ -54,8 +61,23 @@ def _token(request: Request) -> str:
     return token.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
 
 
+def _count(request: Request, who: str) -> None:
+    """Refuse one request too many; `http_guard` tells the figures with every answer."""
+    rates = service_of(request).rates
+    taken = rates.take(who)
+    if rates.most:
+        request.state.rate = {
+            "RateLimit-Policy": f'"default";q={rates.most};w={rates.window:.0f}',
+            "RateLimit": f'"default";r={taken.left};t={ceil(taken.seconds)}',
+        }
+    if not taken.is_allowed:
+        wait = str(ceil(taken.seconds))
+        raise HTTPException(
+            429, f"no more than {rates.most} requests a minute: wait {wait} s", {"Retry-After": wait}
+        )
+
+
 Running = Annotated[Service, Depends(service_of)]
-SCHEMES = [Security(BEARER), Security(HEADER)]  # for the OpenAPI document alone: `caller_of` reads the headers
 Known = Annotated[Caller, Depends(caller_of)]
 
 

@@ -1,14 +1,82 @@
-"""Collections over HTTP: which there are, making one, and forgetting one with all that it holds."""
+"""Collections over HTTP: which there are, making one, how much it holds, and forgetting one with all of it."""
 
-from fastapi import APIRouter
+import time
+from datetime import UTC, datetime
 
-from weft.surfaces.http_access import Reading
+from fastapi import APIRouter, Response
+
+from weft.engine import BATCH, Weft
+from weft.store.registry import Collection
+from weft.surfaces.access import no_collection, require, require_all_labels
+from weft.surfaces.http_access import SCHEMES, CollectionName, Governing, Known, Reading, Running
+from weft.surfaces.http_answers import OF_ALL, OF_BODIES, CollectionInfo, Collections, problems
+from weft.surfaces.http_bodies import NewCollection
+from weft.surfaces.http_routes import Route
 from weft.surfaces.wire import Statistics
 
-router = APIRouter(prefix="/v1/collections", tags=["collections"])
+router = APIRouter(
+    prefix="/v1/collections",
+    tags=["collections"],
+    route_class=Route,
+    dependencies=SCHEMES,
+    responses=problems(*OF_ALL),
+)
+
+
+@router.get("", operation_id="list_collections")
+async def listed(service: Running, caller: Known) -> Collections:
+    """List the collections that you may see."""
+    found = await service.look(lambda registry: registry.collections())
+    return Collections(collections=[CollectionInfo.of(one) for one in found if caller.sees(one.name)])
+
+
+@router.get("/{collection}", operation_id="get_collection")
+async def one(service: Running, caller: Known, collection: CollectionName) -> CollectionInfo:
+    """Tell what a collection is for."""
+    return CollectionInfo.of(await service.collection(caller, collection))
+
+
+@router.put(
+    "/{collection}",
+    operation_id="put_collection",
+    status_code=201,
+    responses={
+        200: {"model": CollectionInfo, "description": "It was there, and is described anew."},
+        **problems(*OF_BODIES),
+    },
+)
+async def made(
+    service: Running, caller: Known, collection: CollectionName, body: NewCollection, response: Response
+) -> CollectionInfo:
+    """Make a collection, or describe it anew; one that is there keeps what it holds."""
+    if not caller.sees(collection):
+        raise no_collection(collection)
+    require(caller, "admin")
+    wanted = Collection(collection, body.description, datetime.now(UTC))
+    if not await service.look(lambda registry: registry.set_collection(wanted)):
+        response.status_code = 200
+    return CollectionInfo.of(await service.collection(caller, collection))
+
+
+@router.delete("/{collection}", operation_id="delete_collection", status_code=204)
+async def removed(desk: Governing) -> None:
+    """Forget a collection with all that it holds; if that takes too long, ask again to go on."""
+    require_all_labels(desk.caller)
+    until = time.monotonic() + desk.service.settings.http.seconds
+    await desk.ask(lambda weft: _empty(weft, until))
+    await desk.service.look(lambda registry: registry.remove_collection(desk.collection))
+    await desk.ask(lambda weft: _empty(weft, until))  # what somebody added in between
 
 
 @router.get("/{collection}/stats", operation_id="stats")
 async def stats(desk: Reading) -> Statistics:
-    """How much a collection holds."""
+    """Count what a collection holds, and tell the embedding model that it was made with."""
+    require_all_labels(desk.caller)
     return Statistics.of(await desk.ask(lambda weft: weft.stats()))
+
+
+def _empty(weft: Weft, until: float) -> None:
+    while documents := weft.documents(limit=BATCH):
+        if time.monotonic() > until:
+            raise TimeoutError
+        weft.forget(*(document.id for document in documents))

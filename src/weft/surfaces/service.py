@@ -10,19 +10,22 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
 from weft.engine import Weft
-from weft.errors import StoreError, StoreUnavailable
+from weft.errors import StoreError, StoreUnavailable, WeftError
 from weft.models import Embedder
 from weft.store import open_registry
 from weft.store.registry import Collection, Registry
 from weft.surfaces.access import Caller, Keyholders, no_collection
+from weft.surfaces.keys import MARK
+from weft.surfaces.oidc import Bearers
 from weft.surfaces.open_collections import OpenCollections
 from weft.surfaces.opening import embedder_of, opened
+from weft.surfaces.rates import Rates
 from weft.surfaces.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -42,9 +45,12 @@ class Service:
     embedder: Embedder | None
     collections: OpenCollections
     keyholders: Keyholders
+    bearers: Bearers
+    rates: Rates
     engines: ThreadPoolExecutor
     clerks: ThreadPoolExecutor
-    waiting: int = field(default=0)
+    waiting: int = 0
+    has_embedded: bool = False
 
     async def ask(self, collection: str, verb: Callable[[Weft], T]) -> T:
         """What a collection answers; whoever waits too long, or behind too many, is told to come again."""
@@ -60,9 +66,10 @@ class Service:
         """What the registry answers."""
         return await _run(self.clerks, partial(verb, self.registry))
 
-    async def known_key(self, token: str) -> Caller:
-        """Who holds an API key."""
-        return await _run(self.clerks, partial(self.keyholders.caller, token))
+    async def known(self, token: str) -> Caller:
+        """Who holds an API key, or bears a token of the OpenID provider."""
+        holders = self.keyholders if token.startswith(MARK) else self.bearers
+        return await _run(self.clerks, partial(holders.caller, token))
 
     async def collection(self, caller: Caller, name: str) -> Collection:
         """A collection, if it is there for this caller."""
@@ -70,6 +77,18 @@ class Service:
         if found is None:
             raise no_collection(name)
         return found
+
+    async def reaches_store(self) -> bool:
+        """Whether the database answers."""
+        return await _run(self.clerks, partial(_succeeds, self.registry.secret))
+
+    async def reaches_model(self) -> bool:
+        """Whether the embedder has embedded something, or there is none; it is asked until it has."""
+        if self.embedder and not self.has_embedded:
+            self.has_embedded = await _run(
+                self.clerks, partial(_succeeds, partial(self.embedder.embed_query, "?"))
+            )
+        return self.has_embedded or self.embedder is None
 
     def _asked(self, collection: str, verb: Callable[[Weft], T]) -> T:
         with self.collections.lent(collection) as weft:
@@ -88,7 +107,8 @@ def opened_service(settings: Settings) -> Iterator[Service]:
         clerks = stack.enter_context(ThreadPoolExecutor(CLERKS, thread_name_prefix="weft-clerk"))
         keyholders = Keyholders(registry, lambda act: clerks.submit(_uncritical, act))
         _show(registry, settings.collection)
-        yield Service(settings, registry, embedder, collections, keyholders, engines, clerks)
+        bearers, rates = Bearers(settings.oidc), Rates(settings.http.rate)
+        yield Service(settings, registry, embedder, collections, keyholders, bearers, rates, engines, clerks)
 
 
 def _opened(settings: Settings, embedder: Embedder | None, collection: str) -> Weft:
@@ -107,6 +127,15 @@ def _uncritical(act: Callable[[], None]) -> None:
         act()
     except StoreError as error:
         log.warning("a key's use was not kept: %s", error)
+
+
+def _succeeds(act: Callable[[], object]) -> bool:
+    try:
+        act()
+    except WeftError as error:
+        log.warning("not ready: %s", error)
+        return False
+    return True
 
 
 async def _run(threads: ThreadPoolExecutor, act: Callable[[], T]) -> T:

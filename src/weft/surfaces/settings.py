@@ -113,6 +113,10 @@ class Oidc(Section):
         default="weft_collections", description="the claim that lists a caller's collections"
     )
     scope: str = Field(default="scope", description="the claim that holds read, write or admin")
+    labels: str = Field(
+        default="weft_labels",
+        description="the claim that lists the labels a caller reads; all, if it is absent",
+    )
 
 
 class Telemetry(Section):

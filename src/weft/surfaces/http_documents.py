@@ -1,0 +1,207 @@
+"""Documents and facts over HTTP: adding, listing, reading and forgetting them, and exporting them all."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import StreamingResponse
+
+from weft.engine import Weft
+from weft.errors import Forbidden, NotFound
+from weft.store.base import EVERYTHING
+from weft.surfaces.access import Caller, require_all_labels
+from weft.surfaces.cursors import PATTERN, cursor, last_of
+from weft.surfaces.http_access import SCHEMES, Desk, Reading, Writing
+from weft.surfaces.http_answers import (
+    OF_ALL,
+    OF_BODIES,
+    Facts,
+    Page,
+    Stored,
+    StoredFacts,
+    Verified,
+    problems,
+)
+from weft.surfaces.http_bodies import (
+    ANY,
+    IDENTITY,
+    SAYING,
+    Identities,
+    NewDocument,
+    NewFacts,
+    ReceiptBody,
+    Time,
+)
+from weft.surfaces.http_routes import ONCE, Route
+from weft.surfaces.wire import Contribution, Document, Receipt
+from weft.types import Document as Known
+from weft.types import Filter, document_id
+
+LINES = 64  # of an export, that are made at a time
+router = APIRouter(
+    prefix="/v1/collections/{collection}",
+    tags=["documents"],
+    route_class=Route,
+    dependencies=SCHEMES,
+    responses=problems(*OF_ALL),
+)
+WITH_BODY = problems(*OF_BODIES)
+DocumentId = Annotated[str, Path(pattern=IDENTITY, description="A document's identity.")]
+Under = Annotated[str, Query(max_length=1_000, pattern=ANY, description="How the address begins.")]
+After = Annotated[
+    str | None,
+    Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
+]
+EntityName = Annotated[
+    str,
+    Query(min_length=1, max_length=1_000, pattern=SAYING, description="An entity's name.", examples=["login"]),
+]
+AsOf = Annotated[Time | None, Query(description="What held at that time; all, if absent.")]
+
+
+@router.post(
+    "/documents", operation_id="add_document", status_code=201, dependencies=[ONCE], responses=WITH_BODY
+)
+async def added(desk: Writing, body: NewDocument) -> Stored:
+    """Add a text and the facts it states; adding the same again changes nothing."""
+    id_ = await desk.ask(lambda weft: _add(weft, desk.caller, body))
+    return Stored(id=id_)
+
+
+@router.get("/documents", operation_id="list_documents")
+async def listed(
+    desk: Reading,
+    under: Under = "",
+    after: After = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> Page:
+    """List documents by address, a page at a time."""
+    secret = await desk.service.look(lambda registry: registry.secret())
+    of = f"{desk.collection}/{under}"
+    last = last_of(secret, of, after) if after else ("", "")
+    since = Known(id=last[1], uri=last[0])
+    found = await desk.ask(
+        lambda weft: weft.documents(under=under, after=since, limit=limit, where=desk.caller.where)
+    )
+    more = cursor(secret, of, (found[-1].uri, found[-1].id)) if len(found) == limit else None
+    return Page(documents=[Document.of(one) for one in found], next=more)
+
+
+@router.get("/documents/{document}", operation_id="get_document")
+async def one(desk: Reading, document: DocumentId) -> Contribution:
+    """Read a document with all that it says."""
+    return Contribution.of(await desk.ask(lambda weft: weft.get(document, where=desk.caller.where)))
+
+
+@router.delete("/documents/{document}", operation_id="forget_document")
+async def forgotten(desk: Writing, document: DocumentId) -> Receipt:
+    """Forget a document with all that nothing else supports; the receipt says what went."""
+    receipt = await desk.ask(lambda weft: weft.forget(document, where=desk.caller.where))
+    if not receipt.documents:
+        raise NotFound(f"no document {document} that you may see")
+    return Receipt.of(receipt)
+
+
+@router.post("/documents/forget", operation_id="forget_documents", dependencies=[ONCE], responses=WITH_BODY)
+async def all_forgotten(desk: Writing, body: Identities) -> Receipt:
+    """Forget documents; those that are not there are passed over."""
+    return Receipt.of(await desk.ask(lambda weft: weft.forget(*body.documents, where=desk.caller.where)))
+
+
+@router.post("/receipts/verify", operation_id="verify_receipt", responses=WITH_BODY)
+async def verified(desk: Writing, body: ReceiptBody) -> Verified:
+    """Look whether anything is left of what a receipt says went; reads the whole collection."""
+    require_all_labels(desk.caller)
+    return Verified(left=list(await desk.ask(lambda weft: weft.verify_forgotten(body.back()))))
+
+
+@router.post("/facts", operation_id="add_facts", status_code=201, dependencies=[ONCE], responses=WITH_BODY)
+async def facts_added(desk: Writing, body: NewFacts) -> StoredFacts:
+    """Add facts that come without a text."""
+    _require_labels(desk.caller, body.labels)
+    claims = [claim.claim(body.source) for claim in body.facts]
+    ids = await desk.ask(
+        lambda weft: weft.add_facts(claims, metadata=body.metadata, labels=body.labels, source=body.source)
+    )
+    return StoredFacts(ids=list(ids))
+
+
+@router.get("/facts", operation_id="list_facts", tags=["asking"])
+async def facts(
+    desk: Reading, entity: EntityName, as_of: AsOf = None, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> Facts:
+    """Tell what is known of an entity, strongest first."""
+    where = desk.caller.where
+    found = await desk.ask(lambda weft: weft.facts(entity, as_of=as_of, limit=limit, where=where))
+    return Facts.of({"facts": found})
+
+
+@router.get(
+    "/export",
+    operation_id="export",
+    response_class=StreamingResponse,
+    responses={200: {"description": "A collection as lines of JSON.", "content": {"application/x-ndjson": {}}}},
+)
+async def exported(desk: Reading) -> Response:
+    """Read everything, vectors included, as lines of JSON that `weft import` takes."""
+    require_all_labels(desk.caller)
+    stack = ExitStack()
+    lines = await desk.ask(lambda _: _export(stack, desk))
+    return StreamingResponse(_streamed(stack, desk, lines), media_type="application/x-ndjson")
+
+
+def _add(weft: Weft, caller: Caller, body: NewDocument) -> str:
+    _require_labels(caller, body.labels)
+    _require_own_address(weft, caller, body.uri)
+    return weft.add(
+        body.text,
+        title=body.title,
+        uri=body.uri,
+        metadata=body.metadata,
+        labels=body.labels,
+        source=body.source,
+        facts=[claim.claim(body.source) for claim in body.facts],
+    )
+
+
+def _require_labels(caller: Caller, labels: list[str]) -> None:
+    if caller.labels is not None and not caller.labels >= set(labels):
+        raise Forbidden(
+            f"your key gives the labels {', '.join(sorted(caller.labels)) or 'none'} only: use those"
+        )
+
+
+def _require_own_address(weft: Weft, caller: Caller, uri: str) -> None:
+    """A text replaces what has its address: that must not be something that the caller may not see."""
+    if caller.labels is None or not uri:
+        return
+    id_ = document_id(uri=uri)
+    is_there, is_seen = (_has(weft, id_, where) for where in (EVERYTHING, caller.where))
+    if is_there and not is_seen:
+        raise Forbidden("another document has that address, which you may not see: choose another address")
+
+
+def _has(weft: Weft, id_: str, where: Filter) -> bool:
+    try:
+        weft.get(id_, where=where)
+    except NotFound:
+        return False
+    return True
+
+
+def _export(stack: ExitStack, desk: Desk) -> Iterator[str]:
+    """The lines; the collection stays open until the stack is closed."""
+    weft = stack.enter_context(desk.service.collections.lent(desk.collection))
+    lines = weft.exported()
+    stack.callback(lines.close)
+    return lines
+
+
+async def _streamed(stack: ExitStack, desk: Desk, lines: Iterator[str]) -> AsyncIterator[str]:
+    try:
+        while some := await desk.ask(lambda _: "".join(islice(lines, LINES))):
+            yield some
+    finally:
+        await desk.ask(lambda _: stack.close())

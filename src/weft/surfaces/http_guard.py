@@ -1,0 +1,96 @@
+"""What surrounds every request: an identity, a limit on its size, and an answer whatever happens.
+
+A body that is larger than it may be is refused as soon as that is known, whether or not its length was told
+before; one that stops coming is given up. Uploads have limits of their own and pass. An error that nobody
+foresaw becomes a problem like all others, and the log has it.
+"""
+
+import asyncio
+import re
+from uuid import uuid4
+
+from fastapi import Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from weft.surfaces.problems import problem, unforeseen
+from weft.surfaces.settings import Http
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")
+CLOSE = {"Connection": "close"}  # the rest of the body is not read
+
+
+class Guard:
+    """An application around another."""
+
+    def __init__(self, app: ASGIApp, settings: Http) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        asked = Headers(scope=scope)
+        given = asked.get("x-request-id", "")
+        state["request_id"] = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        has_begun = False
+
+        async def marked(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = state["request_id"]
+                headers.update(state.get("rate", {}))
+            await send(message)
+
+        try:
+            if self._is_too_large(scope, asked):
+                raise self._too_large()
+            await self._app(scope, self._limited(scope, receive), marked)
+        except HTTPException as refused:
+            request = Request(scope)
+            await problem(request, refused.status_code, refused.detail, headers=refused.headers)(
+                scope, receive, marked
+            )
+        except Exception as error:
+            if has_begun:
+                raise
+            await unforeseen(Request(scope), error)(scope, receive, marked)
+
+    def _is_too_large(self, scope: Scope, asked: Headers) -> bool:
+        told = asked.get("content-length", "")
+        return told.isdigit() and int(told[:20]) > self._settings.max_body and not UPLOADS.match(scope["path"])
+
+    def _too_large(self) -> HTTPException:
+        most = self._settings.max_body
+        return HTTPException(
+            413, f"a request may have {most} bytes (http.max_body): upload a file instead", CLOSE
+        )
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        if UPLOADS.match(scope["path"]):
+            return receive
+        read, is_whole = 0, False
+
+        async def limited() -> Message:
+            nonlocal read, is_whole
+            if is_whole:  # what comes after the body is the caller leaving
+                return await receive()
+            try:
+                async with asyncio.timeout(self._settings.stall):
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, "the body stopped coming: send it again, faster", CLOSE) from error
+            read += len(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
+            if read > self._settings.max_body:
+                raise self._too_large()
+            return message
+
+        return limited

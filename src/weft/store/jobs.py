@@ -1,8 +1,8 @@
 """Jobs, as a protocol: what is to be done in the background, how far it is, and what became of it.
 
-A job is begun in runs. A run that was lost (its process died, or was taken for dead) is taken up by another, and
-whoever began the earlier one is told so at the next word. Who does a job, and when, is decided by a queue: a
-table only remembers.
+A job is begun in runs. A run that was lost (its process died, or was taken for dead) is taken up by another,
+and whoever began the earlier one is told so at the next word. Who does a job, and when, is decided by a queue:
+a table only remembers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class JobTable(Protocol):
         ...
 
     def cancel(self, collection: str, id_: str, drop: Callable[[Any, int], object]) -> Job | None:
-        """Cancel a job that waits, and `drop` it from the queue; tell one that runs to stop; None if it is over."""
+        """Cancel a job that waits, and `drop` it from the queue; tell one that runs to stop; None if over."""
         ...
 
     def job(self, collection: str, id_: str) -> Job | None:

@@ -1,7 +1,7 @@
 """Jobs in a PostgreSQL database, in the schema `weft_jobs`, beside the queue that procrastinate keeps there.
 
-The queue's own statements are procrastinate's and run on our connections, so that a job is remembered and queued
-in one transaction. Many processes may open this at once: one makes the tables, and the others wait.
+The queue's own statements are procrastinate's and run on our connections, so that a job is remembered and
+queued in one transaction. Many processes may open this at once: one makes the tables, and the others wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +76,7 @@ class PostgresJobs:
         self._rows("put_back", id=job.id, run=job.runs, problem=problem, now=time())
 
     def cancel(self, collection: str, id_: str, drop: Callable[[Any, int], object]) -> Job | None:
-        """Cancel a job that waits, and `drop` it from the queue; tell one that runs to stop; None if it is over."""
+        """Cancel a job that waits, and `drop` it from the queue; tell one that runs to stop; None if over."""
 
         def cancelled(db: Connection) -> Job | None:
             with db.transaction():

@@ -1,7 +1,7 @@
 """The background of a service: its jobs, the folder of its uploads, and whoever does the jobs.
 
-On PostgreSQL jobs wait in a queue that all processes share; over a file, one thread of the process does them. What
-a service asks of them is the same. What is old is swept away once an hour.
+On PostgreSQL jobs wait in a queue that all processes share; over a file, one thread of the process does them.
+What a service asks of them is the same. What is old is swept away once an hour.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from weft.errors import ConfigError, StoreError
@@ -19,10 +19,11 @@ from weft.surfaces.jobs import Jobs
 from weft.surfaces.jobs_doing import Bench
 from weft.surfaces.jobs_memory import MemoryJobs
 from weft.surfaces.settings import Settings
-from weft.surfaces.uploads import Spool, open_spool
+from weft.surfaces.uploads import Places, Spool, open_spool
 
 log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3_600.0
+FOLLOWERS = 256  # that one process tells of the progress of jobs
 KEPT_SECONDS = 30 * 86_400.0  # for which jobs that are over are remembered
 
 
@@ -33,6 +34,7 @@ class Background:
     jobs: Jobs
     spool: Spool
     work: Callable[[], AbstractAsyncContextManager[None]]
+    followers: Places = field(default_factory=lambda: Places("followers of jobs", FOLLOWERS))
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:

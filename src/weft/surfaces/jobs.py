@@ -1,8 +1,8 @@
 """Work in the background, of whichever queue: asked for, followed, cancelled, done.
 
-A job is remembered in a table and done in its turn, one at a time for each collection. What may pass (a store or
-a model that does not answer) is tried again, later and later; whatever else goes wrong ends the job, and is told.
-A job that is stopped, by being cancelled or with its process, stops between two steps. What jobs do is in
+A job is remembered in a table and done in its turn, one at a time for each collection. What may pass (a store
+or a model that does not answer) is tried again, later and later; whatever else goes wrong ends the job, and is
+told. A job that is stopped, by being cancelled or with its process, stops between two steps. What jobs do is in
 `jobs_doing`; who does them when, is the queue's: `jobs_queue` on a server, `jobs_thread` on a laptop.
 """
 

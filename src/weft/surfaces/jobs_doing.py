@@ -4,19 +4,20 @@ Each tells how far it is after every step that is written, and may be stopped th
 and doing it again does only what is left. Nothing here knows of queues or of HTTP.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from weft.engine import BATCH, Weft
-from weft.errors import ConfigError, NotFound
+from weft.errors import ConfigError, Forbidden, NotFound
 from weft.indexing.blocks import Limits
 from weft.indexing.importing import Imported
 from weft.indexing.progress import Added, Progress
 from weft.models import Embedder
 from weft.store.jobs import Job, Kind
+from weft.types import Document, file_of
 
 SHOWN = 100  # refusals that a job's result keeps
 IMPORTED = Limits(
@@ -43,6 +44,7 @@ def added(bench: Bench, job: Job, tell: Tell) -> Result:
         tell(asdict(progress))
 
     with bench.lent(job.collection) as weft:
+        _check_address(weft, work["uri"], work["sees"])
         done = weft.add_files(
             _file(work), uri=work["uri"], metadata=work["metadata"], labels=work["labels"], progress=show
         )
@@ -96,6 +98,24 @@ DOES: dict[Kind, Callable[[Bench, Job, Tell], Result]] = {
     "forget": forgotten,
     "reembed": reembedded,
 }
+
+
+def _check_address(weft: Weft, uri: str, sees: Sequence[str] | None) -> None:
+    """A file replaces what has its address: that must not be something that the caller may not see."""
+    if sees is not None and any(
+        document.labels and document.labels.isdisjoint(sees) for document in _documents_of(weft, uri)
+    ):
+        raise Forbidden(f"documents that you may not see have the address {uri}: choose another")
+
+
+def _documents_of(weft: Weft, uri: str) -> Iterator[Document]:
+    for under in (uri, f"{uri}#"):
+        last: Document | None = None
+        while page := weft.documents(under=under, after=last, limit=BATCH):
+            last = page[-1]
+            yield from (document for document in page if file_of(document.uri) == uri)
+            if file_of(last.uri) != uri:
+                break
 
 
 def _file(work: Mapping[str, Any]) -> Path:

@@ -1,6 +1,6 @@
 """Jobs of one process, in its memory: for a service over a file, on one machine.
 
-They are lost when the process ends: what they wrote is whole, and whatever was not done is to be asked for anew.
+They are lost when the process ends: what they wrote is whole, and what was not done is to be asked for anew.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class MemoryJobs:
             self._set(self._jobs[job.id], state="waiting", problem=problem)
 
     def cancel(self, collection: str, id_: str, drop: Callable[[Any, int], object]) -> Job | None:  # noqa: ARG002
-        """Cancel a job that waits, which is passed over in its turn; tell one that runs to stop; None if over."""
+        """Cancel a job that waits, which is passed over in its turn; tell one that runs to stop."""
         with self._changing:
             job = self._jobs.get(id_)
             if job is None or job.is_over or job.collection != collection:

@@ -1,4 +1,4 @@
-"""The queue of jobs in PostgreSQL, through procrastinate: any process of the service may do a job, and one does.
+"""The queue of jobs in PostgreSQL, through procrastinate: any process of the service may do a job, one does.
 
 A job with a file waits in the queue of the folder that holds the file, so that only those who see it take it;
 all others wait in one queue. A job whose worker gave no sign of life for a while is taken over. A server that

@@ -1,9 +1,9 @@
 """Uploads: a body of any length goes to a file in the spool folder as it comes, and never into memory.
 
-A file is there under its final name only when all of it is, synced to the disk: before that it is a `.part`. Its
-name holds the job that is to add it and a hash of its bytes. A sender that stalls, is too slow, sends too much or
-goes away leaves nothing behind; what a process that died left behind goes after a day. What is done with a file
-is decided by a job.
+A file is there under its final name only when all of it is, synced to the disk: before that it is a `.part`.
+Its name holds the job that is to add it and a hash of its bytes. A sender that stalls, is too slow, sends too
+much or goes away leaves nothing behind; what a process that died left behind goes after a day. What is done
+with a file is decided by a job.
 """
 
 import asyncio
@@ -40,24 +40,37 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Spool:
-    """The folder of uploads, how many may come at once and how many do."""
+class Places:
+    """How many may do something at the same time, and how many do."""
 
-    folder: Path
-    name: str
+    what: str
     most: int
-    now: int = field(default=0)
+    taken: int = field(default=0)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether one more would be refused."""
+        return self.taken >= self.most
 
     @contextmanager
-    def slot(self) -> Iterator[None]:
-        """A place for one upload."""
-        if self.now >= self.most:
-            raise Refused(503, f"{self.now} uploads are under way already: try again in a moment")
-        self.now += 1
+    def one(self) -> Iterator[None]:
+        """A place for as long as the block lasts."""
+        if self.is_full:
+            raise Refused(503, f"there are {self.taken} {self.what} already: try again in a moment")
+        self.taken += 1
         try:
             yield
         finally:
-            self.now -= 1
+            self.taken -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """The folder of uploads, what all who see it call it, and places for those that come."""
+
+    folder: Path
+    name: str
+    places: Places
 
     def free(self) -> int:
         """Bytes that may still be written."""
@@ -83,7 +96,7 @@ def open_spool(http: Http) -> Spool:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if http.spool is None and (folder.is_symlink() or folder.stat().st_uid != os.getuid()):
             raise ConfigError(f"{folder} is somebody else's: set http.spool to a folder of your own")
-        return Spool(folder, _name(folder), http.uploads)
+        return Spool(folder, _name(folder), Places("uploads", http.uploads))
     except OSError as error:
         told = error.strerror or error
         raise ConfigError(f"uploads cannot be kept in {folder} ({told}): set http.spool to another") from error

@@ -22,6 +22,7 @@ _TEXTS = ("text", "content", "body", "passage", "abstract", "answer")
 _TITLES = ("title", "name", "subject", "heading")
 _BROKEN_LINES = 100  # reported one by one; with more of them it is hardly a file of that format
 _LARGEST = 2**63 - 1
+_TOLD_EVERY = 256  # rows
 
 
 def json_lines(source: Source) -> Iterator[Reading | Refusal]:
@@ -41,7 +42,7 @@ def json_lines(source: Source) -> Iterator[Reading | Refusal]:
                     f"more than {_BROKEN_LINES} lines are not JSON objects: "
                     f"from line {row[0]} on it is not read"
                 )
-            yield from _reached(file, _row_documents(source, row))
+            yield from _reached(file, row[0], _row_documents(source, row))
 
 
 def table(source: Source) -> Iterator[Reading | Refusal]:
@@ -54,17 +55,18 @@ def table(source: Source) -> Iterator[Reading | Refusal]:
                 raise Refused("it is empty")
             number = 1
             for number, row in enumerate(rows, start=2):
-                yield from _reached(file, _document(source, f"row={number}", row))
+                yield from _reached(file, number, _document(source, f"row={number}", row))
             if number == 1:
                 raise Refused("it has a row of column names and no other")
         except (csv.Error, UnicodeDecodeError) as error:
             yield Refusal(source.uri, f"from line {rows.line_num + 1} on it cannot be read: {error}")
 
 
-def _reached(file: TextIO, found: Iterable[Reading | Refusal]) -> Iterator[Reading | Refusal]:
-    """What was found, and how far the file was read by then."""
+def _reached(file: TextIO, number: int, found: Iterable[Reading | Refusal]) -> Iterator[Reading | Refusal]:
+    """What was found, now and then with how far the file was read: to ask costs a turn of the thread."""
     for item in found:
-        yield replace(item, reached=file.buffer.tell()) if isinstance(item, Reading) else item
+        is_asked = number % _TOLD_EVERY == 0 and isinstance(item, Reading)
+        yield replace(item, reached=file.buffer.tell()) if is_asked else item
 
 
 def _lines(file: TextIO, source: Source) -> Iterator[str]:

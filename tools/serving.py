@@ -1,4 +1,7 @@
-"""A real `weft serve`, as a process of its own on loopback, for tests that treat it as the world does."""
+"""A real `weft serve`, a process of its own on loopback, for tests and benchmarks to treat as the world does.
+
+The product knows nothing of this.
+"""
 
 import os
 import subprocess
@@ -29,9 +32,11 @@ class Served:
 
     @property
     def url(self) -> str:
+        """Where it answers."""
         return f"http://{HOST}:{self.port}"
 
     def client(self, **options: Any) -> httpx.Client:
+        """Someone who asks its collection `default`."""
         return httpx.Client(base_url=f"{self.url}/v1/collections/default", timeout=30.0, **options)
 
     @property
@@ -47,9 +52,15 @@ class Served:
 
 @contextmanager
 def serving(
-    store: str, folder: Path, *, port: int = 0, command: tuple[str, ...] = ("serve",), **settings: str | float
+    store: str,
+    folder: Path,
+    *,
+    port: int = 0,
+    command: tuple[str, ...] = ("serve",),
+    others: Mapping[str, str] = {},
+    **settings: str | float,
 ) -> Iterator[Served]:
-    """A service over a store, stopped in the end; settings are those of http."""
+    """A service over a store, stopped in the end; settings are those of http, `others` variables."""
     folder.mkdir(exist_ok=True)
     port = port or free_port()
     spool = folder / "spool"
@@ -62,7 +73,7 @@ def serving(
     }
     env = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
     env |= {f"WEFT_HTTP_{name.upper()}": str(value) for name, value in told.items()}
-    env |= {"WEFT_STORE": store, "WEFT_TELEMETRY_LEVEL": "info", "XDG_CONFIG_HOME": str(folder)}
+    env |= {"WEFT_STORE": store, "WEFT_TELEMETRY_LEVEL": "info", "XDG_CONFIG_HOME": str(folder), **others}
     log = folder / f"{command[0]}-{port}.log"
     with log.open("wb") as out:
         process = subprocess.Popen([*COMMAND, *command], cwd=folder, env=env, stdout=out, stderr=out)

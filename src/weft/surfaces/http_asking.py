@@ -10,7 +10,7 @@ from weft.engine import Weft
 from weft.errors import NotFound
 from weft.surfaces.access import Caller
 from weft.surfaces.http_access import SCHEMES, Reading
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, Graph, problems
+from weft.surfaces.http_answers import OF_ALL, OF_BODIES, Graph, leads_to, problems
 from weft.surfaces.http_bodies import ContextQuestion, HitQuestion, Question
 from weft.surfaces.http_documents import AsOf, EntityName
 from weft.surfaces.http_routes import Route
@@ -24,9 +24,14 @@ router = APIRouter(
     responses=problems(*OF_ALL),
 )
 WITH_BODY = problems(*OF_BODIES)
+OF_A_HIT = leads_to(
+    "explain",
+    collection="$request.path.collection",
+    body={"query": "$request.body#/query", "passage": "$response.body#/hits/0/passage/id"},
+)
 
 
-@router.post("/search", operation_id="search", responses=WITH_BODY)
+@router.post("/search", operation_id="search", responses={200: {"links": OF_A_HIT}, **WITH_BODY})
 async def search(desk: Reading, body: Question) -> Found:
     """Find passages that bear on a question, best first, each with why."""
     return Found.of(await desk.ask(lambda weft: _found(weft, desk.caller, body)))

@@ -100,7 +100,7 @@ async def listed(
 @router.get("/documents/{document}", operation_id="get_document")
 async def one(desk: Reading, document: DocumentId) -> Contribution:
     """Read a document with all that it says."""
-    return Contribution.of(await desk.ask(lambda weft: weft.get(document, where=desk.caller.where)))
+    return await desk.ask(lambda weft: Contribution.of(weft.get(document, where=desk.caller.where)))
 
 
 @router.delete("/documents/{document}", operation_id="forget_document")
@@ -142,8 +142,11 @@ async def facts(
 ) -> Facts:
     """Tell what is known of an entity, strongest first."""
     where = desk.caller.where
-    found = await desk.ask(lambda weft: weft.facts(entity, as_of=as_of, limit=limit, where=where))
-    return Facts.of({"facts": found})
+
+    def known(weft: Weft) -> Facts:
+        return Facts.of({"facts": weft.facts(entity, as_of=as_of, limit=limit, where=where)})
+
+    return await desk.ask(known)
 
 
 @router.get(

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 from starlette.types import ExceptionHandler
@@ -97,6 +97,7 @@ def tell_problems(app: FastAPI) -> None:
         RequestValidationError: _invalid,
         HTTPException: _refused,
         TimeoutError: _too_slow,
+        ValidationError: unforeseen,  # of what we answer: what is asked is checked by FastAPI
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)

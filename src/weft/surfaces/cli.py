@@ -14,7 +14,7 @@ from rich.table import Table
 from weft.store import cells, open_catalogue
 from weft.store.catalogue import Catalogue
 from weft.store.moving import move
-from weft.surfaces.cli_serving import serve
+from weft.surfaces.cli_serving import keys_app, serve
 from weft.surfaces.terminal import AsJson, tell, told_errors, working
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Memory and knowledge retrieval.")
@@ -23,6 +23,7 @@ collections_app = typer.Typer(no_args_is_help=True, help="Collections, wherever 
 app.add_typer(cells_app, name="cells")
 app.add_typer(collections_app, name="collections")
 app.command()(serve)
+app.add_typer(keys_app, name="keys")
 
 At = Annotated[str, typer.Option("--catalogue", help="sqlite:///FILE or postgresql://…: the list of cells.")]
 

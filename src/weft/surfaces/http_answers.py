@@ -34,6 +34,12 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem, "description": WHEN[status]} for status in statuses}
 
 
+def leads_to(*operations: str, body: dict[str, str] | None = None, **parameters: str) -> dict[str, Any]:
+    """Links of an answer: operations that take what it says, or what was asked."""
+    linked = {"parameters": parameters, **({"requestBody": body} if body else {})}
+    return {operation: {"operationId": operation, **linked} for operation in operations}
+
+
 class CollectionInfo(Wire):
     """A collection, what it is for, and since when it is there."""
 

@@ -197,6 +197,7 @@ class Weft:
         path: str | Path,
         *,
         root: str | Path | None = None,
+        uri: str = "",
         metadata: Metadata | None = None,
         labels: Iterable[str] = (),
         limits: Limits = Limits(),  # noqa: B008
@@ -207,10 +208,10 @@ class Weft:
 
         Files that did not change cost a hash; a changed one replaces what it said; `prune` forgets those that
         vanished. May be stopped at any moment: the next run goes on. Addresses are paths below `root`, or as
-        given. What could not be read is told in `refusals`.
+        given; `uri` is that of one file that lies elsewhere. What could not be read is told in `refusals`.
         """
         frame = self._document("", metadata=metadata, labels=frozenset(labels), source="file")
-        task = Task(Path(path), None if root is None else Path(root), frame, limits, prune)
+        task = Task(Path(path), None if root is None else Path(root), frame, limits, prune, uri)
         return add_files(self._store, self._embedder, self._extractor, task, progress)
 
     @_observed
@@ -254,6 +255,7 @@ class Weft:
         path: str | Path,
         format: str = importing.AUTO,  # noqa: A002
         *,
+        uri: str = "",
         metadata: Metadata | None = None,
         labels: Iterable[str] = (),
         limits: Limits = importing.LIMITS,
@@ -262,11 +264,11 @@ class Weft:
         """Add what another program knows: triples, papers, or the graph of GraphRAG, LightRAG or an MCP memory.
 
         Broken lines are refused with their reason and passed over. Importing the same again changes nothing.
-        `progress` is told how many documents so far.
+        `progress` is told how many documents so far; `uri` is what the file is called in refusals.
         """
         frame = self._document("", metadata=metadata, labels=frozenset(labels), source="file")
         return importing.imported(
-            self._store, self._embedder, Path(path), format, frame, limits=limits, progress=progress
+            self._store, self._embedder, Path(path), format, frame, uri=uri, limits=limits, progress=progress
         )
 
     # -- asking ----------------------------------------------------------------------------------------

@@ -37,7 +37,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One document as it was read; all offsets are into `text`."""
+    """One document as it was read; offsets of blocks and links are into `text`.
+
+    Of a long file the text is a part: `start` is where it begins in the file. `reached` is how many bytes of
+    the file were read so far, where the reader can tell.
+    """
 
     uri: str
     title: str
@@ -45,6 +49,8 @@ class Reading:
     blocks: tuple[Block, ...]
     metadata: Metadata = field(default_factory=dict)
     links: tuple[Link, ...] = ()
+    start: int = 0
+    reached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of one file is read at most, so that no file can take all memory or time."""
+    """How much of one file is read at most, so that no file can take all memory or time.
+
+    A plain or Markdown text of more than `whole` bytes is not refused: it comes in parts, each a document.
+    """
 
     bytes: int = 32_000_000
+    whole: int = 4_000_000
     unpacked_bytes: int = 32_000_000
     pages: int = 5_000
     operations: int = 5_000_000

@@ -46,7 +46,8 @@ def passages(
     for position, (start, end, headings) in enumerate(spans):
         said = reading.text[start:end]
         id_ = passage_id(document.id, said)
-        passage = Passage(id_, document.id, said, document.title, position, start, end, headings)
+        place = (position, reading.start + start, reading.start + end)
+        passage = Passage(id_, document.id, said, document.title, *place, headings)
         found.setdefault(id_, passage)
     return list(found.values())
 

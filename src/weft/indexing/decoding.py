@@ -6,8 +6,9 @@ zero bytes is taken for binary, as Git does. It does not repair text that was de
 
 import codecs
 import re
+from typing import TextIO
 
-from weft.indexing.blocks import Limits, Refused, over, required
+from weft.indexing.blocks import Limits, Refused, Source, over, required
 
 SAMPLE = 1_000_000
 _MARKS = (
@@ -27,13 +28,25 @@ def decoded(content: bytes, limits: Limits) -> str:
         text = content.decode(encoding_of(content))
     except UnicodeDecodeError as error:
         raise Refused(f"it is not text in {error.encoding}: {error.reason} at byte {error.start}") from error
-    if "\x00" in text:
-        raise Refused("it has zero characters: it is not text")
+    checked(text, limits)
     if not text.strip():
         raise Refused("there is no text in it")
+    return text
+
+
+def opened(source: Source) -> TextIO:
+    """A file as text in its own encoding, line ends as they are, to be read a little at a time."""
+    with source.path.open("rb") as file:
+        encoding = encoding_of(file.read(SAMPLE))
+    return source.path.open(encoding=encoding, newline="")
+
+
+def checked(text: str, limits: Limits) -> None:
+    """Refuse what is not text, or has a line that is too long."""
+    if "\x00" in text:
+        raise Refused("it has zero characters: it is not text")
     if len(text) > limits.line and _longest_line(text) > limits.line:
         raise Refused(over("line", limits.line, "characters in a line"))
-    return text
 
 
 def encoding_of(content: bytes) -> str:

@@ -73,11 +73,12 @@ def imported(
     format_: str,
     frame: Document,
     *,
+    uri: str = "",
     limits: Limits = LIMITS,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Imported:
     """Embed and write what a file or folder says, a batch at a time, and say how far it is."""
-    name, found = read(path, format_, frame, limits=limits)
+    name, found = read(path, format_, frame, uri=uri, limits=limits)
     counts: Counter[str] = Counter()
     refusals: list[Refusal] = []
     distinct = _distinct(found, counts, refusals)
@@ -89,14 +90,14 @@ def imported(
 
 
 def read(
-    path: Path, format_: str, frame: Document, *, limits: Limits = LIMITS
+    path: Path, format_: str, frame: Document, *, uri: str = "", limits: Limits = LIMITS
 ) -> tuple[str, Iterator[Contribution | Refusal]]:
     """The name of a file's format, and what the file says; labels and metadata are the frame's."""
     if format_ not in (AUTO, *FORMATS):
         raise ConfigError(f"there is no format {format_!r}: use {AUTO}, {', '.join(FORMATS)}")
     if not path.exists():
         raise ConfigError(f"there is nothing to import at {path}: check the path")
-    source = Source(path, path.as_posix().encode("utf-8", "backslashreplace").decode(), limits)
+    source = Source(path, uri or path.as_posix().encode("utf-8", "backslashreplace").decode(), limits)
     try:
         name = _format_of(source) if format_ == AUTO else format_
     except (Refused, OSError, ValueError) as error:

@@ -31,6 +31,8 @@ from weft.types import Contribution, Document, Passage, document_id, file_of, id
 VERSION = "1"  # of reading and cutting: a new one reads every file again
 PARTS = 2_048  # passages, entities and facts that one transaction writes, about
 WINDOW = 256  # files whose fingerprints are looked up at once
+SENT = "sent"  # the place of files that were sent here under an address
+SHOWN = 1_000  # refusals that are kept; the others are counted
 T = TypeVar("T")
 R = TypeVar("R")
 Show = Callable[[Progress], None]
@@ -38,17 +40,23 @@ Show = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be added, and how: `frame` is what all documents have in common."""
+    """What is to be added, and how: `frame` is what all documents have in common.
+
+    `uri` is the address of a file that lies where it lies by chance, as one that was sent here does.
+    """
 
     path: Path
     root: Path | None
     frame: Document
     limits: Limits = field(default_factory=Limits)
     prune: bool = False
+    uri: str = ""
 
     @property
     def place(self) -> str:
         """Where addresses begin: files of one place do not vanish because another place is added."""
+        if self.uri:
+            return SENT
         base = self.root or (Path(self.path.anchor) if self.path.is_absolute() else Path())
         return identity("place", str(base.resolve()))[:8]
 
@@ -69,8 +77,32 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Further:
+    """So many bytes more of a file are read."""
+
+    size: int
+
+
+@dataclass(slots=True)
+class Refusals:
+    """What was passed over: the first of it, and how much it was."""
+
+    shown: list[Refusal] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, refusal: Refusal) -> None:
+        """Count one, and keep it if it is among the first."""
+        self.count += 1
+        if len(self.shown) < SHOWN:
+            self.shown.append(refusal)
+
+
+@dataclass(frozen=True, slots=True)
 class End:
-    """A file that was read to its end: what it was, and which of its documents are no more."""
+    """A file that was read to its end: what it was, and which of its documents are no more.
+
+    `size` is how many of its bytes were not told before, by what was cut from it.
+    """
 
     source: Source
     size: int
@@ -85,6 +117,7 @@ class Batch:
 
     contributions: list[Contribution] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
+    bytes: int = 0
     written: int = 0
     forgotten: int = 0
 
@@ -94,8 +127,10 @@ def add_files(
 ) -> Added:
     """Add what is new or changed under a path; forget what vanished from it, if asked to."""
     began = time.monotonic()
-    found = list(sources(task.path, root=task.root, limits=task.limits))
-    refusals = [f for f in found if isinstance(f, Refusal)]
+    found = list(_sources(task))
+    refusals = Refusals()
+    for refusal in (f for f in found if isinstance(f, Refusal)):
+        refusals.add(refusal)
     files = [f for f in found if isinstance(f, Source)]
     sizes = {f.uri: _size(f.path) for f in files}
     told = Progress(0, len(files), 0, sum(sizes.values()), 0, 0, 0.0)
@@ -111,13 +146,14 @@ def add_files(
         added = _with(added, batch)
         told = _further(told, batch, added, time.monotonic() - began)
         show(told)
-    gone = _vanished(store, task, place, {*sizes, *(r.uri for r in refusals)}) if task.prune else []
+    gone = _vanished(store, task, place, {f.uri for f in found}) if task.prune else []
     for few in pipeline.batches(gone, WINDOW):
         store.forget(few)
     return replace(
         added,
         forgotten=added.forgotten + len(gone),
-        refusals=tuple(refusals),
+        refused=refusals.count,
+        refusals=tuple(refusals.shown),
         seconds=time.monotonic() - began,
     )
 
@@ -132,8 +168,8 @@ def _cut(
     stamp: str,
     files: Sequence[Source],
     sizes: dict[str, int],
-    refusals: list[Refusal],
-) -> Iterator[Cut | End]:
+    refusals: Refusals,
+) -> Iterator[Cut | Further | End]:
     """The documents of all files that changed, and the end of every file that could be read."""
     for few in pipeline.batches(files, WINDOW):
         known = store.fingerprints([source.uri for source in few])
@@ -141,7 +177,7 @@ def _cut(
             try:
                 now = f"{place}:{identity('file', stamp, _content(source.path))}"
             except OSError as error:
-                refusals.append(Refusal(source.uri, unopened(error)))
+                refusals.add(Refusal(source.uri, unopened(error)))
                 continue
             end = End(source, sizes[source.uri], now, unchanged=True)
             if known.get(source.uri) == now:
@@ -150,22 +186,38 @@ def _cut(
                 yield from _file(store, frame, place, end, refusals)
 
 
-def _file(store: Store, frame: Document, place: str, end: End, refusals: list[Refusal]) -> Iterator[Cut | End]:
+def _file(
+    store: Store, frame: Document, place: str, end: End, refusals: Refusals
+) -> Iterator[Cut | Further | End]:
     """The documents of one file; one with refusals is not taken as known, so that they are told again."""
-    seen: set[str] = set()
-    refused = len(refusals)
+    before = {document.id for document in _documents_of(store, end.source.uri)}
+    refused, reached, is_read = refusals.count, 0, False
     for read in readings(end.source):
         if isinstance(read, Refusal):
-            refusals.append(read)
+            refusals.add(read)
             continue
         document = _document(frame, read)
-        seen.add(document.id)
+        before.discard(document.id)
+        is_read = True
         passages = chunking.passages(read, document)
         yield Cut(document, passages, declared(read, document, passages))
-    is_whole = len(refusals) == refused
-    gone = tuple(d.id for d in _documents_of(store, end.source.uri) if d.id not in seen) if seen else ()
-    fingerprint = end.fingerprint if is_whole else f"{place}:"
-    yield replace(end, unchanged=False, gone=gone, fingerprint=fingerprint if seen else "")
+        if read.reached > reached:
+            yield Further(read.reached - reached)
+            reached = read.reached
+    fingerprint = end.fingerprint if refusals.count == refused else f"{place}:"
+    yield replace(
+        end,
+        size=max(end.size - reached, 0),
+        unchanged=False,
+        gone=tuple(sorted(before)) if is_read else (),
+        fingerprint=fingerprint if is_read else "",
+    )
+
+
+def _sources(task: Task) -> Iterable[Source | Refusal]:
+    if task.uri:
+        return [Source(task.path, task.uri, task.limits)]
+    return sources(task.path, root=task.root, limits=task.limits)
 
 
 def _document(frame: Document, read: Reading) -> Document:
@@ -197,9 +249,11 @@ def _vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]
     return gone
 
 
-def _extracted(part: Cut | End, extractor: Extractor | None, provisional: set[str]) -> Contribution | End:
+def _extracted(
+    part: Cut | Further | End, extractor: Extractor | None, provisional: set[str]
+) -> Contribution | Further | End:
     """A document with what it declares and what it says; notes the files that are to be read again."""
-    if isinstance(part, End):
+    if not isinstance(part, Cut):
         return part
     if extractor is None:
         return assembled(part.document, part.passages, [Extraction() for _ in part.passages])
@@ -213,11 +267,14 @@ def _extracted(part: Cut | End, extractor: Extractor | None, provisional: set[st
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def _batches(parts: Iterable[Contribution | End]) -> Iterator[Batch]:
+def _batches(parts: Iterable[Contribution | Further | End]) -> Iterator[Batch]:
     batch, size = Batch(), 0
     for part in parts:
-        if isinstance(part, End):
+        if isinstance(part, Further):
+            batch.bytes += part.size
+        elif isinstance(part, End):
             batch.ends.append(part)
+            batch.bytes += part.size
             size += 1
         else:
             batch.contributions.append(part)
@@ -265,7 +322,7 @@ def _further(told: Progress, batch: Batch, added: Added, seconds: float) -> Prog
     return replace(
         told,
         files=told.files + len(batch.ends),
-        bytes=told.bytes + sum(end.size for end in batch.ends),
+        bytes=told.bytes + batch.bytes,
         passages=added.passages,
         facts=added.facts,
         seconds=seconds,

@@ -47,7 +47,7 @@ class Added:
     """What adding files came to.
 
     `unchanged` files cost a hash. `documents` were new or changed, `forgotten` ones are of files that changed
-    or vanished. `refusals` say what was passed over, and why.
+    or vanished. `refusals` say what was passed over, and why: the first thousand of those that were `refused`.
     """
 
     files: int = 0
@@ -56,6 +56,7 @@ class Added:
     passages: int = 0
     facts: int = 0
     forgotten: int = 0
+    refused: int = 0
     refusals: tuple[Refusal, ...] = ()
     seconds: float = 0.0
 

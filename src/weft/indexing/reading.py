@@ -49,7 +49,7 @@ READERS: dict[str, Reader] = {
     ".pdf": pdf,
     ".docx": docx,
 }
-_STREAMED = (json_lines, table)
+_STREAMED = (json_lines, table, text, markdown)  # what is long comes in rows or parts, or is refused in time
 _DEFAULTS = Limits()
 
 

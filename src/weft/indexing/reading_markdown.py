@@ -5,11 +5,13 @@ where it is plain keys with scalars and lists; it is not YAML in full.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from weft.indexing.blocks import Block, BlockKind, Reading, Source, nested, required, without_gaps
 from weft.indexing.decoding import decoded, line_starts
 from weft.indexing.front_matter import front_matter
+from weft.indexing.reading_parts import BeforeAHeading, is_long, parts
+from weft.types import Metadata
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -22,20 +24,41 @@ _KINDS: dict[str, BlockKind] = {
     "code_block": "code",
 }
 
+Path: TypeAlias = list[tuple[int, str]]  # of headings, each with its level
+
 
 def markdown(source: Source) -> Iterator[Reading]:
-    """A Markdown file as one document."""
+    """A Markdown file as one document, or a long one as several, under the headings of those before."""
+    if is_long(source):
+        yield from _in_parts(source)
+        return
     written = decoded(source.content(), source.limits)
     metadata, body = front_matter(written)
-    blocks = tuple(without_gaps(written, _blocks(written, body, source.limits.blocks), body))
+    blocks = _blocks(written, body, source.limits.blocks, [])
     title = str(metadata.get("title") or "") or _first_heading(blocks) or source.name
     yield Reading(source.uri, title, written, blocks, metadata)
 
 
-def _blocks(written: str, body: int, most: int) -> Iterator[Block]:
+def _in_parts(source: Source) -> Iterator[Reading]:
+    path: Path = []
+    metadata: Metadata = {}
+    title = ""
+    for uri, start, part, reached in parts(source, BeforeAHeading()):
+        own, body = ({}, 0) if start else front_matter(part)
+        metadata = metadata or own
+        blocks = _blocks(part, body, source.limits.blocks, path)
+        title = title or str(metadata.get("title") or "") or _first_heading(blocks) or source.name
+        yield Reading(uri, title, part, blocks, metadata, start=start, reached=reached)
+
+
+def _blocks(written: str, body: int, most: int, path: Path) -> tuple[Block, ...]:
+    """The blocks, under a path of headings which is led on."""
+    return tuple(without_gaps(written, _found(written, body, most, path), body))
+
+
+def _found(written: str, body: int, most: int, path: Path) -> Iterator[Block]:
     lines = line_starts(written[body:], most)
-    path: list[tuple[int, str]] = []
-    headings: tuple[str, ...] = ()
+    headings = tuple(words for _, words in path)
     for kind, token, words in _pieces(written[body:]):
         start, end = (body + lines[min(line, len(lines) - 1)] for line in token.map)
         if kind == "heading":

@@ -6,13 +6,14 @@ scalars are metadata. Lines that are conversations are handed to `reading_chat`.
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from math import isfinite
 from typing import Any, TextIO
 
 from weft.indexing.blocks import Block, Reading, Refusal, Refused, Source
-from weft.indexing.decoding import SAMPLE, encoding_of, storable
+from weft.indexing.decoding import opened, storable
 from weft.indexing.reading_chat import conversation, is_conversation, is_message, joined_messages
 from weft.indexing.reading_text import paragraphs
 from weft.types import Scalar
@@ -21,29 +22,32 @@ _TEXTS = ("text", "content", "body", "passage", "abstract", "answer")
 _TITLES = ("title", "name", "subject", "heading")
 _BROKEN_LINES = 100  # reported one by one; with more of them it is hardly a file of that format
 _LARGEST = 2**63 - 1
+_TOLD_EVERY = 256  # rows
 
 
 def json_lines(source: Source) -> Iterator[Reading | Refusal]:
     """Every line a document; or all lines one conversation, if the first is a message."""
-    rows = _objects(source)
-    first, broken = next(rows, None), 0
-    if first is None:
-        raise Refused("it is empty")
-    if isinstance(first[1], dict) and is_message(first[1]):
-        yield from joined_messages(source, (row for _, row in chain([first], rows)))
-        return
-    for row in chain([first], rows):
-        broken += not isinstance(row[1], dict)
-        if broken > _BROKEN_LINES:
-            raise Refused(
-                f"more than {_BROKEN_LINES} lines are not JSON objects: from line {row[0]} on it is not read"
-            )
-        yield from _row_documents(source, row)
+    with opened(source) as file:
+        rows = _objects(file, source)
+        first, broken = next(rows, None), 0
+        if first is None:
+            raise Refused("it is empty")
+        if isinstance(first[1], dict) and is_message(first[1]):
+            yield from joined_messages(source, (row for _, row in chain([first], rows)))
+            return
+        for row in chain([first], rows):
+            broken += not isinstance(row[1], dict)
+            if broken > _BROKEN_LINES:
+                raise Refused(
+                    f"more than {_BROKEN_LINES} lines are not JSON objects: "
+                    f"from line {row[0]} on it is not read"
+                )
+            yield from _reached(file, row[0], _row_documents(source, row))
 
 
 def table(source: Source) -> Iterator[Reading | Refusal]:
     """Every row of a CSV or TSV file a document; its first row names the columns."""
-    with _opened(source) as file:
+    with opened(source) as file:
         delimiter = "\t" if source.path.suffix.lower() == ".tsv" else ","
         rows = csv.DictReader(_lines(file, source), delimiter=delimiter, restkey="more", restval="")
         try:
@@ -51,17 +55,18 @@ def table(source: Source) -> Iterator[Reading | Refusal]:
                 raise Refused("it is empty")
             number = 1
             for number, row in enumerate(rows, start=2):
-                yield from _document(source, f"row={number}", row)
+                yield from _reached(file, number, _document(source, f"row={number}", row))
             if number == 1:
                 raise Refused("it has a row of column names and no other")
         except (csv.Error, UnicodeDecodeError) as error:
             yield Refusal(source.uri, f"from line {rows.line_num + 1} on it cannot be read: {error}")
 
 
-def _opened(source: Source) -> TextIO:
-    with source.path.open("rb") as file:
-        encoding = encoding_of(file.read(SAMPLE))
-    return source.path.open(encoding=encoding, newline="")
+def _reached(file: TextIO, number: int, found: Iterable[Reading | Refusal]) -> Iterator[Reading | Refusal]:
+    """What was found, now and then with how far the file was read: to ask costs a turn of the thread."""
+    for item in found:
+        is_asked = number % _TOLD_EVERY == 0 and isinstance(item, Reading)
+        yield replace(item, reached=file.buffer.tell()) if is_asked else item
 
 
 def _lines(file: TextIO, source: Source) -> Iterator[str]:
@@ -72,16 +77,15 @@ def _lines(file: TextIO, source: Source) -> Iterator[str]:
         yield line
 
 
-def _objects(source: Source) -> Iterator[tuple[int, Any]]:
+def _objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
     """Each line's number and value; a ValueError in its place where a line is broken."""
-    with _opened(source) as file:
-        for number, line in enumerate(_lines(file, source), start=1):
-            if not line.strip():
-                continue
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield number, error
+    for number, line in enumerate(_lines(file, source), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield number, error
 
 
 def _row_documents(source: Source, numbered: tuple[int, Any]) -> Iterator[Reading | Refusal]:

@@ -1,16 +1,22 @@
-"""Reads plain text: its paragraphs are its blocks. It knows no markup."""
+"""Reads plain text: its paragraphs are its blocks, and a long one comes in parts. It knows no markup."""
 
 import re
 from collections.abc import Iterator
 
 from weft.indexing.blocks import Block, Reading, Refused, Source, over
 from weft.indexing.decoding import decoded
+from weft.indexing.reading_parts import after_a_paragraph, is_long, parts
 
 _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)[^\S\r\n]*[^\s][^\r\n]*)*")
 
 
 def text(source: Source) -> Iterator[Reading]:
-    """A text file as one document."""
+    """A text file as one document, or a long one as several."""
+    if is_long(source):
+        for uri, start, part, reached in parts(source, after_a_paragraph):
+            blocks = paragraphs(part, source.limits.blocks)
+            yield Reading(uri, source.name, part, blocks, start=start, reached=reached)
+        return
     written = decoded(source.content(), source.limits)
     yield Reading(source.uri, source.name, written, paragraphs(written, source.limits.blocks))
 

@@ -13,7 +13,15 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from weft import __version__
-from weft.surfaces import http_asking, http_collections, http_documents, http_health, http_keys
+from weft.surfaces import (
+    http_asking,
+    http_collections,
+    http_documents,
+    http_health,
+    http_jobs,
+    http_keys,
+    http_uploads,
+)
 from weft.surfaces.http_guard import Guard
 from weft.surfaces.http_openapi import described
 from weft.surfaces.problems import tell_problems
@@ -24,6 +32,8 @@ ROUTERS = (
     http_collections.router,
     http_documents.router,
     http_asking.router,
+    http_uploads.router,
+    http_jobs.router,
     http_keys.router,
     http_health.router,
 )
@@ -64,8 +74,9 @@ def from_environment() -> FastAPI:
 async def _running(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
     """Opening and closing may take seconds, so both are done in a thread."""
     opening = opened_service(settings)
-    app.state.service = await asyncio.to_thread(opening.__enter__)
+    app.state.service = service = await asyncio.to_thread(opening.__enter__)
     try:
-        yield
+        async with service.background.working():
+            yield
     finally:
         await asyncio.to_thread(opening.__exit__, None, None, None)

@@ -47,18 +47,21 @@ async def _caller(request: Request) -> Caller:
     if not service.settings.http.auth:
         return ANYONE
     try:
-        token = _token(request)
-        if not token:
-            raise Unauthenticated
-        return await service.known(token)
+        return await service.known(_token(request))
     except Unauthenticated:
         _count(request, f"address:{request.client.host if request.client else ''}")
         raise
 
 
 def _token(request: Request) -> str:
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
+    """What the caller shows; who shows two things, of which one may be wrong, is not believed either."""
+    given = [*request.headers.getlist("authorization"), *request.headers.getlist("x-api-key")]
+    if len(given) != 1:
+        raise Unauthenticated
+    kind, _, token = given[0].partition(" ")
+    if "authorization" in request.headers:
+        return token.strip() if kind.lower() == "bearer" else ""
+    return given[0]
 
 
 def _count(request: Request, who: str) -> None:

@@ -17,12 +17,13 @@ WHEN: dict[int, str] = {
     408: "The request did not come in time.",
     409: "It cannot be done now: it is being done already, or was made with another model.",
     413: "The request is too large.",
-    415: "The body is not JSON.",
+    415: "The body is of a kind that is not read here.",
     422: "The request makes no sense; `errors` says where.",
     429: "There were too many requests.",
     500: "The service failed; its log has the request's identity.",
     503: "The store or a model cannot be reached, or too many are waiting.",
     504: "It took too long.",
+    507: "The disk is nearly full.",
 }
 OF_ALL = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
 OF_BODIES = (409, 415)
@@ -31,6 +32,12 @@ OF_BODIES = (409, 415)
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route documents beside its answer."""
     return {status: {"model": Problem, "description": WHEN[status]} for status in statuses}
+
+
+def leads_to(*operations: str, body: dict[str, str] | None = None, **parameters: str) -> dict[str, Any]:
+    """Links of an answer: operations that take what it says, or what was asked."""
+    linked = {"parameters": parameters, **({"requestBody": body} if body else {})}
+    return {operation: {"operationId": operation, **linked} for operation in operations}
 
 
 class CollectionInfo(Wire):

@@ -10,7 +10,7 @@ from weft.engine import Weft
 from weft.errors import NotFound
 from weft.surfaces.access import Caller
 from weft.surfaces.http_access import SCHEMES, Reading
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, Graph, problems
+from weft.surfaces.http_answers import OF_ALL, OF_BODIES, Graph, leads_to, problems
 from weft.surfaces.http_bodies import ContextQuestion, HitQuestion, Question
 from weft.surfaces.http_documents import AsOf, EntityName
 from weft.surfaces.http_routes import Route
@@ -24,12 +24,17 @@ router = APIRouter(
     responses=problems(*OF_ALL),
 )
 WITH_BODY = problems(*OF_BODIES)
+OF_A_HIT = leads_to(
+    "explain",
+    collection="$request.path.collection",
+    body={"query": "$request.body#/query", "passage": "$response.body#/hits/0/passage/id"},
+)
 
 
-@router.post("/search", operation_id="search", responses=WITH_BODY)
+@router.post("/search", operation_id="search", responses={200: {"links": OF_A_HIT}, **WITH_BODY})
 async def search(desk: Reading, body: Question) -> Found:
     """Find passages that bear on a question, best first, each with why."""
-    return Found.of(await desk.ask(lambda weft: _found(weft, desk.caller, body)))
+    return await desk.ask(lambda weft: Found.of(_found(weft, desk.caller, body)))
 
 
 @router.post("/context", operation_id="context", responses=WITH_BODY)
@@ -46,13 +51,15 @@ async def context(desk: Reading, body: ContextQuestion) -> Context:
 @router.post("/explain", operation_id="explain", responses=WITH_BODY)
 async def explain(desk: Reading, body: HitQuestion) -> Found:
     """Tell why one passage answers a question: the answer as search gives it, with that hit alone."""
-    found = await desk.ask(lambda weft: _found(weft, desk.caller, body))
-    hits = tuple(hit for hit in found.hits if hit.passage.id == body.passage)
-    if not hits:
-        raise NotFound(
-            f"passage {body.passage} is none of the {len(found.hits)} hits: raise top_k, or ask anew"
-        )
-    return Found.of(replace(found, hits=hits))
+
+    def explained(weft: Weft) -> Found:
+        found = _found(weft, desk.caller, body)
+        hits = tuple(hit for hit in found.hits if hit.passage.id == body.passage)
+        if not hits:
+            raise NotFound(f"passage {body.passage} is none of the {len(found.hits)} hits: raise top_k")
+        return Found.of(replace(found, hits=hits))
+
+    return await desk.ask(explained)
 
 
 @router.get("/graph", operation_id="graph")
@@ -66,10 +73,12 @@ async def graph(
 ) -> Graph:
     """Look around an entity: the facts that join it to others, as a tree."""
     where = desk.caller.where
-    around = await desk.ask(
-        lambda weft: weft.graph(entity, hops=hops, per_entity=per_entity, most=most, as_of=as_of, where=where)
-    )
-    return Graph.of({"around": around})
+
+    def around(weft: Weft) -> Graph:
+        found = weft.graph(entity, hops=hops, per_entity=per_entity, most=most, as_of=as_of, where=where)
+        return Graph.of({"around": found})
+
+    return await desk.ask(around)
 
 
 def _found(weft: Weft, caller: Caller, asked: Question) -> types.Found:

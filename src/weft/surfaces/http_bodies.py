@@ -19,12 +19,18 @@ from weft.types import Source, Status
 
 ANY = r"^[^\x00]*$"
 SAYING = r"^[^\x00]*[^\s\x00-\x1f\x7f-\x9f\ufeff][^\x00]*$"  # something that no engine takes for nothing
-LINE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+LINE = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"
 IDENTITY = r"^[0-9a-f]{32}$"
+NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 LARGEST = 2**53  # beyond it, JSON's numbers are not what was meant
 METHODS = Literal[
     "auto", "chain", "hybrid", "vector", "keyword", "neighbourhood", "guided", "activation", "citations"
 ]
+
+
+def _whole(value: Any) -> Any:
+    """JSON tells no 5 from 5.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _is_text(value: Any) -> Any:
@@ -45,7 +51,8 @@ def _in_utc(value: datetime) -> datetime:
 Short = Annotated[str, Field(max_length=1_000, pattern=ANY)]
 Saying = Annotated[str, Field(min_length=1, max_length=1_000, pattern=SAYING)]
 Asked = Annotated[str, Field(min_length=1, max_length=8_000, pattern=SAYING)]
-Word = Annotated[str, Field(min_length=1, max_length=200, pattern=LINE)]
+Word = Annotated[str, Field(pattern=LINE)]
+Whole = Annotated[int, BeforeValidator(_whole)]
 Identity = Annotated[str, Field(pattern=IDENTITY, min_length=32, max_length=32)]
 Time = Annotated[
     datetime,
@@ -63,7 +70,7 @@ Value = (
 )
 Metadata = Annotated[
     dict[Word, Value | Annotated[list[Value], Field(max_length=100)]],
-    Field(max_length=100, description="What is known of it, to filter by."),
+    Field(max_length=100, description="What is known of it, to filter by.", json_schema_extra=NO_OTHERS),
 ]
 Labels = Annotated[
     list[Word], Field(max_length=100, description="Who may read it: everyone, if there are none.")
@@ -144,7 +151,7 @@ class Question(Body):
     """A question, and which passages may answer it."""
 
     query: Asked = Field(examples=["Who can help with the login?"])
-    top_k: int = Field(default=10, ge=1, le=100, description="How many hits; the graph may add a few.")
+    top_k: Whole = Field(default=10, ge=1, le=100, description="How many hits; the graph may add a few.")
     method: METHODS = Field(default="chain", description="How to search; auto chooses by the question.")
     metadata: Metadata = Field(default={}, description="What a document must have, a value of each key.")
     labels: list[Word] | None = Field(
@@ -157,7 +164,7 @@ class ContextQuestion(Question):
     """A question, and what the text that answers it should be like."""
 
     style: Style = "graph"
-    max_tokens: int = Field(default=4_000, ge=100, le=100_000)
+    max_tokens: Whole = Field(default=4_000, ge=100, le=100_000)
 
 
 class HitQuestion(Question):
@@ -189,7 +196,7 @@ class NewKey(Body):
 class Rotation(Body):
     """For how long the former secret goes on working."""
 
-    grace_seconds: int = Field(default=86_400, ge=0, le=31_536_000)
+    grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)
 
 
 assert set(METHODS.__args__) == {"auto", *RECIPES}  # type: ignore[attr-defined]  # noqa: S101

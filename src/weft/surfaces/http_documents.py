@@ -22,6 +22,7 @@ from weft.surfaces.http_answers import (
     Stored,
     StoredFacts,
     Verified,
+    leads_to,
     problems,
 )
 from weft.surfaces.http_bodies import (
@@ -48,6 +49,9 @@ router = APIRouter(
     responses=problems(*OF_ALL),
 )
 WITH_BODY = problems(*OF_BODIES)
+OF_A_DOCUMENT = leads_to(
+    "get_document", "forget_document", collection="$request.path.collection", document="$response.body#/id"
+)
 DocumentId = Annotated[str, Path(pattern=IDENTITY, description="A document's identity.")]
 Under = Annotated[str, Query(max_length=1_000, pattern=ANY, description="How the address begins.")]
 After = Annotated[
@@ -62,7 +66,11 @@ AsOf = Annotated[Time | None, Query(description="What held at that time; all, if
 
 
 @router.post(
-    "/documents", operation_id="add_document", status_code=201, dependencies=[ONCE], responses=WITH_BODY
+    "/documents",
+    operation_id="add_document",
+    status_code=201,
+    dependencies=[ONCE],
+    responses={201: {"links": OF_A_DOCUMENT}, **WITH_BODY},
 )
 async def added(desk: Writing, body: NewDocument) -> Stored:
     """Add a text and the facts it states; adding the same again changes nothing."""
@@ -92,7 +100,7 @@ async def listed(
 @router.get("/documents/{document}", operation_id="get_document")
 async def one(desk: Reading, document: DocumentId) -> Contribution:
     """Read a document with all that it says."""
-    return Contribution.of(await desk.ask(lambda weft: weft.get(document, where=desk.caller.where)))
+    return await desk.ask(lambda weft: Contribution.of(weft.get(document, where=desk.caller.where)))
 
 
 @router.delete("/documents/{document}", operation_id="forget_document")
@@ -134,8 +142,11 @@ async def facts(
 ) -> Facts:
     """Tell what is known of an entity, strongest first."""
     where = desk.caller.where
-    found = await desk.ask(lambda weft: weft.facts(entity, as_of=as_of, limit=limit, where=where))
-    return Facts.of({"facts": found})
+
+    def known(weft: Weft) -> Facts:
+        return Facts.of({"facts": weft.facts(entity, as_of=as_of, limit=limit, where=where)})
+
+    return await desk.ask(known)
 
 
 @router.get(

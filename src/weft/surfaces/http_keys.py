@@ -13,7 +13,7 @@ from weft.errors import Forbidden, NotFound
 from weft.store.registry import Key
 from weft.surfaces.access import Caller
 from weft.surfaces.http_access import SCHEMES, Administrator, Running
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, IssuedKey, KeyInfo, Keys, problems
+from weft.surfaces.http_answers import OF_ALL, OF_BODIES, IssuedKey, KeyInfo, Keys, leads_to, problems
 from weft.surfaces.http_bodies import NewKey, Rotation
 from weft.surfaces.http_routes import Route
 from weft.surfaces.keys import issued, revoked, rotated
@@ -22,6 +22,7 @@ from weft.surfaces.service import Service
 router = APIRouter(
     prefix="/v1/keys", tags=["keys"], route_class=Route, dependencies=SCHEMES, responses=problems(*OF_ALL)
 )
+OF_A_KEY = leads_to("rotate_key", "revoke_key", key="$response.body#/key/id")
 KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="A key's identity.")]
 
 
@@ -32,7 +33,9 @@ async def listed(service: Running, caller: Administrator) -> Keys:
     return Keys(keys=[KeyInfo.of(key) for key in found if caller.covers(key.collections, key.labels)])
 
 
-@router.post("", operation_id="create_key", status_code=201, responses=problems(*OF_BODIES))
+@router.post(
+    "", operation_id="create_key", status_code=201, responses={201: {"links": OF_A_KEY}, **problems(*OF_BODIES)}
+)
 async def made(service: Running, caller: Administrator, body: NewKey) -> IssuedKey:
     """Make a key; its token is told this once."""
     if not caller.covers(body.collections, body.labels):

@@ -15,6 +15,7 @@ TAGS = {
     "collections": "Bodies of knowledge; each is seen by its callers only.",
     "documents": "What was added: texts, and facts that came without one.",
     "asking": "What is known that bears on a question, and why.",
+    "jobs": "What is done in the background: files that were uploaded, and whole collections.",
     "keys": "API keys, for administrators.",
     "health": "Whether the service is alive and ready.",
 }

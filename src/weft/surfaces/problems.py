@@ -6,14 +6,14 @@ request's identity and told without its words. What status a kind of error has i
 
 import logging
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 from starlette.types import ExceptionHandler
 
 from weft.errors import WeftError
@@ -24,6 +24,20 @@ from weft.surfaces.wire import Wire
 MEDIA_TYPE = "application/problem+json"
 ASK_FOR_A_KEY = {"WWW-Authenticate": 'Bearer realm="weft"'}
 TRY_LATER = {"Retry-After": "1"}
+USUAL = {
+    400: ("bad-request", "The request cannot be understood"),
+    401: ("unauthenticated", "Nobody is known by that"),
+    404: ("not-found", "There is nothing under that address"),
+    405: ("method-not-allowed", "That cannot be done here"),
+    408: ("too-late", "The request did not come in time"),
+    409: ("conflict", "That cannot be done now"),
+    413: ("too-large", "The request is too large"),
+    415: ("not-json", "The body is not JSON"),
+    422: ("invalid", "The request makes no sense"),
+    429: ("too-many-requests", "There were too many requests"),
+    500: ("failed", "The service failed"),
+    504: ("too-slow", "That took too long"),
+}  # of problems that are no error of Weft: the kind, and its title
 log = logging.getLogger(__name__)
 
 
@@ -56,10 +70,10 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """An answer that says what went wrong."""
-    phrase = HTTPStatus(status).phrase
+    usual = USUAL.get(status, USUAL[400])
     told = Problem(
-        type=f"urn:weft:problem:{kind or phrase.lower().replace(' ', '-')}",
-        title=title or phrase,
+        type=f"urn:weft:problem:{kind or usual[0]}",
+        title=title or usual[1],
         status=status,
         detail=detail,
         request_id=request.scope.get("state", {}).get("request_id", ""),
@@ -83,6 +97,7 @@ def tell_problems(app: FastAPI) -> None:
         RequestValidationError: _invalid,
         HTTPException: _refused,
         TimeoutError: _too_slow,
+        ValidationError: unforeseen,  # of what we answer: what is asked is checked by FastAPI
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
@@ -104,7 +119,7 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     mistakes = [_mistake(one) for one in found]
     told = "; ".join(f"{one.at}: {one.says}" for one in mistakes[:3])
-    return problem(request, 422, told, kind="invalid", title="The request makes no sense", errors=mistakes)
+    return problem(request, 422, told, errors=mistakes)
 
 
 def _mistake(found: Mapping[str, Any]) -> Mistake:
@@ -118,7 +133,18 @@ def _tellable(text: str) -> str:
 
 def _refused(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
+    if error.status_code == 404:
+        return problem(request, 404, "there is nothing at this address: /openapi.json lists what there is")
+    if error.status_code == 405:
+        allowed = ", ".join(_methods(request))
+        return problem(request, 405, f"here you may {allowed}", headers={"Allow": allowed})
     return problem(request, error.status_code, str(error.detail), headers=error.headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What can be done at an address: routes of one address are several, and each knows its own method."""
+    routes = (route for route in request.app.routes if isinstance(route, Route))
+    return sorted({m for r in routes if r.matches(request.scope)[0] != Match.NONE for m in r.methods or ()})
 
 
 def _too_slow(request: Request, _: Exception) -> JSONResponse:

@@ -21,6 +21,9 @@ from weft.models import Embedder
 from weft.store import open_registry
 from weft.store.registry import Collection, Registry
 from weft.surfaces.access import Caller, Keyholders, no_collection
+from weft.surfaces.background import Background, opened_background
+from weft.surfaces.jobs import Jobs
+from weft.surfaces.jobs_doing import Bench
 from weft.surfaces.keys import MARK
 from weft.surfaces.oidc import Bearers
 from weft.surfaces.open_collections import OpenCollections
@@ -49,6 +52,7 @@ class Service:
     rates: Rates
     engines: ThreadPoolExecutor
     clerks: ThreadPoolExecutor
+    background: Background
     waiting: int = 0
     has_embedded: bool = False
 
@@ -65,6 +69,10 @@ class Service:
     async def look(self, verb: Callable[[Registry], T]) -> T:
         """What the registry answers."""
         return await _run(self.clerks, partial(verb, self.registry))
+
+    async def file(self, verb: Callable[[Jobs], T]) -> T:
+        """What is known of the jobs, or becomes of them."""
+        return await _run(self.clerks, partial(verb, self.background.jobs))
 
     async def known(self, token: str) -> Caller:
         """Who holds an API key, or bears a token of the OpenID provider."""
@@ -108,7 +116,10 @@ def opened_service(settings: Settings) -> Iterator[Service]:
         keyholders = Keyholders(registry, lambda act: clerks.submit(_uncritical, act))
         _show(registry, settings.collection)
         bearers, rates = Bearers(settings.oidc), Rates(settings.http.rate)
-        yield Service(settings, registry, embedder, collections, keyholders, bearers, rates, engines, clerks)
+        bench = Bench(collections.lent, settings.store, embedder)
+        background = stack.enter_context(opened_background(settings, bench))
+        people = (keyholders, bearers, rates)
+        yield Service(settings, registry, embedder, collections, *people, engines, clerks, background)
 
 
 def _opened(settings: Settings, embedder: Embedder | None, collection: str) -> Weft:

@@ -91,6 +91,18 @@ class Http(Section):
         default=600, ge=0, description="requests a minute for each key and process; 0 for any number"
     )
     spool: Path | None = Field(default=None, description="a folder for uploads until they are added")
+    uploads: int = Field(default=16, ge=1, description="uploads that one process takes at the same time")
+    pace: int = Field(
+        default=10_000, ge=0, description="bytes a second that an upload must keep up, on average"
+    )
+    jobs: int = Field(
+        default=2,
+        ge=0,
+        description="jobs that one process does at the same time; 0 leaves them to `weft worker`",
+    )
+    takeover: float = Field(
+        default=30.0, gt=0, description="seconds without a sign of life after which another takes over a job"
+    )
     cors: Words = Field(default=(), description="web pages that may call, as https://app.example")
 
 

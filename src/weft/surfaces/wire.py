@@ -230,6 +230,7 @@ class Added(Wire):
     passages: int
     facts: int
     forgotten: int
+    refused: int
     refusals: list[Refusal]
     seconds: float
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from weft.errors import ConfigError
 from weft.indexing import blocks
 from weft.indexing.reading import READERS, Limits, Reading, Refusal, read
+from weft.indexing.reading_markdown import markdown
+from weft.indexing.reading_text import text
 
 
 def one(path: Path, content: bytes | str, limits: Limits | None = None) -> Reading | Refusal:
@@ -241,7 +243,16 @@ def test_what_is_over_a_limit_says_which(
     assert said in reason(tmp_path / name, content, limits)
 
 
-@pytest.mark.parametrize("suffix", [s for s in READERS if s not in (".jsonl", ".ndjson", ".csv", ".tsv")])
+IN_PARTS = (
+    ".jsonl",
+    ".ndjson",
+    ".csv",
+    ".tsv",
+    *(s for s, reader in READERS.items() if reader in (text, markdown)),
+)
+
+
+@pytest.mark.parametrize("suffix", [s for s in READERS if s not in IN_PARTS])
 def test_a_huge_file_is_refused_before_it_is_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"huge{suffix}"
     with path.open("wb") as file:
@@ -251,7 +262,7 @@ def test_a_huge_file_is_refused_before_it_is_read(suffix: str, tmp_path: Path) -
     assert "more than 32,000,000 bytes" in found.reason
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".txt", ".md"])
 def test_a_line_of_200_megabytes_is_never_held(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"huge{suffix}"
     with path.open("wb") as file:

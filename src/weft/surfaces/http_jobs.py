@@ -1,0 +1,120 @@
+"""Jobs over HTTP: asking for one, listing them, following one, cancelling it.
+
+A caller who reads some labels only sees their own jobs. Events are server-sent: one whenever a job changed, and
+the last when it is over; who comes back with `Last-Event-ID` is told what came after it.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Path, Query
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.exceptions import HTTPException
+
+from weft.store import jobs
+from weft.surfaces.access import require_all_labels
+from weft.surfaces.cursors import PATTERN, cursor, last_of
+from weft.surfaces.http_access import SCHEMES, Desk, Governing, Reading, Writing
+from weft.surfaces.http_answers import OF_ALL, OF_BODIES, problems
+from weft.surfaces.http_bodies import IDENTITY, Body
+from weft.surfaces.http_routes import ONCE, Route
+from weft.surfaces.problems import TRY_LATER
+from weft.surfaces.wire_jobs import Job, Jobs
+
+HEARTBEAT_SECONDS = 15.0
+router = APIRouter(
+    prefix="/v1/collections/{collection}/jobs",
+    tags=["jobs"],
+    route_class=Route,
+    dependencies=SCHEMES,
+    responses=problems(*OF_ALL),
+)
+JobId = Annotated[str, Path(pattern=IDENTITY, description="A job's identity.")]
+After = Annotated[
+    str | None,
+    Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
+]
+Version = Annotated[
+    str | None,
+    Header(alias="Last-Event-ID", pattern=r"^[0-9]{1,15}$", description="The last event that came."),
+]
+
+
+class NewJob(Body):
+    """What is to be done with a whole collection: forget all that it holds, or embed it anew."""
+
+    kind: Literal["forget", "reembed"]
+
+
+@router.post("", operation_id="start_job", status_code=202, dependencies=[ONCE], responses=problems(*OF_BODIES))
+async def submitted(desk: Governing, body: NewJob) -> Job:
+    """Have all documents forgotten, or give them vectors of the service's model."""
+    require_all_labels(desk.caller)
+    made = await desk.service.file(
+        lambda known: known.submitted(desk.collection, body.kind, {}, caller=desk.caller.id)
+    )
+    return Job.of(made)
+
+
+@router.get("", operation_id="list_jobs")
+async def listed(
+    desk: Reading, after: After = None, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> Jobs:
+    """List jobs, the newest first, a page at a time; those that are over are listed for thirty days."""
+    secret = await desk.service.look(lambda registry: registry.secret())
+    of = f"jobs of {desk.collection}"
+    last = last_of(secret, of, after) if after else None
+    before = (float(last[0]), last[1]) if last else None
+    found = await desk.service.file(
+        lambda known: known.jobs(desk.collection, caller=_whose(desk), before=before, limit=limit)
+    )
+    more = (repr(found[-1].made_at.timestamp()), found[-1].id) if len(found) == limit else None
+    return Jobs(jobs=[Job.of(one) for one in found], next=cursor(secret, of, more) if more else None)
+
+
+@router.get("/{job}", operation_id="get_job")
+async def one(desk: Reading, job: JobId) -> Job:
+    """Tell how far a job is, or what became of it."""
+    return Job.of(await _found(desk, job))
+
+
+@router.delete("/{job}", operation_id="cancel_job")
+async def cancelled(desk: Writing, job: JobId) -> Job:
+    """Cancel a job: at once if it waits, after its next step if it runs; what it wrote by then stays."""
+    return Job.of(
+        await desk.service.file(lambda known: known.cancelled(desk.collection, job, caller=_whose(desk)))
+    )
+
+
+@router.get(
+    "/{job}/events",
+    operation_id="follow_job",
+    response_class=EventSourceResponse,
+    responses={200: {"description": "A job whenever it changed.", "content": {"text/event-stream": {}}}},
+)
+async def followed(desk: Reading, job: JobId, last: Version = None) -> EventSourceResponse:
+    """Follow a job until it is over: each event is the job as it is then, its `id` grows."""
+    first = await _found(desk, job)
+    if desk.service.background.followers.is_full:
+        raise HTTPException(503, "too many follow jobs already: ask for the job now and then", TRY_LATER)
+    return EventSourceResponse(
+        _events(desk, first, -1 if last is None else int(last)),
+        ping=HEARTBEAT_SECONDS,
+        send_timeout=desk.service.settings.http.stall,
+    )
+
+
+async def _events(desk: Desk, first: jobs.Job, after: int) -> AsyncIterator[ServerSentEvent]:
+    known = desk.service.background.jobs
+    with desk.service.background.followers.one():
+        async for job in known.events(lambda: _found(desk, first.id), after=after):
+            yield ServerSentEvent(Job.of(job).model_dump_json(), event=job.state, id=str(job.version))
+
+
+async def _found(desk: Desk, id_: str) -> jobs.Job:
+    return await desk.service.file(lambda known: known.job(desk.collection, id_, caller=_whose(desk)))
+
+
+def _whose(desk: Desk) -> str | None:
+    """Everyone's jobs, or those of a caller who does not see everything."""
+    return None if desk.caller.labels is None else desk.caller.id

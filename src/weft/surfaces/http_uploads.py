@@ -1,0 +1,167 @@
+"""Uploads over HTTP: a file comes as the body of a request, goes to the disk, and becomes a job.
+
+Who may not write, or sends what cannot be read, is told before a byte of the body is. A body that is refused is
+not read to its end: the connection is closed.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from weft.errors import Forbidden
+from weft.indexing.importing import FORMATS
+from weft.indexing.reading import READERS
+from weft.store.jobs import Kind
+from weft.surfaces.http_access import SCHEMES, Desk, Writing, caller_of
+from weft.surfaces.http_answers import OF_ALL, problems
+from weft.surfaces.http_bodies import Metadata, Word
+from weft.surfaces.problems import TRY_LATER
+from weft.surfaces.uploads import Refused, spooled
+from weft.surfaces.wire_jobs import Job
+
+ADDRESS = r"^[^\x00-\x1f\x7f-\x9f#?]+$"
+SUFFIX = r"^(\.[a-z0-9]{1,16})?$"
+IMPORTED = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory"]
+METADATA: TypeAdapter[Any] = TypeAdapter(Metadata)
+CLOSE = {"Connection": "close"}  # the rest of the body is not read
+BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The file, as it is.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+def _checked(metadata: str) -> str:
+    try:
+        METADATA.validate_json(metadata)
+    except ValidationError as error:
+        raise ValueError("metadata is a JSON object of texts, numbers, truths and lists of those") from error
+    return metadata
+
+
+class Upload(APIRoute):
+    """A route whose body is a file: it knows the caller first, and takes the time that the body takes."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's own work, of a known caller; what is refused closes the connection."""
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            await caller_of(request)
+            try:
+                return await handle(request)
+            except Refused as refused:
+                headers = {**CLOSE, **(TRY_LATER if refused.status in (503, 507) else {})}
+                raise HTTPException(refused.status, str(refused), headers) from refused
+            except ClientDisconnect as gone:
+                raise HTTPException(400, "the rest of it did not come: send it again", CLOSE) from gone
+
+        return handled
+
+
+router = APIRouter(
+    prefix="/v1/collections/{collection}/uploads",
+    tags=["jobs"],
+    route_class=Upload,
+    dependencies=SCHEMES,
+    responses=problems(*OF_ALL, 415, 507),
+)
+Address = Annotated[
+    str,
+    Path(
+        pattern=ADDRESS, max_length=1_000, description="The address of what it holds.", examples=["docs/a.md"]
+    ),
+]
+Name = Annotated[str, Path(pattern=ADDRESS, max_length=1_000, description="What the file is called.")]
+Suffix = Annotated[
+    str,
+    Query(pattern=SUFFIX, description="Read it as if its name ended so: `.md`. By default, as its name does."),
+]
+Labels = Annotated[list[Word], Query(max_length=100, description="Who may read it: everyone, if absent.")]
+Known = Annotated[
+    str,
+    Query(
+        max_length=100_000,
+        description="What is known of it, as a JSON object.",
+        examples=['{"team": "search"}'],
+    ),
+    AfterValidator(_checked),
+]
+
+
+@router.put("/{uri:path}", operation_id="upload", status_code=202, openapi_extra=BODY)
+async def uploaded(
+    request: Request,
+    desk: Writing,
+    uri: Address,
+    suffix: Suffix = "",
+    labels: Labels = [],  # noqa: B006 (FastAPI copies it)
+    metadata: Known = "{}",
+) -> Job:
+    """Upload a file to be added under an address; what had that address before is replaced, once it is read."""
+    ending = suffix or _ending(uri)
+    if ending not in READERS:
+        raise Refused(415, f"there is no reader for {ending} files: name another with ?suffix=")
+    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": json.loads(metadata), "sees": _sees(desk)}
+    return await _submitted(request, desk, "add", ending, work)
+
+
+@router.post("/{name:path}", operation_id="upload_import", status_code=202, openapi_extra=BODY)
+async def imported(
+    request: Request,
+    desk: Writing,
+    name: Name,
+    format: IMPORTED = "auto",  # noqa: A002
+    labels: Labels = [],  # noqa: B006
+    metadata: Known = "{}",
+) -> Job:
+    """Upload what another program knows, to be imported: triples, papers, or a graph."""
+    work = {"uri": name, "labels": sorted(set(labels)), "metadata": json.loads(metadata), "format": format}
+    return await _submitted(request, desk, "import", _ending(name), work)
+
+
+async def _submitted(request: Request, desk: Desk, kind: Kind, suffix: str, work: dict[str, Any]) -> Job:
+    """Keep the body in a file, and make a job of it."""
+    if not desk.caller.covers((), work["labels"]):
+        raise Forbidden("your key does not give all of these labels: use those that it reads")
+    spool, http, id_ = desk.service.background.spool, desk.service.settings.http, uuid4().hex
+    told = request.headers.get("content-length", "")
+    with spool.places.one():
+        path, _ = await spooled(
+            spool,
+            request.stream(),
+            job=id_,
+            suffix=suffix,
+            declared=int(told[:20]) if told.isdigit() else None,
+            http=http,
+        )
+        work = {**work, "file": str(path)}
+        try:
+            job = await desk.service.file(
+                lambda jobs: jobs.submitted(desk.collection, kind, work, caller=desk.caller.id, id_=id_)
+            )
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    return Job.of(job)
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _sees(desk: Desk) -> list[str] | None:
+    return None if desk.caller.labels is None else sorted(desk.caller.labels)
+
+
+assert set(IMPORTED.__args__) == {"auto", *FORMATS}  # type: ignore[attr-defined]  # noqa: S101

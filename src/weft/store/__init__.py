@@ -1,6 +1,7 @@
 """Where everything is kept: the Store protocol, and its engines. The only place that knows SQL."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +13,16 @@ from weft.store.federated import open_federated
 from weft.store.federated_members import Federation
 from weft.store.sqlite import SqliteStore
 
-__all__ = ["Federation", "SqliteStore", "Store", "open_catalogue", "open_cell", "open_federated", "open_store"]
+__all__ = [
+    "Federation",
+    "SqliteStore",
+    "Store",
+    "open_catalogue",
+    "open_cell",
+    "open_federated",
+    "open_store",
+    "pools",
+]
 CELLS = "cells+"
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -60,6 +70,12 @@ def open_catalogue(url: str) -> Catalogue:
             f"no catalogue for {path.split('://', maxsplit=1)[0]}://…: give sqlite:///FILE or postgresql://…"
         )
     return SqliteCatalogue(path)
+
+
+def pools() -> Mapping[str, int]:
+    """What the connections to servers of this process are at, added up; nothing, if no server was opened."""
+    server = sys.modules.get("weft.store.postgres_server")  # whoever opened one has its driver
+    return server.figures() if server else {}
 
 
 def open_cell(url: str, collection: str) -> Store:

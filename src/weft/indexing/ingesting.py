@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -338,7 +339,7 @@ def _ahead(function: Callable[[T], R], items: Iterable[T], at_once: int) -> Iter
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="weft-adding")
     try:
         for item in items:
-            waiting.append(pool.submit(function, item))
+            waiting.append(pool.submit(copy_context().run, function, item))  # a trace goes on in the thread
             if len(waiting) > 2 * at_once:
                 yield waiting.popleft().result()
         while waiting:

@@ -1,6 +1,7 @@
 """Where everything is kept: the Store protocol, and its engines. The only place that knows SQL."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +24,7 @@ __all__ = [
     "open_federated",
     "open_registry",
     "open_store",
+    "pools",
 ]
 CELLS = "cells+"
 POSTGRES = ("postgresql://", "postgres://")
@@ -85,6 +87,12 @@ def open_registry(url: str) -> Registry:
             f"no registry for {path.split('://', maxsplit=1)[0]}://…: give a file name or postgresql://…"
         )
     return open_sqlite(path)
+
+
+def pools() -> Mapping[str, int]:
+    """What the connections to servers of this process are at, added up; nothing, if no server was opened."""
+    server = sys.modules.get("weft.store.postgres_server")  # whoever opened one has its driver
+    return server.figures() if server else {}
 
 
 def open_cell(url: str, collection: str) -> Store:

@@ -7,7 +7,7 @@ Where that role cannot be taken, we stay what we are, unless that is a role to w
 nothing: that is refused.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -117,6 +117,16 @@ def give_back(server: Server) -> None:
             del _lent[key]
     if not users:
         server.pool.close()
+
+
+def figures() -> dict[str, int]:
+    """What all pools of this process have and did, added up, under psycopg_pool's names."""
+    with _lending:
+        pools = [server.pool for server, _ in _lent.values()]
+    added: Counter[str] = Counter()
+    for pool in pools:
+        added.update(pool.get_stats())
+    return dict(added)
 
 
 def _opened(url: str, connections: int, wait_seconds: float) -> Server:

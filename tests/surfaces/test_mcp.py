@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp_types import TextResourceContents
+from tools.postgres import Server
 
+from databases import fresh_name
 from surfaces.agents import TOOLS, WORLD, as_json, asked, filled, loop, refused, words
 from weft import Filter, Weft
 from weft.config import CHAIN, HYBRID
@@ -42,6 +44,13 @@ def client(memory: Weft, *labels: str, may_write: bool = True, mode: str = "auto
 async def test_an_agents_loop(memory: Weft, mode: str) -> None:
     async with client(memory, mode=mode) as agent:
         await loop(agent)
+
+
+async def test_an_agents_loop_on_a_server(postgres: Server) -> None:
+    url, name = postgres.url, fresh_name("agent")
+    with Weft.open(url, collection=name, embedder=HashingEmbedder(quiet=True)) as memory:
+        async with client(filled(memory)) as agent:
+            await loop(agent)
 
 
 async def test_the_list_says_what_each_tool_may_do(memory: Weft) -> None:

@@ -229,6 +229,8 @@ def test_rude_clients_do_no_harm(store: Path) -> None:
         assert web.post(url, content=b"{").status_code == 400
         assert web.post(url, content=b"x" * 5_000_000).status_code == 413
         assert web.post(url.removesuffix("/mcp") + "/other", json=CALL).status_code == 404
+        for method in ("GET", "DELETE", "PUT"):
+            assert web.request(method, url).status_code == 405
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         for said in (
             b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 900\r\n\r\n{",

@@ -24,6 +24,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Route
 
 from weft import __version__
 from weft.errors import NotFound, WeftError
@@ -95,9 +96,13 @@ def application(
     named = [*hosts, *(f"{host}:*" for host in hosts)]
     pages = [*origins, *(f"{scheme}://{host}" for scheme in ("http", "https") for host in named)]
     checks = TransportSecuritySettings(allowed_hosts=named, allowed_origins=pages)
-    return served.streamable_http_app(
+    app = served.streamable_http_app(
         streamable_http_path=path, stateless_http=True, json_response=True, transport_security=checks
     )
+    for route in app.routes:
+        if isinstance(route, Route):
+            route.methods = {"POST"}  # a GET would wait forever for news that never come
+    return app
 
 
 async def over_stdio(served: Server[Any]) -> None:

@@ -165,12 +165,21 @@ def test_another_secret_restarts_the_pods(command: Path, tmp_path: Path) -> None
     assert annotations("old") != annotations("new")
 
 
+def test_several_pods_may_have_uploads_of_their_own(command: Path, tmp_path: Path) -> None:
+    made = rendered(command, {**SMALL, "replicas": 2, "spool": {"perPod": True}}, tmp_path)
+    pod = made["Deployment", "mine-weft"]["spec"]["template"]["spec"]
+    [spool] = [volume for volume in pod["volumes"] if volume["name"] == "spool"]
+    assert spool == {"name": "spool", "emptyDir": {"sizeLimit": "5Gi"}}
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
         ({}, "Weft needs a database: set existingSecret"),
-        ({**SMALL, "replicas": 2}, "several pods need one folder for uploads: set spool.create"),
-        ({**SMALL, "worker": {"enabled": True}}, "several pods need one folder"),
+        ({**SMALL, "replicas": 2}, "uploads that wait in a pod go with it: set spool.create"),
+        ({**SMALL, "autoscaling": {"enabled": True}}, "uploads that wait in a pod go with it"),
+        ({**SMALL, "worker": {"enabled": True}}, "a worker reads what the service was sent: set spool.create"),
+        ({**SMALL, "worker": {"enabled": True}, "spool": {"perPod": True}}, "a worker reads"),
         ({**SMALL, "secrets": {"WEFT_STORE": "x"}}, "both set"),
         ({**SMALL, "replica": 2}, "Additional property replica is not allowed"),
         ({**SMALL, "spool": {"size": "much"}}, "spool.size"),

@@ -82,7 +82,7 @@ class FastEmbedder:
 
 def _load(model: str, path: Path | None) -> Any:
     # The ONNX runtime (from 1.29 on) reports each process to its maker, unless told so before it is imported.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    os.putenv("ORT_DISABLE_TELEMETRY", "1")
     fastembed = require("fastembed", extra="local")
     try:
         if path is None:

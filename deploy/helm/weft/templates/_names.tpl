@@ -58,9 +58,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.existingSecret .Values.secrets -}}
 {{- fail "existingSecret and secrets are both set: put all variables into one of them" }}
 {{- end }}
-{{- $several := or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled .Values.worker.enabled -}}
-{{- if and $several (not (include "weft.spoolClaim" .)) -}}
-{{- fail "several pods need one folder for uploads: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim" }}
+{{- $claim := include "weft.spoolClaim" . -}}
+{{- if and .Values.worker.enabled (not $claim) -}}
+{{- fail "a worker reads what the service was sent: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim" }}
+{{- end }}
+{{- $several := or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled -}}
+{{- if and $several (not (or $claim .Values.spool.perPod)) -}}
+{{- fail "uploads that wait in a pod go with it: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim, or spool.perPod if they may" }}
 {{- end }}
 {{- end }}
 

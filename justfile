@@ -42,7 +42,7 @@ textsearch:
 
 # act as a new user would, in empty environments
 first-minute:
-    python tools/first_minute.py
+    python -m tools.first_minute
 
 # a small sample of each benchmark, into FOLDER
 benchmarks folder:

@@ -1,9 +1,10 @@
-"""Act as a new user: empty environments, `pip install`, the README's first program; and measure what it costs.
+"""Act as a new user: empty environments, `pip install`, what the README says to type; and measure what it costs.
 
-    python tools/first_minute.py
+    python -m tools.first_minute
 
-Checks that the program prints what the README says, that the core brings nothing heavier than NumPy, that
-`[local]` brings no torch, and that both sizes in the README's table are right within a tenth.
+Checks that from nothing to the first answer takes a minute at most (with the model on disk already, as tests
+have it), that the README's commands and its first program print what the README says, that the core brings nothing
+heavier than NumPy, that no torch comes along, and that the sizes in the README's table are right within a tenth.
 """
 
 import re
@@ -14,8 +15,12 @@ import time
 import venv
 from pathlib import Path
 
+from tools.transcripts import comparable, true
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+COMMAND_LINE = ".[cli,local,files]"
+MINUTE = 60
 CORE = {"weft", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -55,25 +60,43 @@ def check_size(package: str, folder: Path) -> None:
         sys.exit(f"the README's size of {package} should be {measured:.0f} MB")
 
 
-def main() -> None:
-    """Both installs, and the first program."""
+def first_answer(folder: Path) -> Path:
+    """Install the command line, type what the README says, and compare; return the environment's Python."""
+    start = time.monotonic()
+    python = environment(folder, COMMAND_LINE)
+    told = true(README, python.with_name("weft"))
+    took = time.monotonic() - start
+    print(f"from nothing to the first answer of the command line in {took:.0f} s")
+    if comparable(told) != comparable(README):
+        sys.exit("the README is not true: python -m tools.transcripts README.md")
+    if took > MINUTE:
+        sys.exit(f"that is more than {MINUTE} s")
+    return python
+
+
+def first_program(folder: Path) -> Path:
+    """Install the core, run the README's first program, and compare; return the environment's Python."""
     program, promised = (text for _, text in BLOCK.findall(README)[:2])
+    python = environment(folder, ".")
+    run = subprocess.run(
+        [python, "-c", program], capture_output=True, text=True, cwd=folder.parent, check=False
+    )
+    if run.stdout != promised:
+        sys.exit(f"the README's first program does not print what it says, but {run.stdout}{run.stderr}")
+    return python
+
+
+def main() -> None:
+    """Both installs, and what the README says of them."""
     with tempfile.TemporaryDirectory() as name:
-        start = time.monotonic()
-        python = environment(Path(name) / "core", ".")
-        run = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=name, check=False)
-        print(
-            f"from nothing to the first answer in {time.monotonic() - start:.0f} s:\n{run.stdout}{run.stderr}"
-        )
-        if run.stdout != promised:
-            sys.exit("the README's first program does not print what the README says")
+        python = first_answer(Path(name) / "command-line")
+        if heavy := {p for p in installed(python) if p.lower() in {"torch", "tensorflow", "transformers"}}:
+            sys.exit(f"{COMMAND_LINE} brings {sorted(heavy)}")
+        check_size(COMMAND_LINE, Path(name) / "command-line")
+        python = first_program(Path(name) / "core")
         if extra := installed(python) - CORE:
             sys.exit(f"the core brings more than it should: {sorted(extra)}")
         check_size(".", Path(name) / "core")
-        python = environment(Path(name) / "local", ".[local]")
-        if heavy := {p for p in installed(python) if p.lower() in {"torch", "tensorflow", "transformers"}}:
-            sys.exit(f"[local] brings {sorted(heavy)}")
-        check_size(".[local]", Path(name) / "local")
 
 
 if __name__ == "__main__":

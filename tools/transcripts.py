@@ -4,23 +4,30 @@
     python -m tools.transcripts docs/how-to/command-line.md --check    only say whether it is true
 
 A command is a line `$ weft …` in a `console` block; all commands of a page share one empty folder. A file that
-they need is made by a comment of the page, `<!-- file notes/login.md` up to `-->`. What differs from run to run
-(times, identities, free room, the last digits of a score) is not compared.
+they need is made by a comment of the page, `<!-- file notes/login.md` up to `-->`; `<!-- folder examples -->` is
+one of the project's, `<!-- model bge-small -->` gives them the test weights as what they would fetch. What differs
+from run to run (times, identities, free room, the last digits of a score) is not compared.
 """
 
 import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools.models import CACHE
+
 BLOCK = re.compile(r"^```console\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 FILE = re.compile(r"^<!-- file (\S+)\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
+FOLDER = re.compile(r"^<!-- folder (\S+) -->$", re.MULTILINE)
+MODEL = re.compile(r"^<!-- model (\S+) -->$", re.MULTILINE)
+ROOT = Path(__file__).parents[1]
 START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
 OURS = ("WEFT_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
 VARYING = (
@@ -33,18 +40,33 @@ VARYING = (
 )
 
 
-def true(text: str) -> str:
-    """The page with what its commands print now."""
+def true(text: str, program: Path | None = None) -> str:
+    """The page with what its commands print now, by this source or by a `weft` that is installed."""
     with TemporaryDirectory() as name:
         folder = Path(name)
+        for path in FOLDER.findall(text):
+            shutil.copytree(ROOT / path, folder / path)
         for path, content in FILE.findall(text):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(content, "utf-8")
-        program = folder / ".bin" / "weft"
-        program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(START)} "$@"\n')
-        program.chmod(0o755)
-        return BLOCK.sub(lambda block: f"```console\n{_block(block.group(1), folder)}```", text)
+        model = MODEL.search(text)
+        weights = {"WEFT_EMBEDDING_PATH": str(CACHE / model.group(1))} if model else {}
+        path = {"PATH": f"{(program or _ours(folder)).parent}{os.pathsep}{os.environ['PATH']}"}
+        env = _without_ours() | path | weights | {"XDG_CONFIG_HOME": str(folder), "COLUMNS": "80"}
+        return BLOCK.sub(lambda block: f"```console\n{_block(block.group(1), folder, env)}```", text)
+
+
+def _ours(folder: Path) -> Path:
+    """A program `weft` that runs this source."""
+    program = folder / ".bin" / "weft"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(START)} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def _without_ours() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
 
 
 def comparable(text: str) -> str:
@@ -54,17 +76,11 @@ def comparable(text: str) -> str:
     return text
 
 
-def _block(text: str, folder: Path) -> str:
-    return "".join(f"$ {command}\n{_printed(command, folder)}" for command in COMMAND.findall(text))
+def _block(text: str, folder: Path, env: dict[str, str]) -> str:
+    return "".join(f"$ {command}\n{_printed(command, folder, env)}" for command in COMMAND.findall(text))
 
 
-def _printed(command: str, folder: Path) -> str:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-    env |= {
-        "PATH": f"{folder / '.bin'}{os.pathsep}{env['PATH']}",
-        "XDG_CONFIG_HOME": str(folder),
-        "COLUMNS": "80",
-    }
+def _printed(command: str, folder: Path, env: dict[str, str]) -> str:
     done = subprocess.run(
         ["sh", "-c", f"{command} 2>&1"],
         cwd=folder,

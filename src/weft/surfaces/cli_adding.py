@@ -108,7 +108,7 @@ def _unchanged(wanted: dict[str, Any]) -> Settings:
 def _announce(settings: Settings) -> None:
     wanted = settings.embedding
     if wanted.provider in DEFAULT_MODELS:
-        name = wanted.path or wanted.model or DEFAULT_MODELS[wanted.provider]
+        name = wanted.model or wanted.path or DEFAULT_MODELS[wanted.provider]
         fetched = "" if wanted.path else "; it is fetched the first time"
         Console(stderr=True, highlight=False).print(Text(f"loading {name}{fetched}", "dim"))
 

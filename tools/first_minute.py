@@ -1,10 +1,11 @@
-"""Act as a new user: empty environments, `pip install`, what the README says to type; and measure what it costs.
+"""Act as a new user: empty environments, `pip install`, what the README says to type; measure what it costs.
 
     python -m tools.first_minute
 
 Checks that from nothing to the first answer takes a minute at most (with the model on disk already, as tests
-have it), that the README's commands and its first program print what the README says, that the core brings nothing
-heavier than NumPy, that no torch comes along, and that the sizes in the README's table are right within a tenth.
+have it), that the README's commands and its first program print what the README says, that the core brings
+nothing heavier than NumPy, that no torch comes along, and that the sizes in the README's table are right within
+a tenth.
 """
 
 import re

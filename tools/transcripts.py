@@ -4,9 +4,9 @@
     python -m tools.transcripts docs/how-to/command-line.md --check    only say whether it is true
 
 A command is a line `$ weft …` in a `console` block; all commands of a page share one empty folder. A file that
-they need is made by a comment of the page, `<!-- file notes/login.md` up to `-->`; `<!-- folder examples -->` is
-one of the project's, `<!-- model bge-small -->` gives them the test weights as what they would fetch. What differs
-from run to run (times, identities, free room, the last digits of a score) is not compared.
+they need is made by a comment of the page, `<!-- file notes/login.md` up to `-->`; `<!-- folder examples -->`
+is one of the project's, `<!-- model bge-small -->` gives them the test weights as what they would fetch. What
+differs from run to run (times, identities, free room, the last digits of a score) is not compared.
 """
 
 import argparse

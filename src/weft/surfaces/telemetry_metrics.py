@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
@@ -91,7 +91,8 @@ class Metrics:
         self._looked = 0.0
         self._look_at_pools()
         encode, content_type = choose_encoder(accepted)
-        return encode(_of_all_processes() if FOLDER in os.environ else self.registry), content_type
+        is_shared = getattr(values.ValueClass, "_multiprocess", False)  # decided when it was imported
+        return encode(_of_all_processes() if is_shared else self.registry), content_type
 
     # -- how -------------------------------------------------------------------------------------------
 

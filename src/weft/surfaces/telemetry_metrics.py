@@ -20,6 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from weft.config import RECIPES
 from weft.store import pools
 from weft.surfaces.kinds import kind_of
+from weft.surfaces.settings import handed_down, of_library
 from weft.surfaces.telemetry import lost, quietly
 from weft.types import Found, Receipt
 
@@ -173,20 +174,16 @@ class Metrics:
 @contextmanager
 def shared() -> Iterator[None]:
     """Processes that are started within share their metrics; a folder that the user named is left to him."""
-    if FOLDER in os.environ:
+    if of_library(FOLDER):
         yield
         return
-    with TemporaryDirectory(prefix="weft-metrics-") as folder:
-        os.environ[FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[FOLDER]
+    with TemporaryDirectory(prefix="weft-metrics-") as folder, handed_down(FOLDER, folder):
+        yield
 
 
 def _of_all_processes() -> CollectorRegistry:
     """What all processes wrote; gauges of those that are gone are dropped first."""
-    folder = Path(os.environ[FOLDER])
+    folder = Path(of_library(FOLDER))
     for pid in {int(file.stem.rsplit("_", 1)[1]) for file in folder.glob("gauge_live*.db")}:
         if not _is_alive(pid):
             mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]

@@ -50,6 +50,7 @@ benchmarks folder:
     python -m benchmarks.bits --size 20000
     python -m benchmarks.hub --sizes 1000 10000 --runs 10 --folder {{folder}}
     python -m benchmarks.latency --data {{sets}} --set musique-train100 --questions 10 {{hashed}} --folder {{folder}}
+    python -m benchmarks.telemetry --data {{sets}} --questions 10 --rounds 3 {{hashed}} --folder {{folder}}
     python -m benchmarks.pagerank --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
     python -m benchmarks.ingestion throughput --data {{sets}} --pages 50 --potion .cache/models/potion
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}

@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -218,6 +219,21 @@ def unknown_variables() -> tuple[str, ...]:
     """Variables of the environment that look like ours and are not read by anyone."""
     known = {_variable(path) for path, _, _ in _all(Settings.model_construct())} | {f"{PREFIX}MODELS"}
     return tuple(sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known))
+
+
+def of_library(variable: str) -> str:
+    """A variable that is not ours: a library reads it by itself, and we go by it."""
+    return os.environ.get(variable, "")
+
+
+@contextmanager
+def handed_down(variable: str, value: str) -> Iterator[None]:
+    """A library's variable for the processes that are started within."""
+    os.environ[variable] = value
+    try:
+        yield
+    finally:
+        del os.environ[variable]
 
 
 def users_own() -> Path:

@@ -13,13 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from weft.config import RECIPES
 from weft.store import pools
 from weft.surfaces.kinds import kind_of
+from weft.surfaces.settings import handed_down, of_library
 from weft.surfaces.telemetry import lost, quietly
 from weft.types import Found, Receipt
 
@@ -91,7 +92,8 @@ class Metrics:
         self._looked = 0.0
         self._look_at_pools()
         encode, content_type = choose_encoder(accepted)
-        return encode(_of_all_processes() if FOLDER in os.environ else self.registry), content_type
+        is_shared = getattr(values.ValueClass, "_multiprocess", False)  # decided when it was imported
+        return encode(_of_all_processes() if is_shared else self.registry), content_type
 
     # -- how -------------------------------------------------------------------------------------------
 
@@ -172,20 +174,16 @@ class Metrics:
 @contextmanager
 def shared() -> Iterator[None]:
     """Processes that are started within share their metrics; a folder that the user named is left to him."""
-    if FOLDER in os.environ:
+    if of_library(FOLDER):
         yield
         return
-    with TemporaryDirectory(prefix="weft-metrics-") as folder:
-        os.environ[FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[FOLDER]
+    with TemporaryDirectory(prefix="weft-metrics-") as folder, handed_down(FOLDER, folder):
+        yield
 
 
 def _of_all_processes() -> CollectorRegistry:
     """What all processes wrote; gauges of those that are gone are dropped first."""
-    folder = Path(os.environ[FOLDER])
+    folder = Path(of_library(FOLDER))
     for pid in {int(file.stem.rsplit("_", 1)[1]) for file in folder.glob("gauge_live*.db")}:
         if not _is_alive(pid):
             mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]

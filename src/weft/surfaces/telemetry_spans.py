@@ -9,7 +9,7 @@ batches by a thread of its own; whoever cannot be reached costs spans, and never
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -134,19 +134,21 @@ class Spans:
 
     def _stages(self, search: SpanContext, to_wall: int, found: Found) -> None:
         """A span for each stage; those that went on within `graph` are below it."""
-        graph = search
+        graph, failures = search, lost(found)
         began = found.began.get("graph", math.inf)
         ended = began + found.seconds.get("graph", 0.0)
         for stage, start in sorted(found.began.items(), key=lambda each: each[1]):
             end = start + found.seconds[stage]
             parent = graph if began <= start and end <= ended else search
-            made = self._stage(found, stage, parent, (to_wall + int(start * 1e9), to_wall + int(end * 1e9)))
+            known = _of_stage(found, stage, failures)
+            made = self._stage(stage, known, parent, (to_wall + int(start * 1e9), to_wall + int(end * 1e9)))
             if stage == "graph":
                 graph = made
 
-    def _stage(self, found: Found, stage: str, parent: SpanContext, times: tuple[int, int]) -> SpanContext:
+    def _stage(
+        self, stage: str, known: Mapping[str, AttributeValue], parent: SpanContext, times: tuple[int, int]
+    ) -> SpanContext:
         """Made as it is when it has ended: a sixth of what starting and ending it would cost."""
-        known = _of_stage(found, stage)
         id_ = self.provider.id_generator.generate_span_id()
         own = SpanContext(parent.trace_id, id_, False, parent.trace_flags, parent.trace_state)
         self.processor.on_end(
@@ -244,11 +246,11 @@ def _of_search(found: Found) -> dict[str, AttributeValue]:
     return told | {f"weft.rows.{kind}": count for kind, count in found.rows.items()}
 
 
-def _of_stage(found: Found, stage: str) -> dict[str, AttributeValue]:
+def _of_stage(found: Found, stage: str, failures: Sequence[str]) -> dict[str, AttributeValue]:
     told: dict[str, AttributeValue] = {}
     if stage == "embedding":
         told[OPERATION] = "embeddings"
-    if stage in lost(found):
+    if stage in failures:
         told["error.type"] = "lost"
     if stage in found.candidates:
         told["weft.candidates"] = found.candidates[stage]

@@ -1,0 +1,56 @@
+"""A small service with telemetry around it, served by uvicorn as a process of its own.
+
+    python tests/surfaces/small_service.py PORT WORKERS
+
+It has a route with a name in its path, one that fails, one within an included router, and one that is mounted.
+"""
+
+import logging
+import sys
+
+import uvicorn
+from fastapi import APIRouter, FastAPI, Request
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from weft.surfaces import settings
+from weft.surfaces.http_telemetry import Instrumented, instrumented
+from weft.surfaces.opening import opened
+from weft.surfaces.telemetry import configured
+from weft.surfaces.telemetry_metrics import shared
+
+
+def service() -> Instrumented:
+    """The service as uvicorn loads it."""
+    wanted = settings.load(embedding={"provider": "hashing"})
+    app, inner = FastAPI(), APIRouter()
+    weft = opened(wanted)
+
+    @inner.get("/collections/{name}/search")
+    def search(name: str, q: str, request: Request) -> dict[str, object]:
+        logging.getLogger("weft").info("searching with password=hunter2")
+        return {"hits": len(weft.search(q).hits), "request": request.state.request_id}
+
+    @app.get("/fails")
+    def fails() -> None:
+        raise RuntimeError("postgresql://user:hunter2@host/db is gone")
+
+    async def mounted(_: object) -> PlainTextResponse:
+        return PlainTextResponse("here")
+
+    app.include_router(inner, prefix="/v1")
+    app.mount("/mcp", Starlette(routes=[Route("/{session}", mounted)]))
+    return instrumented(app, configured(wanted.telemetry))
+
+
+if __name__ == "__main__":
+    port, workers = int(sys.argv[1]), int(sys.argv[2])
+    with shared():
+        uvicorn.run(
+            "small_service:service",
+            factory=True,
+            port=port,
+            workers=workers,
+            app_dir=str(__file__).rpartition("/")[0],
+        )

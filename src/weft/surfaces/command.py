@@ -9,4 +9,6 @@ def main() -> None:
         from weft.surfaces.cli import app  # noqa: PLC0415
     except ImportError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'weft[cli]'")
+    except KeyboardInterrupt:
+        sys.exit(130)
     app()

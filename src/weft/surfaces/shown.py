@@ -204,7 +204,8 @@ def why(found: Found, rank: int, seconds: float) -> RenderableType:
     for placement in hit.placements:
         scores.add(_placement(placement, hit.score))
     if hit.path:
-        _add_facts(tree.add(Text.assemble("path   ", path(hit.path))), hit.path)
+        label = Text("path") if hit.path.steps else Text.assemble("path   ", path(hit.path))
+        _add_facts(tree.add(label), hit.path)
     tree.add(_gate(found))
     tree.add(Text(f"method {found.chosen or found.recipe}"))
     _add_times(tree.add(Text(f"time   {seconds * 1000:.1f} ms")), found)
@@ -232,7 +233,8 @@ def _add_times(tree: Tree, found: Found) -> None:
 def _stage(stage: str, seconds: float, found: Found) -> Text:
     count = found.candidates.get(stage)
     seen = "" if count is None else f"  {count:,} candidates"
-    return Text.assemble(f"{stage:11}{seconds * 1000:7.1f} ms", (seen, DIM))
+    at_once = "  at the same time" if stage in ("lexical", "link") and "dense" in found.seconds else ""
+    return Text.assemble(f"{SEARCHES.get(stage, stage):11}{seconds * 1000:7.1f} ms", (f"{seen}{at_once}", DIM))
 
 
 # -- the graph -----------------------------------------------------------------------------------------
@@ -267,7 +269,7 @@ def entity_of(entity: Entity) -> Text:
 
 def facts(known: Sequence[Fact]) -> RenderableType:
     """Facts as a table, strongest first; what is said of none of them has no column."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM, border_style=DIM)
     columns: dict[str, tuple[str, list[str]]] = {
         "subject": (NAME, [line(fact.subject) for fact in known]),
         "predicate": (ARROW, [line(fact.predicate) for fact in known]),
@@ -298,7 +300,7 @@ def statistics(known: Statistics, *, store: str, collection: str, size: int | No
     table.add_column()
     for name in counts:
         number = getattr(known, name)
-        table.add_row(name, f"{number:,}", Text("█" * max(round(30 * number / most), number > 0), "green"))
+        table.add_row(name, f"{number:,}", Text("━" * max(round(30 * number / most), number > 0), "green"))
     model = f"{known.model} ({known.dimension} dimensions)" if known.model else "none: only words are searched"
     rest = {"model": model, "size": "" if size is None else bytes_of(size), "version": f"{known.version:,}"}
     return Group(Text.assemble((collection, "bold green"), (f"  {store}", DIM)), Text(), table, pairs(rest))

@@ -80,7 +80,7 @@ def test_an_empty_collection_has_no_bars() -> None:
     told = printed(
         shown.statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)
     )
-    assert "█" not in told
+    assert "━" not in told
     assert "12 bytes" in told
     assert [shown.bytes_of(n) for n in (999, 1_500, 2_000_000, 3_100_000_000)] == [
         "999 bytes",

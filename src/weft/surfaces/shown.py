@@ -5,7 +5,7 @@ nothing. Texts are other people's: a control character in one must not reach the
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -14,13 +14,11 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from weft.indexing.blocks import Refusal
 from weft.text import terms
-from weft.types import Branch, Document, Entity, Fact, FactPath, Found, Hit, Placement, Statistics, Surroundings
+from weft.types import Branch, Entity, Fact, FactPath, Found, Hit, Placement, Surroundings
 
 SNIPPET = 220  # characters of a passage that a card shows
 LOOKED_AT = 20_000  # and of those among which the best are looked for
-REFUSED = 10  # refusals that are listed; the others are counted
 BAR = 10
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
 STAGES = ("embedding", "dense", "lexical", "link", "graph", "hits", "reranker")
@@ -285,61 +283,6 @@ def facts(known: Sequence[Fact]) -> RenderableType:
     for row in zip(*(values for _, values in told.values()), strict=True):
         table.add_row(*map(Text, row))
     return table
-
-
-# -- figures -------------------------------------------------------------------------------------------
-
-
-def statistics(known: Statistics, *, store: str, collection: str, size: int | None) -> RenderableType:
-    """How much a collection holds."""
-    counts = ("documents", "passages", "entities", "facts", "mentions")
-    most = max((getattr(known, name) for name in counts), default=0) or 1
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=DIM)
-    table.add_column(justify="right", style=NAME)
-    table.add_column()
-    for name in counts:
-        number = getattr(known, name)
-        table.add_row(name, f"{number:,}", Text("━" * max(round(30 * number / most), number > 0), "green"))
-    model = f"{known.model} ({known.dimension} dimensions)" if known.model else "none: only words are searched"
-    rest = {"model": model, "size": "" if size is None else bytes_of(size), "version": f"{known.version:,}"}
-    return Group(Text.assemble((collection, "bold green"), (f"  {store}", DIM)), Text(), table, pairs(rest))
-
-
-def pairs(told: Mapping[str, str]) -> RenderableType:
-    """Names and values, those that there are."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=DIM, min_width=9)
-    table.add_column()
-    for name, value in told.items():
-        if value:
-            table.add_row(name, Text(line(value)))
-    return table
-
-
-def bytes_of(size: int) -> str:
-    """A number of bytes as people say it."""
-    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= of:
-            return f"{size / of:.1f} {unit}"
-    return f"{size} bytes"
-
-
-def documents(listed: Sequence[Document], most: int = REFUSED) -> Iterator[Text]:
-    """What a document is called, a line each."""
-    for document in listed[:most]:
-        yield Text(f"  {line(document.uri or document.title or document.id)}")
-    if len(listed) > most:
-        yield Text(f"  and {len(listed) - most:,} more", DIM)
-
-
-def refusals(refused: Sequence[Refusal], count: int | None = None) -> Iterator[Text]:
-    """What was passed over, and why."""
-    number = len(refused) if count is None else count
-    for refusal in refused[:REFUSED]:
-        yield Text.assemble(("passed over ", "yellow"), line(refusal.uri), (f": {line(refusal.reason)}", DIM))
-    if number > REFUSED:
-        yield Text(f"and {number - REFUSED:,} more; --json lists them", DIM)
 
 
 def _indented(what: RenderableType) -> RenderableType:

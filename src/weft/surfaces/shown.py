@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from weft.config import RECIPES
 from weft.text import terms
 from weft.types import Branch, Entity, Fact, FactPath, Found, Hit, Placement, Surroundings
 
@@ -133,7 +134,8 @@ def footer(found: Found, seconds: float) -> Iterator[Text]:
     """How it was searched, and what was left out."""
     hits = many(len(found.hits), "hit") if found.hits else "nothing found"
     yield Text(" · ".join([hits, found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
-    if found.skipped:
+    recipe = RECIPES.get(found.recipe)
+    if found.skipped and (recipe is None or recipe.graph):
         yield Text(f"the graph was left out: {line(found.skipped)}", DIM)
     for what in found.missing:
         yield _missing(what)

@@ -76,6 +76,11 @@ def test_what_was_left_out_is_told() -> None:
     ]
 
 
+def test_a_method_without_the_graph_does_not_miss_it() -> None:
+    found = Found("x", (), "hybrid", skipped="the recipe does not use the graph")
+    assert printed(shown.answer(found, 0.0021)) == "nothing found · hybrid · 2 ms\n"
+
+
 def test_an_empty_collection_has_no_bars() -> None:
     told = printed(
         shown_figures.statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)

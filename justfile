@@ -40,6 +40,11 @@ models *names:
 textsearch:
     bash tools/postgres_textsearch.sh
 
+# the pages of docs/reference, and what commands print in the docs; `--check` writes nothing
+reference *arguments:
+    python -m tools.reference {{arguments}}
+    python -m tools.transcripts docs/how-to/command-line.md {{arguments}}
+
 # act as a new user would, in empty environments
 first-minute:
     python -m tools.first_minute

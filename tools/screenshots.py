@@ -74,7 +74,7 @@ Payments needs Login for every refund above fifty euros.
 """,
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "search": ("search", QUESTION, "--explain", "--top", "3"),
+    "search": ("search", QUESTION, "--explain", "--top", "2"),
     "cards": ("search", QUESTION),
     "ask-why": ("ask-why", QUESTION, "3"),
     "graph": ("graph", "Login", "--hops", "3"),

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from surfaces.commands import process
 from weft import Weft
-
-COMMAND = [sys.executable, "-c", "from weft.surfaces.command import main; main()"]
 
 
 def weft(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    asked = [*COMMAND, *arguments, "--catalogue", "catalogue.weft"]
-    return subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return process(folder, *arguments, "--catalogue", "catalogue.weft")
 
 
 def told(folder: Path, *arguments: str) -> object:

@@ -149,7 +149,7 @@ def test_why_a_hit_was_found(filled: Path) -> None:
     assert (third["rank"], third["found"]["hits"]) == (3, [found["hits"][2]])
     assert told("ask-why", QUESTION, found["hits"][2]["passage"]["id"][:12])["rank"] == 3
     shown = run("ask-why", QUESTION, str(len(found["hits"])))
-    for part in ("├── score", "├── path", "gate   open", "method chain", "└── time", "lexical"):
+    for part in ("├── score", "├── path", "gate   open", "method chain", "└── time", "words", "link"):
         assert part in shown
     assert "there is no hit 99 among" in run("ask-why", QUESTION, "99", code=3)
 

@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 from surfaces.commands import COMMAND, environment, notes, process
@@ -50,13 +51,17 @@ def test_first_use(tmp_path: Path) -> None:
         (("stats", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("stats", "--store", "note.txt"), 4, "that it is a Weft file"),
         (("stats", "--store", "ftp://x"), 2, "no store for ftp://"),
+        (("stats", "--store", "tomorrow.weft"), 5, "this Weft knows"),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_a_code(
     tmp_path: Path, asked: tuple[str, ...], code: int, says: str
 ) -> None:
     (tmp_path / "note.txt").write_text("not a database, but a text that is long enough to be looked at\n" * 50)
-    Weft.open(tmp_path / "here.weft").close()
+    for name in ("here.weft", "tomorrow.weft"):
+        Weft.open(tmp_path / name).close()
+    with apsw.Connection(str(tmp_path / "tomorrow.weft")) as db:
+        db.execute("INSERT INTO migrations VALUES (99, 'tomorrow', 0)")
     done = process(tmp_path, *asked)
     assert done.returncode == code
     assert done.stderr.startswith("weft: ")

@@ -21,7 +21,7 @@ from weft.errors import ConfigError
 from weft.indexing.exchange import is_export
 from weft.indexing.importing import AUTO, FORMATS, Imported
 from weft.indexing.progress import Added, Progress
-from weft.surfaces import shown, wire
+from weft.surfaces import shown, shown_figures, wire
 from weft.surfaces.cli_options import InCollection, StoreAt, file_of, metadata_of, settings_of, using
 from weft.surfaces.opening import DEFAULT_MODELS, opened
 from weft.surfaces.settings import EMBEDDERS, PROJECT, Settings, load, told, without_password
@@ -160,11 +160,19 @@ def add(
     """
     with told_errors():
         files = _checked(paths or [], text, settings_of(store, collection))
+        if files and (title or uri):
+            raise ConfigError("--title and --uri are for one text; a file has its own")
+        if prune and not files:
+            raise ConfigError("--prune is for folders: name one")
     with using(store, collection) as memory, stoppable("Run the same again: it goes on where it stopped."):
         about = metadata_of(metadata)
         if files:
             added = _added([_add(memory, path, label, about, prune) for path in files])
-            tell(wire.Added.of(added), Group(Text(_summary(added)), *shown.refusals(added.refusals)), as_json)
+            tell(
+                wire.Added.of(added),
+                Group(Text(_summary(added)), *shown_figures.refusals(added.refusals)),
+                as_json,
+            )
         else:
             said = text or sys.stdin.read()
             if not said.strip():
@@ -248,7 +256,7 @@ def import_(
     with told_errors():
         tell(
             wire.Imported.of(made),
-            Group(Text(_outcome(made)), *shown.refusals(made.refusals, made.refused)),
+            Group(Text(_outcome(made)), *shown_figures.refusals(made.refusals, made.refused)),
             as_json,
         )
         if not made.documents and made.refused:

@@ -11,7 +11,7 @@ import typer
 from weft.config import Context
 from weft.errors import NotFound
 from weft.retrieval.context import Style
-from weft.surfaces import shown, wire
+from weft.surfaces import shown, shown_figures, wire
 from weft.surfaces.cli_options import (
     AsOf,
     InCollection,
@@ -155,7 +155,7 @@ def stats(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = 
         file = file_of(settings)
         size = file.stat().st_size if file else None
         place = without_password(settings.store)
-        people = shown.statistics(known, store=place, collection=settings.collection, size=size)
+        people = shown_figures.statistics(known, store=place, collection=settings.collection, size=size)
         tell(wire.Statistics.of(known), people, as_json)
 
 

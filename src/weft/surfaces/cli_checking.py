@@ -66,7 +66,7 @@ def config(store: StoreAt = "", collection: InCollection = "", as_json: AsJson =
 
 
 def _settings(known: list[Setting]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim")
     table.add_column("setting", no_wrap=True)
     table.add_column("value", overflow="fold")
     table.add_column("from", overflow="fold")

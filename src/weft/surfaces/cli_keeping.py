@@ -16,7 +16,7 @@ from rich.text import Text
 from weft.engine import Weft
 from weft.errors import ConfigError, NotFound
 from weft.store import open_store
-from weft.surfaces import shown, wire
+from weft.surfaces import shown, shown_figures, wire
 from weft.surfaces.cli_options import InCollection, StoreAt, looking_at, settings_of
 from weft.surfaces.opening import embedder_of
 from weft.surfaces.terminal import AsJson, progressing, stoppable, tell, told_errors
@@ -78,7 +78,7 @@ def _listed(memory: Weft, under: str) -> Iterator[Document]:
 def _ask(meant: list[Document]) -> None:
     """At a terminal, make sure."""
     if sys.stdin.isatty():
-        Console(stderr=True, highlight=False).print(Group(*shown.documents(meant)))
+        Console(stderr=True, highlight=False).print(Group(*shown_figures.documents(meant)))
         typer.confirm(f"Forget {shown.many(len(meant), 'document')}?", abort=True, err=True)
 
 

@@ -9,6 +9,8 @@ def main() -> None:
         from weft.surfaces.cli import app  # noqa: PLC0415
     except ImportError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'weft[cli]'")
+    except KeyboardInterrupt:
+        sys.exit(130)
     app()
 
 

@@ -5,7 +5,7 @@ nothing. Texts are other people's: a control character in one must not reach the
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -14,13 +14,12 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from weft.indexing.blocks import Refusal
+from weft.config import RECIPES
 from weft.text import terms
-from weft.types import Branch, Document, Entity, Fact, FactPath, Found, Hit, Placement, Statistics, Surroundings
+from weft.types import Branch, Entity, Fact, FactPath, Found, Hit, Placement, Surroundings
 
 SNIPPET = 220  # characters of a passage that a card shows
 LOOKED_AT = 20_000  # and of those among which the best are looked for
-REFUSED = 10  # refusals that are listed; the others are counted
 BAR = 10
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
 STAGES = ("embedding", "dense", "lexical", "link", "graph", "hits", "reranker")
@@ -135,7 +134,8 @@ def footer(found: Found, seconds: float) -> Iterator[Text]:
     """How it was searched, and what was left out."""
     hits = many(len(found.hits), "hit") if found.hits else "nothing found"
     yield Text(" · ".join([hits, found.chosen or found.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
-    if found.skipped:
+    recipe = RECIPES.get(found.recipe)
+    if found.skipped and (recipe is None or recipe.graph):
         yield Text(f"the graph was left out: {line(found.skipped)}", DIM)
     for what in found.missing:
         yield _missing(what)
@@ -204,7 +204,8 @@ def why(found: Found, rank: int, seconds: float) -> RenderableType:
     for placement in hit.placements:
         scores.add(_placement(placement, hit.score))
     if hit.path:
-        _add_facts(tree.add(Text.assemble("path   ", path(hit.path))), hit.path)
+        label = Text("path") if hit.path.steps else Text.assemble("path   ", path(hit.path))
+        _add_facts(tree.add(label), hit.path)
     tree.add(_gate(found))
     tree.add(Text(f"method {found.chosen or found.recipe}"))
     _add_times(tree.add(Text(f"time   {seconds * 1000:.1f} ms")), found)
@@ -232,7 +233,8 @@ def _add_times(tree: Tree, found: Found) -> None:
 def _stage(stage: str, seconds: float, found: Found) -> Text:
     count = found.candidates.get(stage)
     seen = "" if count is None else f"  {count:,} candidates"
-    return Text.assemble(f"{stage:11}{seconds * 1000:7.1f} ms", (seen, DIM))
+    at_once = "  at the same time" if stage in ("lexical", "link") and "dense" in found.seconds else ""
+    return Text.assemble(f"{SEARCHES.get(stage, stage):11}{seconds * 1000:7.1f} ms", (f"{seen}{at_once}", DIM))
 
 
 # -- the graph -----------------------------------------------------------------------------------------
@@ -267,7 +269,7 @@ def entity_of(entity: Entity) -> Text:
 
 def facts(known: Sequence[Fact]) -> RenderableType:
     """Facts as a table, strongest first; what is said of none of them has no column."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM, border_style=DIM)
     columns: dict[str, tuple[str, list[str]]] = {
         "subject": (NAME, [line(fact.subject) for fact in known]),
         "predicate": (ARROW, [line(fact.predicate) for fact in known]),
@@ -283,61 +285,6 @@ def facts(known: Sequence[Fact]) -> RenderableType:
     for row in zip(*(values for _, values in told.values()), strict=True):
         table.add_row(*map(Text, row))
     return table
-
-
-# -- figures -------------------------------------------------------------------------------------------
-
-
-def statistics(known: Statistics, *, store: str, collection: str, size: int | None) -> RenderableType:
-    """How much a collection holds."""
-    counts = ("documents", "passages", "entities", "facts", "mentions")
-    most = max((getattr(known, name) for name in counts), default=0) or 1
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=DIM)
-    table.add_column(justify="right", style=NAME)
-    table.add_column()
-    for name in counts:
-        number = getattr(known, name)
-        table.add_row(name, f"{number:,}", Text("█" * max(round(30 * number / most), number > 0), "green"))
-    model = f"{known.model} ({known.dimension} dimensions)" if known.model else "none: only words are searched"
-    rest = {"model": model, "size": "" if size is None else bytes_of(size), "version": f"{known.version:,}"}
-    return Group(Text.assemble((collection, "bold green"), (f"  {store}", DIM)), Text(), table, pairs(rest))
-
-
-def pairs(told: Mapping[str, str]) -> RenderableType:
-    """Names and values, those that there are."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=DIM, min_width=9)
-    table.add_column()
-    for name, value in told.items():
-        if value:
-            table.add_row(name, Text(line(value)))
-    return table
-
-
-def bytes_of(size: int) -> str:
-    """A number of bytes as people say it."""
-    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= of:
-            return f"{size / of:.1f} {unit}"
-    return f"{size} bytes"
-
-
-def documents(listed: Sequence[Document], most: int = REFUSED) -> Iterator[Text]:
-    """What a document is called, a line each."""
-    for document in listed[:most]:
-        yield Text(f"  {line(document.uri or document.title or document.id)}")
-    if len(listed) > most:
-        yield Text(f"  and {len(listed) - most:,} more", DIM)
-
-
-def refusals(refused: Sequence[Refusal], count: int | None = None) -> Iterator[Text]:
-    """What was passed over, and why."""
-    number = len(refused) if count is None else count
-    for refusal in refused[:REFUSED]:
-        yield Text.assemble(("passed over ", "yellow"), line(refusal.uri), (f": {line(refusal.reason)}", DIM))
-    if number > REFUSED:
-        yield Text(f"and {number - REFUSED:,} more; --json lists them", DIM)
 
 
 def _indented(what: RenderableType) -> RenderableType:

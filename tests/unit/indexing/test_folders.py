@@ -62,6 +62,12 @@ def test_rules_above_count_from_the_root_down(tmp_path: Path) -> None:
     assert names(tmp_path / "build", root=tmp_path) == []
 
 
+def test_our_own_files_and_secrets_are_left_out(tmp_path: Path) -> None:
+    ours = ("memory_dot_weft", "memory_dot_weft-wal", "weft_dot_toml", "_dot_env", "sub__other_dot_weft-shm")
+    tree(tmp_path, **dict.fromkeys((*ours, "weft_dot_md"), "x"))
+    assert names(tmp_path) == ["weft.md"]
+
+
 def test_symbolic_links_are_reported_and_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, a__b__c_dot_txt="text")
     (tmp_path / "a/b/loop").symlink_to(tmp_path / "a", target_is_directory=True)

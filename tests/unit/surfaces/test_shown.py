@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from weft.surfaces import shown
+from weft.surfaces import shown, shown_figures
 from weft.text import terms
 from weft.types import Document, Fact, FactPath, Found, Hit, Passage, Placement, Statistics, Step
 
@@ -76,13 +76,18 @@ def test_what_was_left_out_is_told() -> None:
     ]
 
 
+def test_a_method_without_the_graph_does_not_miss_it() -> None:
+    found = Found("x", (), "hybrid", skipped="the recipe does not use the graph")
+    assert printed(shown.answer(found, 0.0021)) == "nothing found · hybrid · 2 ms\n"
+
+
 def test_an_empty_collection_has_no_bars() -> None:
     told = printed(
-        shown.statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)
+        shown_figures.statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)
     )
-    assert "█" not in told
+    assert "━" not in told
     assert "12 bytes" in told
-    assert [shown.bytes_of(n) for n in (999, 1_500, 2_000_000, 3_100_000_000)] == [
+    assert [shown_figures.bytes_of(n) for n in (999, 1_500, 2_000_000, 3_100_000_000)] == [
         "999 bytes",
         "1.5 kB",
         "2.0 MB",

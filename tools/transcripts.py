@@ -27,6 +27,7 @@ COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 FILE = re.compile(r"^<!-- file (\S+)\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
 FOLDER = re.compile(r"^<!-- folder (\S+) -->$", re.MULTILINE)
 MODEL = re.compile(r"^<!-- model (\S+) -->$", re.MULTILINE)
+LONGEST = 100  # seconds of a command: one that serves, and so never ends, has no prompt in the docs
 ROOT = Path(__file__).parents[1]
 START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
 OURS = ("WEFT_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
@@ -89,6 +90,7 @@ def _printed(command: str, folder: Path, env: dict[str, str]) -> str:
         stdin=subprocess.DEVNULL,
         text=True,
         check=False,
+        timeout=LONGEST,
     )
     return done.stdout
 

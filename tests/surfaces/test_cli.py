@@ -300,6 +300,12 @@ def test_init_writes_what_it_chose_and_then_changes_nothing(
     assert 'next: weft search "…"' in run("init")
 
 
+def test_init_writes_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEFT_STORE")
+    run("init", "--embedder", "none", "--store", 'a "b" \\ 𝄞.weft')
+    assert told("init")["store"] == 'a "b" \\ 𝄞.weft'
+
+
 def test_init_without_an_embedder_says_how_to_get_one() -> None:
     assert "pip install 'weft[local]'" in run("init", "--embedder", "none")
 

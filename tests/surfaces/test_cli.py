@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.postgres import Server
 from typer.testing import CliRunner
 
+from databases import database
 from surfaces.commands import POTION, notes, run, told
 from weft import Claim, Filter, Weft
 from weft.config import RECIPES
@@ -233,6 +235,20 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(monkeypatch: p
     everything = run("config") + run("config", "--json")
     assert "hunter2" not in everything
     assert "sk-secret" not in everything
+
+
+def test_a_server_is_a_store_as_well(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = database()
+    with Weft.open("team.weft") as memory:
+        memory.add_files("notes")
+        found = memory.search(QUESTION, count_use=False)
+    assert told("add", "notes", "--store", url)["documents"] == 3
+    assert [hit["passage"]["text"] for hit in told("search", QUESTION, "--store", url)["hits"]] == [
+        hit.passage.text for hit in found.hits
+    ]
+    with_password = url.replace("postgres@", "postgres:hunter2@")
+    assert "hunter2" not in run("stats", "--store", with_password)
+    assert "verified" in run("forget", "notes/", "--verify", "--store", url)
 
 
 def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

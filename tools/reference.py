@@ -55,14 +55,15 @@ def _commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 def _parameters(name: str, command: Any) -> list[str]:
     if name == "weft eval":
-        rows = [(", ".join(a.option_strings), a.help or "") for a in parser_of(name)._actions]
+        listed = parser_of(name)._actions[1:]
+        rows = [(f"`{a.option_strings[0]}`", a.help or ", ".join(a.choices or ())) for a in listed]
         return [_table("Option", "", rows)]
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option"]
     usage = " ".join([name, *map(_argument, arguments), "[OPTIONS]" if options else ""]).strip()
     tables = [
         _table("Argument", "", [(f"`{_argument(p)}`", _help(p)) for p in arguments]),
-        _table("Option", "", [(", ".join(f"`{o}`" for o in p.opts), _help(p)) for p in options]),
+        _table("Option", "", [(_option(p), _help(p)) for p in options]),
     ]
     return [f"```console\n{usage}\n```", *filter(None, tables)]
 
@@ -70,6 +71,11 @@ def _parameters(name: str, command: Any) -> list[str]:
 def _argument(parameter: Any) -> str:
     name = parameter.name.strip("_").upper() + ("…" if parameter.nargs == -1 else "")
     return name if parameter.required else f"[{name}]"
+
+
+def _option(parameter: Any) -> str:
+    value = f" {parameter.metavar}" if parameter.metavar else ""
+    return ", ".join(f"`{name}{value}`" for name in parameter.opts)
 
 
 def _help(parameter: Any) -> str:

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.postgres import Server
 from typer.testing import CliRunner
 
+from databases import database
 from surfaces.commands import POTION, notes, run, told
 from weft import Claim, Filter, Weft
 from weft.config import RECIPES
@@ -235,6 +237,20 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(monkeypatch: p
     assert "sk-secret" not in everything
 
 
+def test_a_server_is_a_store_as_well(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = database()
+    with Weft.open("team.weft") as memory:
+        memory.add_files("notes")
+        found = memory.search(QUESTION, count_use=False)
+    assert told("add", "notes", "--store", url)["documents"] == 3
+    assert [hit["passage"]["text"] for hit in told("search", QUESTION, "--store", url)["hits"]] == [
+        hit.passage.text for hit in found.hits
+    ]
+    with_password = url.replace("postgres@", "postgres:hunter2@")
+    assert "hunter2" not in run("stats", "--store", with_password)
+    assert "verified" in run("forget", "notes/", "--verify", "--store", url)
+
+
 def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_HTTP_PORT", "many")
     assert "http.port" in run("config", code=2)
@@ -298,6 +314,12 @@ def test_init_writes_what_it_chose_and_then_changes_nothing(
     assert "with another store: edit it" in run("init", "--store", "other.weft", code=2)
     run("add", "notes")
     assert 'next: weft search "…"' in run("init")
+
+
+def test_init_writes_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEFT_STORE")
+    run("init", "--embedder", "none", "--store", 'a "b" \\ 𝄞.weft')
+    assert told("init")["store"] == 'a "b" \\ 𝄞.weft'
 
 
 def test_init_without_an_embedder_says_how_to_get_one() -> None:

@@ -35,6 +35,7 @@ def _weft(
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     add_completion=False,  # `weft completion` does that
     context_settings={"help_option_names": ["-h", "--help"]},
     callback=_weft,

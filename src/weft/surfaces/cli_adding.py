@@ -30,7 +30,9 @@ from weft.surfaces.terminal import AsJson, Show, progressing, stoppable, tell, t
 HEADER = "# Settings of Weft for this folder; `weft config` shows all of them."
 WRITTEN = ("store", "collection", "embedding.provider", "embedding.model", "embedding.path")
 EXPORT = "weft"  # the format of our own exports
-Labels = Annotated[list[str], typer.Option("--label", "-l", help="Who may read it: everyone, without one.")]
+Labels = Annotated[
+    list[str], typer.Option("--label", "-l", metavar="LABEL", help="Who may read it: everyone, without one.")
+]
 Pairs = Annotated[list[str], typer.Option("--metadata", metavar="KEY=VALUE", help="What is known of it.")]
 
 
@@ -39,11 +41,12 @@ Pairs = Annotated[list[str], typer.Option("--metadata", metavar="KEY=VALUE", hel
 
 def init(
     embedder: Annotated[
-        EMBEDDERS | None, typer.Option(help="Who makes vectors: fastembed, if it is installed.")
+        EMBEDDERS | None,
+        typer.Option(metavar="NAME", help="Who makes vectors: none, fastembed, model2vec, openai or hashing."),
     ] = None,
-    model: Annotated[str, typer.Option(help="The model's name.")] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model's name.")] = "",
     model_path: Annotated[
-        Path | None, typer.Option(help="A folder with its files, for use without a network.")
+        Path | None, typer.Option(metavar="FOLDER", help="A folder with its files, for use without a network.")
     ] = None,
     store: StoreAt = "",
     collection: InCollection = "",
@@ -119,7 +122,9 @@ def _toml(settings: Settings, options: dict[str, Any]) -> str:
     values = {one.name: one.value for one in chosen if one.value}
     values["store"] = settings.store if "store" in values else ""  # a password in it is not masked here
     lines = {
-        name: f"{name.split('.')[-1]} = {json.dumps(values[name])}" for name in WRITTEN if values.get(name)
+        name: f"{name.split('.')[-1]} = {json.dumps(values[name], ensure_ascii=False)}"
+        for name in WRITTEN
+        if values.get(name)
     }
     embedding = [text for name, text in lines.items() if name.startswith("embedding.")]
     top = [text for name, text in lines.items() if not name.startswith("embedding.")]

@@ -47,8 +47,10 @@ def search(
     as_of: AsOf = None,
     explain: Annotated[bool, typer.Option("--explain", "-e", help="Say why each hit was found.")] = False,
     context: Annotated[bool, typer.Option("--context", help="The text to hand to a model instead.")] = False,
-    style: Annotated[Style, typer.Option(help="How the context is written.")] = "graph",
-    tokens: Annotated[int, typer.Option(min=1, help="The most tokens of the context.")] = 4_000,
+    style: Annotated[
+        Style, typer.Option(metavar="NAME", help="How it is written: passages, graph or narrative.")
+    ] = "graph",
+    tokens: Annotated[int, typer.Option(metavar="N", min=1, help="The most tokens that it may take.")] = 4_000,
     store: StoreAt = "",
     collection: InCollection = "",
     as_json: AsJson = False,
@@ -114,8 +116,8 @@ def ask_why(
 
 def graph(
     entity: Name,
-    hops: Annotated[int, typer.Option(min=1, max=3, help="How far to look.")] = 1,
-    most: Annotated[int, typer.Option(min=1, help="The most facts to show.")] = 100,
+    hops: Annotated[int, typer.Option(metavar="N", min=1, max=3, help="How far to look, 1 to 3.")] = 1,
+    most: Annotated[int, typer.Option(metavar="N", min=1, help="The most facts to show.")] = 100,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
     store: StoreAt = "",
@@ -131,7 +133,7 @@ def graph(
 
 def facts(
     entity: Name,
-    limit: Annotated[int, typer.Option(min=1, help="The most facts to show.")] = 100,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most facts to show.")] = 100,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
     store: StoreAt = "",

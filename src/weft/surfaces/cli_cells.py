@@ -13,11 +13,12 @@ from rich.table import Table
 from weft.store import cells, open_catalogue
 from weft.store.catalogue import Catalogue
 from weft.store.moving import move
-from weft.surfaces.terminal import AsJson, tell, told_errors, working
+from weft.surfaces.terminal import AsJson, stoppable, tell, told_errors, working
 
 cells_app = typer.Typer(no_args_is_help=True, help="The databases that collections live in.")
 collections_app = typer.Typer(no_args_is_help=True, help="Collections, wherever they live.")
 
+GO_ON = "Run the same again: it goes on where it stopped."
 At = Annotated[str, typer.Option("--catalogue", help="sqlite:///FILE or postgresql://…: the list of cells.")]
 
 
@@ -44,7 +45,7 @@ def list_cells(catalogue: At, as_json: AsJson = False) -> None:
 @cells_app.command("drain")
 def drain_cell(name: str, catalogue: At, as_json: AsJson = False) -> None:
     """Move everything out of a cell, and put nothing new into it; run again, it goes on."""
-    with _catalogue(catalogue) as known, working(f"draining {name}") as progress:
+    with _catalogue(catalogue) as known, stoppable(GO_ON), working(f"draining {name}") as progress:
         moved = cells.drain(known, name, progress=progress)
     tell({"cell": name, "moved": list(moved)}, f"{name} is empty, {len(moved)} moved", as_json)
 
@@ -52,7 +53,7 @@ def drain_cell(name: str, catalogue: At, as_json: AsJson = False) -> None:
 @collections_app.command("move")
 def move_collection(name: str, cell: str, catalogue: At, as_json: AsJson = False) -> None:
     """Move a collection to a cell while it is read and written; run again, it goes on."""
-    with _catalogue(catalogue) as known, working(f"moving {name} to {cell}"):
+    with _catalogue(catalogue) as known, stoppable(GO_ON), working(f"moving {name} to {cell}"):
         move(known, name, cell)
     tell({"collection": name, "cell": cell}, f"{name} lives in {cell}", as_json)
 

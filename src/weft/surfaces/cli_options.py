@@ -43,12 +43,15 @@ def moment(text: str) -> datetime:
 StoreAt = Annotated[
     str, typer.Option("--store", metavar="URL", help="A file, postgresql://…, or cells+ a catalogue.")
 ]
-InCollection = Annotated[str, typer.Option("--collection", "-c", help="The body of knowledge to use.")]
+InCollection = Annotated[
+    str, typer.Option("--collection", "-c", metavar="NAME", help="The body of knowledge to use.")
+]
 Method = Annotated[
     str,
     typer.Option(
         "--method",
         "-m",
+        metavar="NAME",
         help=f"{', '.join(name for name in METHODS if name not in ALIASES)}; "
         "graph is another name for chain, agentic for auto.",
         autocompletion=_methods,
@@ -60,9 +63,12 @@ Numbers = Annotated[
         "--recipe", metavar="PART=VALUE", help="Change a number of the method's recipe: walk.max_hops=2."
     ),
 ]
-Top = Annotated[int | None, typer.Option("--top", "-n", min=1, help="How many hits, at least.")]
+Top = Annotated[int | None, typer.Option("--top", "-n", metavar="N", min=1, help="How many hits, at least.")]
 Labels = Annotated[
-    list[str], typer.Option("--label", "-l", help="See what these labels may see; without one, everything.")
+    list[str],
+    typer.Option(
+        "--label", "-l", metavar="LABEL", help="See what these labels may see; without one, everything."
+    ),
 ]
 Where = Annotated[
     list[str],

@@ -15,6 +15,7 @@ from weft.store import cells, open_catalogue
 from weft.store.catalogue import Catalogue
 from weft.store.moving import move
 from weft.surfaces.cli_serving import keys_app, serve
+from weft.surfaces.cli_worker import worker
 from weft.surfaces.terminal import AsJson, tell, told_errors, working
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Memory and knowledge retrieval.")
@@ -23,6 +24,7 @@ collections_app = typer.Typer(no_args_is_help=True, help="Collections, wherever 
 app.add_typer(cells_app, name="cells")
 app.add_typer(collections_app, name="collections")
 app.command()(serve)
+app.command()(worker)
 app.add_typer(keys_app, name="keys")
 
 At = Annotated[str, typer.Option("--catalogue", help="sqlite:///FILE or postgresql://…: the list of cells.")]

@@ -20,6 +20,7 @@ from weft.surfaces.settings import PREFIX, Settings, load
 from weft.surfaces.terminal import AsJson, tell, told_errors
 
 FACTORY = "weft.surfaces.http:from_environment"
+CONNECTIONS = 1_000  # that one process holds; beyond them requests are refused
 FINISH_SECONDS = 30  # that requests have to end when the service is told to
 keys_app = typer.Typer(no_args_is_help=True, help="API keys of the HTTP service.")
 
@@ -153,6 +154,8 @@ def _run(settings: Settings) -> None:
         port=settings.http.port,
         workers=settings.http.workers,
         timeout_graceful_shutdown=FINISH_SECONDS,
+        http="weft.surfaces.http_connections:Impatient",
+        limit_concurrency=CONNECTIONS,
         server_header=False,
         log_config=None,
     )

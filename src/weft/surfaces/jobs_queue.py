@@ -86,7 +86,7 @@ async def _working(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None
         try:
             await _worked(jobs, queue, settings)
         except Exception as error:  # noqa: BLE001 (procrastinate, psycopg and its pool raise what they like)
-            log.warning("the worker of jobs begins anew: %s", error)
+            log.warning("the worker of jobs begins anew: %s", " ".join(str(error).split()))
         await asyncio.sleep(1.0)
 
 

@@ -16,6 +16,7 @@ from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
 from weft.surfaces.keys import opens, parted
 from weft.types import Filter
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a collection that can stand in an address
 REMEMBERED = 2.0  # seconds for which a key is believed to be as it was; so long may a revoked one still work
 USED_EVERY = timedelta(minutes=1)  # how exactly a key's last use is kept
 

@@ -16,6 +16,7 @@ from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
 from weft.surfaces.keys import opens, parted
 from weft.types import Filter
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a collection that can stand in an address
 REMEMBERED = 2.0  # seconds for which a key is believed to be as it was; so long may a revoked one still work
 USED_EVERY = timedelta(minutes=1)  # how exactly a key's last use is kept
 
@@ -77,14 +78,16 @@ class Keyholders:
     def __init__(self, registry: Registry, afterwards: Callable[[Callable[[], None]], object]) -> None:
         self._registry = registry
         self._afterwards = afterwards  # runs what no answer should wait for
-        self._known: TTLCache[str, Key | None] = TTLCache(4_096, REMEMBERED)
+        self._known: TTLCache[str, Key] = TTLCache(4_096, REMEMBERED)
         self._looking = Lock()
 
     def caller(self, token: str) -> Caller:
         """Who holds this key."""
         id_, secret = parted(token)
-        key = self._key(id_) if id_ else None
         now = datetime.now(UTC)
+        key = self._remembered(id_)
+        if key is None or not opens(key, secret, now):  # it may be new, or have a new secret
+            key = self._looked_up(id_)
         if key is None or not opens(key, secret, now):
             raise Unauthenticated("the API key is unknown, expired or revoked: ask for another")
         self._use(key, now)
@@ -95,13 +98,15 @@ class Keyholders:
         with self._looking:
             self._known.pop(id_, None)
 
-    def _key(self, id_: str) -> Key | None:
+    def _remembered(self, id_: str) -> Key | None:
         with self._looking:
-            if id_ in self._known:
-                return self._known[id_]
-        key = self._registry.key(id_)
-        with self._looking:
-            self._known[id_] = key
+            return self._known.get(id_)
+
+    def _looked_up(self, id_: str) -> Key | None:
+        key = self._registry.key(id_) if id_ else None
+        if key is not None:
+            with self._looking:
+                self._known[id_] = key
         return key
 
     def _use(self, key: Key, now: datetime) -> None:

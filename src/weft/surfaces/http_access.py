@@ -16,10 +16,9 @@ from starlette.exceptions import HTTPException
 
 from weft.engine import Weft
 from weft.store.registry import Scope
-from weft.surfaces.access import ANYONE, Caller, Unauthenticated, require
+from weft.surfaces.access import ANYONE, NAME, Caller, Unauthenticated, require
 from weft.surfaces.service import Service
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 BEARER = HTTPBearer(auto_error=False, description="An API key (`weft_…`), or a token of the OpenID provider.")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`weft_…`).")
 SCHEMES = [Security(BEARER), Security(HEADER)]  # for the OpenAPI document alone: `caller_of` reads the headers

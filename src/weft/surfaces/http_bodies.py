@@ -14,7 +14,7 @@ from weft.config import RECIPES
 from weft.retrieval.context import Style
 from weft.store.registry import Scope
 from weft.surfaces import wire
-from weft.surfaces.http_access import NAME
+from weft.surfaces.access import NAME
 from weft.types import Source, Status
 
 ANY = r"^[^\x00]*$"

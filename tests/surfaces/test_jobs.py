@@ -358,3 +358,13 @@ def test_over_a_file_one_process_has_the_jobs(tmp_path: Path) -> None:
         pytest.raises(ConfigError, match=r"http\.workers"),
     ):
         submitted(opened, "a.md")
+
+
+async def test_a_service_ends_however_short_it_was(postgres: Server, tmp_path: Path) -> None:
+    store = database()
+    of, gate = settings(store, tmp_path), Gate(store)
+    for hundredth in (0, 1, 2, 4, 8, 16):
+        async with asyncio.timeout(30), background(of, gate):
+            await asyncio.sleep(hundredth / 100)
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not [task.get_name() for task in others if task.get_name().startswith("pool-")]

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools.postgres import Server
@@ -50,7 +51,7 @@ def killed_in_the_middle(service: Served, victim: Served, job: str) -> int:
 @pytest.mark.timeout(240)
 def test_a_job_of_a_killed_worker_is_taken_up_again(postgres: Server, tmp_path: Path) -> None:
     store = database()
-    options = {"takeover": 1.5, "spool": str(tmp_path / "spool")}
+    options: dict[str, Any] = {"takeover": 1.5, "spool": str(tmp_path / "spool")}
     with serving(store, tmp_path, jobs=0, **options) as service, service.client() as client:
         with serving(store, tmp_path, command=("worker",), **options) as first:
             job = client.put("/uploads/notes.jsonl", content=ROWS).raise_for_status().json()["id"]

@@ -32,7 +32,7 @@ USUAL = {
     408: ("too-late", "The request did not come in time"),
     409: ("conflict", "That cannot be done now"),
     413: ("too-large", "The request is too large"),
-    415: ("not-json", "The body is not JSON"),
+    415: ("not-read", "A body of that kind is not read here"),
     422: ("invalid", "The request makes no sense"),
     429: ("too-many-requests", "There were too many requests"),
     500: ("failed", "The service failed"),
@@ -149,7 +149,8 @@ def _methods(request: Request) -> list[str]:
 
 
 def _pattern(path: str) -> str:
-    return re.sub(r"\\{.+?\\}", "[^/]+", re.escape(path))
+    escaped = re.escape(path).replace(r"\{uri\}", ".+")  # an address may have slashes
+    return re.sub(r"\\{.+?\\}", "[^/]+", escaped)
 
 
 def _too_slow(request: Request, _: Exception) -> JSONResponse:

@@ -3,7 +3,6 @@
 Options reach the processes that answer through the environment, which is where each of them reads its settings.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ from rich.table import Column, Table
 from weft.errors import ConfigError, NotFound
 from weft.store import POSTGRES, open_registry
 from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
-from weft.surfaces.settings import PREFIX, Settings, load
+from weft.surfaces.settings import Settings, hand_on, load
 from weft.surfaces.terminal import AsJson, tell, told_errors
 
 FACTORY = "weft.surfaces.http:from_environment"
@@ -49,7 +48,7 @@ def serve(
     """Answer over HTTP until told to stop; requests that are under way are finished."""
     with told_errors():
         given = {"host": host, "port": port, "workers": workers, "auth": False if no_auth else None}
-        _hand_on({"store": store, **{f"http_{name}": value for name, value in given.items()}})
+        hand_on({"store": store, **{f"http_{name}": value for name, value in given.items()}})
         settings = load()
         _check(settings)
         with closing(open_registry(settings.store)) as registry:
@@ -115,12 +114,6 @@ def revoke_key(key: KeyId, store: Store = None, as_json: AsJson = False) -> None
 
 
 # -- serving -------------------------------------------------------------------------------------------
-
-
-def _hand_on(options: dict[str, Any]) -> None:
-    """Put options where every process that answers finds them."""
-    given = {name: str(value) for name, value in options.items() if value is not None}
-    os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
 
 
 def _check(settings: Settings) -> None:

@@ -102,6 +102,17 @@ def test_the_first_start_says_how_to_make_a_key(tmp_path: Path) -> None:
         one.terminate()
 
 
+def test_an_answer_does_not_wait_for_the_network(tmp_path: Path) -> None:
+    """Nagle's algorithm and a delayed acknowledgement would make 40 ms of it, always."""
+    with served(tmp_path / "memory.weft", tmp_path) as service, service.client() as asked:
+        seconds = []
+        for _ in range(20):
+            began = time.perf_counter()
+            told(asked.get("/healthz"))
+            seconds.append(time.perf_counter() - began)
+    assert min(seconds[5:]) < 0.03
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_request_under_way_is_finished(tmp_path: Path, postgres: Server, number: int) -> None:
     url = database()

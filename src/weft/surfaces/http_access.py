@@ -107,7 +107,8 @@ class Desk:
 
 def _desk(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[Desk]]:
     async def desk(service: Running, caller: Known, collection: CollectionName) -> Desk:
-        found = await service.collection(caller, collection)
+        find = service.collection_of_late if scope == "read" else service.collection
+        found = await find(caller, collection)
         require(caller, scope)
         return Desk(service, caller, found.name)
 

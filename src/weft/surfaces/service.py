@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
+
+from cachetools import TTLCache
 
 from weft.engine import Weft
 from weft.errors import ConfigError, StoreError, StoreUnavailable, WeftError
 from weft.models import Embedder
 from weft.store import open_registry
 from weft.store.registry import Collection, Registry
-from weft.surfaces.access import NAME, Caller, Keyholders, no_collection
+from weft.surfaces.access import NAME, REMEMBERED, Caller, Keyholders, no_collection
 from weft.surfaces.keys import MARK
 from weft.surfaces.oidc import Bearers
 from weft.surfaces.open_collections import OpenCollections
@@ -52,6 +54,7 @@ class Service:
     rates: Rates
     engines: ThreadPoolExecutor
     clerks: ThreadPoolExecutor
+    shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, REMEMBERED))
     waiting: int = 0
     has_embedded: bool = False
 
@@ -77,6 +80,8 @@ class Service:
 
     async def known(self, token: str) -> Caller:
         """Who holds an API key, or bears a token of the OpenID provider."""
+        if caller := self.keyholders.remembered(token):
+            return caller
         holders = self.keyholders if token.startswith(MARK) else self.bearers
         return await _run(self.clerks, partial(holders.caller, token))
 
@@ -84,8 +89,15 @@ class Service:
         """A collection, if it is there for this caller."""
         found = await self.look(lambda registry: registry.collection(name)) if caller.sees(name) else None
         if found is None:
+            self.shown.pop(name, None)
             raise no_collection(name)
+        self.shown[name] = found
         return found
+
+    async def collection_of_late(self, caller: Caller, name: str) -> Collection:
+        """The same for those who only read: one that was there a moment ago is believed to be there."""
+        known = self.shown.get(name) if caller.sees(name) else None
+        return known or await self.collection(caller, name)
 
     async def reaches_store(self) -> bool:
         """Whether the database answers."""

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -79,6 +80,7 @@ def shown_token(folder: Path, *arguments: str) -> str:
         (("serve", "--workers", "2"), 2, "a file is served by one process"),
         (("serve", "--store", "/nowhere/memory.weft"), 4, "check that its folder exists"),
         (("serve", "--port", "99999"), 2, "http.port"),
+        (("serve", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("keys", "rotate", "unknown"), 3, "weft keys list"),
         (("keys", "create", "x", "--scope", "all"), 2, "use read, write, admin"),
     ],
@@ -89,6 +91,19 @@ def test_what_goes_wrong_is_one_line_and_a_code(
     done = weft(tmp_path, *asked)
     assert done.returncode == code, done.stderr
     assert says in done.stderr.splitlines()[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_cannot_be_loaded_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "weft.toml").write_text('[embedding]\nprovider = "openai"\n')
+    done = weft(tmp_path, "serve")
+    assert done.returncode == 2
+    assert done.stderr.startswith("weft: embedding.model is empty")
+    hidden = "import sys; sys.modules['jwt'] = None; from weft.surfaces.command import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, "serve"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "pip install 'weft[http]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -7,6 +7,7 @@ there for them: the answer is the same as for one that nobody made.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from threading import Lock
 
 from cachetools import TTLCache
@@ -65,6 +66,14 @@ def require_all_labels(caller: Caller) -> None:
     """Refuse a caller who reads some labels only what tells of the whole collection."""
     if caller.labels is not None:
         raise Forbidden("this tells of the whole collection, and your key reads some labels only: use another")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def no_collection(name: str) -> NotFound:

@@ -6,7 +6,6 @@ Options reach the processes that answer through the environment, which is where 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from rich.table import Column, Table
 from weft.errors import ConfigError, NotFound
 from weft.store import POSTGRES, open_registry
 from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
+from weft.surfaces.access import is_loopback
 from weft.surfaces.settings import Settings, hand_on, load
 from weft.surfaces.terminal import AsJson, tell, told_errors
 
@@ -52,8 +52,10 @@ def serve(
         hand_on({"store": store, **{f"http_{name}": value for name, value in given.items()}})
         settings = load()
         _check(settings)
-        with closing(open_registry(settings.store)) as registry:
-            has_keys = bool(registry.keys())
+        with _needing_http():
+            from weft.surfaces.service import opened_service  # noqa: PLC0415
+        with opened_service(settings) as service:  # what cannot be opened is told here, in a line
+            has_keys = bool(service.registry.keys())
         if settings.http.auth and not has_keys:
             typer.echo("there is no key yet; make one: weft keys create NAME --scope admin", err=True)
         _run(settings)
@@ -117,22 +119,23 @@ def revoke_key(key: KeyId, store: Store = None, as_json: AsJson = False) -> None
 # -- serving -------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _needing_http() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(f"the HTTP service needs {error.name}: pip install 'weft[http]'") from error
+
+
 def _check(settings: Settings) -> None:
     http = settings.http
-    if not http.auth and not _is_loopback(http.host):
+    if not http.auth and not is_loopback(http.host):
         raise ConfigError(
             f"without keys anyone who reaches {http.host} may do anything: listen on 127.0.0.1, or leave "
             "http.auth on"
         )
     if http.workers > 1 and not settings.store.removeprefix("cells+").startswith(POSTGRES):
         raise ConfigError("a file is served by one process: set http.workers to 1, or use PostgreSQL")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _run(settings: Settings) -> None:

@@ -24,7 +24,7 @@ from weft.errors import ConfigError, StoreError, StoreUnavailable, WeftError
 from weft.models import Embedder
 from weft.store import open_registry
 from weft.store.registry import Collection, Registry
-from weft.surfaces.access import NAME, REMEMBERED, Caller, Keyholders, no_collection
+from weft.surfaces.access import NAME, Caller, Keyholders, no_collection
 from weft.surfaces.keys import MARK
 from weft.surfaces.oidc import Bearers
 from weft.surfaces.open_collections import OpenCollections
@@ -37,6 +37,7 @@ ENGINES = 8  # threads that ask collections: more make Python slower, not faster
 CLERKS = 4  # threads that look into the registry, so that nobody waits for a search to show a key
 WAITING = 256  # requests that may wait for a thread
 SWEEP_SECONDS = 600.0
+SHOWN_SECONDS = 2.0  # for which a collection is believed to be there by those who read
 OPEN = 64  # collections that stay open when nobody uses them
 T = TypeVar("T")
 
@@ -54,9 +55,9 @@ class Service:
     rates: Rates
     engines: ThreadPoolExecutor
     clerks: ThreadPoolExecutor
-    shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, REMEMBERED))
     waiting: int = 0
     has_embedded: bool = False
+    shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, SHOWN_SECONDS))
 
     async def ask(self, collection: str, verb: Callable[[Weft], T]) -> T:
         """What a collection answers; whoever waits too long, or behind too many, is told to come again."""

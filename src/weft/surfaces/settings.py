@@ -197,15 +197,15 @@ def unknown_variables() -> tuple[str, ...]:
     return tuple(sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known))
 
 
+def users_own() -> Path:
+    """The user's own file of settings, for all folders."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "weft" / "config.toml"
+
+
 def hand_on(options: Mapping[str, object]) -> None:
     """Put options, by their names as in `http_port`, where every process that we start finds them."""
     given = {name: str(value) for name, value in options.items() if value is not None}
     os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
-
-
-def users_own() -> Path:
-    """The user's own file of settings, for all folders."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "weft" / "config.toml"
 
 
 def _setting(path: tuple[str, ...], value: Any, description: str | None, options: Mapping[str, Any]) -> Setting:

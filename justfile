@@ -28,6 +28,11 @@ types:
 layers:
     lint-imports
 
+# what is unsafe in the code, and known to be in what it uses
+security:
+    bandit -q -c pyproject.toml -r src
+    python -m tools.audit
+
 # the tests; arguments go to pytest (`-n 2` runs two files at a time)
 test *arguments:
     pytest -q {{arguments}}

@@ -379,6 +379,10 @@ class Weft:
         """
         return self._store.remains(receipt)
 
+    def exported(self) -> Generator[str]:
+        """What `export` writes, a line at a time."""
+        return exchange.lines(self._store.statistics(), self._store.export())
+
     def compact(self) -> None:
         """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
         self._store.compact()
@@ -387,10 +391,6 @@ class Weft:
         """Write everything to a file; return how many documents that is."""
         with Path(path).open("w", encoding="utf-8") as file:
             return exchange.dump(self._store.statistics(), self._store.export(), file)
-
-    def exported(self) -> Generator[str]:
-        """What `export` writes, a line at a time."""
-        return exchange.lines(self._store.statistics(), self._store.export())
 
     def import_(self, path: str | Path) -> int:
         """Add everything from an export, vectors included; return how many documents were new or changed."""

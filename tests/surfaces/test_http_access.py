@@ -238,6 +238,17 @@ async def test_a_key_revoked_by_another_process_ends_within_seconds(tmp_path: Pa
 async def test_nobody_is_asked_where_the_settings_say_so(tmp_path: Path) -> None:
     async with running(settings(tmp_path / "memory.weft", http={"auth": False})) as app, client(app) as asked:
         told(await asked.put("/v1/collections/acme", json={}))
+        statuses = {
+            host: (await asked.get("/v1/collections", headers={"Host": host})).status_code
+            for host in (
+                "localhost:8080",
+                "127.0.0.1:8080",
+                "[::1]:8080",
+                "evil.example:8080",
+                "127.0.0.1.evil.example",
+            )
+        }
+    assert list(statuses.values()) == [200, 200, 200, 403, 403]
 
 
 @given(

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -79,6 +80,7 @@ def shown_token(folder: Path, *arguments: str) -> str:
         (("serve", "--workers", "2"), 2, "a file is served by one process"),
         (("serve", "--store", "/nowhere/memory.weft"), 4, "check that its folder exists"),
         (("serve", "--port", "99999"), 2, "http.port"),
+        (("serve", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("keys", "rotate", "unknown"), 3, "weft keys list"),
         (("keys", "create", "x", "--scope", "all"), 2, "use read, write, admin"),
     ],
@@ -92,6 +94,19 @@ def test_what_goes_wrong_is_one_line_and_a_code(
     assert "Traceback" not in done.stderr
 
 
+def test_a_model_that_cannot_be_loaded_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "weft.toml").write_text('[embedding]\nprovider = "openai"\n')
+    done = weft(tmp_path, "serve")
+    assert done.returncode == 2
+    assert done.stderr.startswith("weft: embedding.model is empty")
+    hidden = "import sys; sys.modules['jwt'] = None; from weft.surfaces.command import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, "serve"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "pip install 'weft[http]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_first_start_says_how_to_make_a_key(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*WEFT, "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
@@ -100,6 +115,17 @@ def test_the_first_start_says_how_to_make_a_key(tmp_path: Path) -> None:
         assert one.stderr.readline() == "there is no key yet; make one: weft keys create NAME --scope admin\n"
         assert one.stderr.readline().startswith("listening on http://127.0.0.1:")
         one.terminate()
+
+
+def test_an_answer_does_not_wait_for_the_network(tmp_path: Path) -> None:
+    """Nagle's algorithm and a delayed acknowledgement would make 40 ms of it, always."""
+    with served(tmp_path / "memory.weft", tmp_path) as service, service.client() as asked:
+        seconds = []
+        for _ in range(20):
+            began = time.perf_counter()
+            told(asked.get("/healthz"))
+            seconds.append(time.perf_counter() - began)
+    assert min(seconds[5:]) < 0.03
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -18,6 +18,13 @@ from weft.types import Contribution, Document, Embeddable, Entity, Fact, Mention
 FORMAT = 1
 
 
+def lines(statistics: Statistics, contributions: Iterable[Contribution]) -> Generator[str]:
+    """A collection line by line."""
+    yield _line({"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension})
+    for contribution in contributions:
+        yield _line(_plain(contribution))
+
+
 def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[str]) -> int:
     """Write a collection; return how many documents it has."""
     written = -1  # the first line is no document
@@ -25,13 +32,6 @@ def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[s
         to.write(line)
         written += 1
     return written
-
-
-def lines(statistics: Statistics, contributions: Iterable[Contribution]) -> Generator[str]:
-    """A collection line by line."""
-    yield _line({"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension})
-    for contribution in contributions:
-        yield _line(_plain(contribution))
 
 
 def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:

@@ -73,6 +73,14 @@ def open_catalogue(url: str) -> Catalogue:
     return SqliteCatalogue(path)
 
 
+def open_cell(url: str, collection: str) -> Store:
+    """A collection in a cell that is there: a file that is gone must not be taken for an empty one."""
+    path = url.removeprefix("sqlite:///")
+    if "://" not in path and not Path(path).exists():
+        raise StoreUnavailable(f"{path} is gone: bring it back, or take it from a backup")
+    return open_store(url, collection)
+
+
 def open_registry(url: str) -> Registry:
     """What a service keeps beside a store: in its file or database, or in the catalogue's of its cells."""
     path = url.removeprefix(CELLS).removeprefix("sqlite:///")
@@ -85,11 +93,3 @@ def open_registry(url: str) -> Registry:
             f"no registry for {path.split('://', maxsplit=1)[0]}://…: give a file name or postgresql://…"
         )
     return open_sqlite(path)
-
-
-def open_cell(url: str, collection: str) -> Store:
-    """A collection in a cell that is there: a file that is gone must not be taken for an empty one."""
-    path = url.removeprefix("sqlite:///")
-    if "://" not in path and not Path(path).exists():
-        raise StoreUnavailable(f"{path} is gone: bring it back, or take it from a backup")
-    return open_store(url, collection)

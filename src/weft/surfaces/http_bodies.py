@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 
 from weft import types
-from weft.config import RECIPES
 from weft.retrieval.context import Style
 from weft.store.registry import Scope
 from weft.surfaces import wire
@@ -197,6 +196,3 @@ class Rotation(Body):
     """For how long the former secret goes on working."""
 
     grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)
-
-
-assert set(METHODS.__args__) == {"auto", *RECIPES}  # type: ignore[attr-defined]  # noqa: S101

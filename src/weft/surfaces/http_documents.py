@@ -159,7 +159,7 @@ async def facts(
     responses={200: {"description": "A collection as lines of JSON.", "content": {"application/x-ndjson": {}}}},
 )
 async def exported(desk: Reading) -> Response:
-    """Read everything, vectors included, as lines of JSON that `weft import` takes."""
+    """Read everything, vectors included, as lines of JSON that `Weft.import_` takes."""
     require_all_labels(desk.caller)
     stack = ExitStack()
     lines = await desk.ask(lambda _: _export(stack, desk))

@@ -132,7 +132,8 @@ def _tellable(text: str) -> str:
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)  # noqa: S101
+    if not isinstance(error, HTTPException):
+        return unforeseen(request, error)
     if error.status_code == 404:
         return problem(request, 404, "there is nothing at this address: /openapi.json lists what there is")
     if error.status_code == 405:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
+
+from cachetools import TTLCache
 
 from weft.engine import Weft
 from weft.errors import ConfigError, StoreError, StoreUnavailable, WeftError
@@ -38,6 +40,7 @@ ENGINES = 8  # threads that ask collections: more make Python slower, not faster
 CLERKS = 4  # threads that look into the registry, so that nobody waits for a search to show a key
 WAITING = 256  # requests that may wait for a thread
 SWEEP_SECONDS = 600.0
+SHOWN_SECONDS = 2.0  # for which a collection is believed to be there by those who read
 OPEN = 64  # collections that stay open when nobody uses them
 T = TypeVar("T")
 
@@ -58,6 +61,7 @@ class Service:
     background: Background
     waiting: int = 0
     has_embedded: bool = False
+    shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, SHOWN_SECONDS))
 
     async def ask(self, collection: str, verb: Callable[[Weft], T]) -> T:
         """What a collection answers; whoever waits too long, or behind too many, is told to come again."""
@@ -85,6 +89,8 @@ class Service:
 
     async def known(self, token: str) -> Caller:
         """Who holds an API key, or bears a token of the OpenID provider."""
+        if caller := self.keyholders.remembered(token):
+            return caller
         holders = self.keyholders if token.startswith(MARK) else self.bearers
         return await _run(self.clerks, partial(holders.caller, token))
 
@@ -92,8 +98,15 @@ class Service:
         """A collection, if it is there for this caller."""
         found = await self.look(lambda registry: registry.collection(name)) if caller.sees(name) else None
         if found is None:
+            self.shown.pop(name, None)
             raise no_collection(name)
+        self.shown[name] = found
         return found
+
+    async def collection_of_late(self, caller: Caller, name: str) -> Collection:
+        """The same for those who only read: one that was there a moment ago is believed to be there."""
+        known = self.shown.get(name) if caller.sees(name) else None
+        return known or await self.collection(caller, name)
 
     async def reaches_store(self) -> bool:
         """Whether the database answers."""

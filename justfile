@@ -28,6 +28,11 @@ types:
 layers:
     lint-imports
 
+# what is unsafe in the code, and known to be in what it uses
+security:
+    bandit -q -c pyproject.toml -r src
+    python -m tools.audit
+
 # the tests; arguments go to pytest (`-n 2` runs two files at a time)
 test *arguments:
     pytest -q {{arguments}}
@@ -61,6 +66,8 @@ benchmarks folder:
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
     python -m benchmarks.bm25 --data {{sets}} --set musique-train100 --beside locomo --questions 20
     python -m benchmarks.faults --sample killed threads
+    python -m benchmarks.upload --megabytes 4 --format md --quiet --hasty
+    python -m benchmarks.upload --megabytes 16 --extractor none --quiet --hasty
     python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}

@@ -423,6 +423,10 @@ class Weft:
         """
         return self._store.remains(receipt)
 
+    def exported(self) -> Generator[str]:
+        """What `export` writes, a line at a time."""
+        return exchange.lines(self._store.statistics(), self._store.export())
+
     def compact(self) -> None:
         """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
         self._store.compact()
@@ -433,10 +437,6 @@ class Weft:
         with Path(path).open("w", encoding="utf-8") as file:
             told = pipeline.counted(self._store.export(), progress)
             return exchange.dump(self._store.statistics(), told, file)
-
-    def exported(self) -> Generator[str]:
-        """What `export` writes, a line at a time."""
-        return exchange.lines(self._store.statistics(), self._store.export())
 
     @_observed
     def import_(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:

@@ -1,6 +1,7 @@
 """Loaded by schemathesis: what a schema cannot say, and is refused for good reason, is not asked.
 
-That is an `Idempotency-Key` that came before with another request, and a fact that ends before it begins.
+That is an `Idempotency-Key` that came before with another request, a fact that ends before it begins, and a
+file that nobody can read.
 """
 
 import re
@@ -17,6 +18,9 @@ def before_call(_context: Any, case: Any, _kwargs: dict[str, Any]) -> None:
     for name, word in list((case.headers or {}).items()):
         if name.lower() == "idempotency-key" and WORD.fullmatch(str(word)):
             case.headers[name] = f"{word}{uuid4().hex}"
+    uri = (case.path_parameters or {}).get("uri")
+    if isinstance(uri, str) and case.method == "PUT":
+        case.path_parameters["uri"] = f"{uri.replace('.', '')}.md"
     facts = case.body.get("facts") if isinstance(case.body, dict) else None
     for fact in facts if isinstance(facts, list) else []:
         if isinstance(fact, dict) and fact.get("valid_from") and fact.get("valid_to"):

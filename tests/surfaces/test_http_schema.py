@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 COMMAND = [sys.executable, "-m", "schemathesis.cli", "run"]
 
 
-def asked(service: Served, *options: str) -> subprocess.CompletedProcess[str]:
+def asked(service: Served, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """What schemathesis finds: every check, all of its phases."""
     return subprocess.run(
         [
@@ -26,6 +26,7 @@ def asked(service: Served, *options: str) -> subprocess.CompletedProcess[str]:
             *("--no-color", "--continue-on-failure"),
             *options,
         ],
+        cwd=folder,
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
@@ -35,19 +36,19 @@ def asked(service: Served, *options: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=280,
     )
 
 
 @pytest.mark.timeout(300)
 def test_nothing_is_found_on_a_file(tmp_path: Path) -> None:
     with served(tmp_path / "memory.weft", tmp_path) as service:
-        done = asked(service, "--max-examples", "10")
+        done = asked(service, tmp_path, "--max-examples", "8")
     assert done.returncode == 0, done.stdout[-20_000:]
 
 
 @pytest.mark.timeout(300)
 def test_nothing_is_found_on_postgresql(tmp_path: Path, postgres: Server) -> None:
     with served(database(), tmp_path) as service:
-        done = asked(service, "--max-examples", "10")
+        done = asked(service, tmp_path, "--max-examples", "8")
     assert done.returncode == 0, done.stdout[-20_000:]

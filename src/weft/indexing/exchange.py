@@ -20,6 +20,13 @@ FORMAT = 1
 LONGEST_HEADER = 10_000
 
 
+def lines(statistics: Statistics, contributions: Iterable[Contribution]) -> Generator[str]:
+    """A collection line by line."""
+    yield _line({"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension})
+    for contribution in contributions:
+        yield _line(_plain(contribution))
+
+
 def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[str]) -> int:
     """Write a collection; return how many documents it has."""
     written = -1  # the first line is no document
@@ -37,13 +44,6 @@ def is_export(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(first, dict) and "weft" in first
-
-
-def lines(statistics: Statistics, contributions: Iterable[Contribution]) -> Generator[str]:
-    """A collection line by line."""
-    yield _line({"weft": FORMAT, "model": statistics.model, "dimension": statistics.dimension})
-    for contribution in contributions:
-        yield _line(_plain(contribution))
 
 
 def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:

@@ -31,6 +31,7 @@ from weft.types import Contribution, Document, Passage, document_id, file_of, id
 
 VERSION = "1"  # of reading and cutting: a new one reads every file again
 PARTS = 2_048  # passages, entities and facts that one transaction writes, about
+CHARACTERS = 4_000_000  # of texts and metadata that one transaction writes, about
 WINDOW = 256  # files whose fingerprints are looked up at once
 SENT = "sent"  # the place of files that were sent here under an address
 SHOWN = 1_000  # refusals that are kept; the others are counted
@@ -269,7 +270,7 @@ def _extracted(
 
 
 def _batches(parts: Iterable[Contribution | Further | End]) -> Iterator[Batch]:
-    batch, size = Batch(), 0
+    batch, size, length = Batch(), 0, 0
     for part in parts:
         if isinstance(part, Further):
             batch.bytes += part.size
@@ -280,10 +281,17 @@ def _batches(parts: Iterable[Contribution | Further | End]) -> Iterator[Batch]:
         else:
             batch.contributions.append(part)
             size += sum(1 for _ in part.parts)
-        if size >= PARTS:
+            length += _length(part)
+        if size >= PARTS or length >= CHARACTERS:
             yield batch
-            batch, size = Batch(), 0
+            batch, size, length = Batch(), 0, 0
     yield batch
+
+
+def _length(part: Contribution) -> int:
+    """Characters of what may be long: a row of a table may be all metadata."""
+    told = sum(len(str(value)) for value in part.document.metadata.values())
+    return told + sum(len(passage.text) for passage in part.passages)
 
 
 def _embedded(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:

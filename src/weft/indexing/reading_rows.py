@@ -65,8 +65,10 @@ def table(source: Source) -> Iterator[Reading | Refusal]:
 def _reached(file: TextIO, number: int, found: Iterable[Reading | Refusal]) -> Iterator[Reading | Refusal]:
     """What was found, now and then with how far the file was read: to ask costs a turn of the thread."""
     for item in found:
-        is_asked = number % _TOLD_EVERY == 0 and isinstance(item, Reading)
-        yield replace(item, reached=file.buffer.tell()) if is_asked else item
+        if number % _TOLD_EVERY == 0 and isinstance(item, Reading):
+            yield replace(item, reached=file.buffer.tell())
+        else:
+            yield item
 
 
 def _lines(file: TextIO, source: Source) -> Iterator[str]:

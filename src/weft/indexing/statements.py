@@ -98,7 +98,7 @@ def _is_meant(token: str) -> bool:
 
 def _is_filler(token: str, at: int, count: int, capitals: int) -> bool:
     """An article: not the last word, nor a letter that is a name, as in vitamin A."""
-    is_name = token == "a" and at > 0 and capitals > 0  # noqa: S105
+    is_name = token == "a" and at > 0 and capitals > 0  # noqa: S105 # nosec B105
     return token in FILLERS and at + 1 < count and not is_name
 
 

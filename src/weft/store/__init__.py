@@ -75,6 +75,14 @@ def open_catalogue(url: str) -> Catalogue:
     return SqliteCatalogue(path)
 
 
+def open_cell(url: str, collection: str) -> Store:
+    """A collection in a cell that is there: a file that is gone must not be taken for an empty one."""
+    path = url.removeprefix("sqlite:///")
+    if "://" not in path and not Path(path).exists():
+        raise StoreUnavailable(f"{path} is gone: bring it back, or take it from a backup")
+    return open_store(url, collection)
+
+
 def open_registry(url: str) -> Registry:
     """What a service keeps beside a store: in its file or database, or in the catalogue's of its cells."""
     path = url.removeprefix(CELLS).removeprefix("sqlite:///")
@@ -93,11 +101,3 @@ def pools() -> Mapping[str, int]:
     """What the connections to servers of this process are at, added up; nothing, if no server was opened."""
     server = sys.modules.get("weft.store.postgres_server")  # whoever opened one has its driver
     return server.figures() if server else {}
-
-
-def open_cell(url: str, collection: str) -> Store:
-    """A collection in a cell that is there: a file that is gone must not be taken for an empty one."""
-    path = url.removeprefix("sqlite:///")
-    if "://" not in path and not Path(path).exists():
-        raise StoreUnavailable(f"{path} is gone: bring it back, or take it from a backup")
-    return open_store(url, collection)

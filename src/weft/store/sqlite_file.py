@@ -54,6 +54,16 @@ def schema_of(path: str) -> int | None:
         return max(_applied(db), default=None)
 
 
+def ensure_collection(db: apsw.Connection, name: str) -> int:
+    """The row of a collection, made if there is none."""
+    found = db.execute(SQL["collection_row"], {"name": name}).get
+    if found is None:
+        with writing(db):
+            db.execute(SQL["ensure_collection"], {"name": name})
+            found = db.execute(SQL["collection_row"], {"name": name}).get
+    return int(found)
+
+
 def set_up(db: apsw.Connection, busy_seconds: float) -> None:
     """Set what stays with a file. Turning WAL on does not wait its turn by itself, so we do."""
     deadline = time.monotonic() + busy_seconds
@@ -65,16 +75,6 @@ def set_up(db: apsw.Connection, busy_seconds: float) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-
-
-def ensure_collection(db: apsw.Connection, name: str) -> int:
-    """The row of a collection, made if there is none."""
-    found = db.execute(SQL["collection_row"], {"name": name}).get
-    if found is None:
-        with writing(db):
-            db.execute(SQL["ensure_collection"], {"name": name})
-            found = db.execute(SQL["collection_row"], {"name": name}).get
-    return int(found)
 
 
 @contextmanager

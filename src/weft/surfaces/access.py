@@ -7,6 +7,7 @@ there for them: the answer is the same as for one that nobody made.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from threading import Lock
 
 from cachetools import TTLCache
@@ -16,6 +17,7 @@ from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
 from weft.surfaces.keys import opens, parted
 from weft.types import Filter
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a collection that can stand in an address
 REMEMBERED = 2.0  # seconds for which a key is believed to be as it was; so long may a revoked one still work
 USED_EVERY = timedelta(minutes=1)  # how exactly a key's last use is kept
 
@@ -66,6 +68,14 @@ def require_all_labels(caller: Caller) -> None:
         raise Forbidden("this tells of the whole collection, and your key reads some labels only: use another")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def no_collection(name: str) -> NotFound:
     """What to say where there is no such collection, or none for this caller."""
     return NotFound(f"there is no collection {name!r} that you may see: GET /v1/collections lists those")
@@ -77,32 +87,39 @@ class Keyholders:
     def __init__(self, registry: Registry, afterwards: Callable[[Callable[[], None]], object]) -> None:
         self._registry = registry
         self._afterwards = afterwards  # runs what no answer should wait for
-        self._known: TTLCache[str, Key | None] = TTLCache(4_096, REMEMBERED)
+        self._known: TTLCache[str, Key] = TTLCache(4_096, REMEMBERED)
         self._looking = Lock()
 
-    def caller(self, token: str) -> Caller:
-        """Who holds this key."""
+    def remembered(self, token: str) -> Caller | None:
+        """Who holds this key, if it was shown a moment ago; waits for nothing."""
         id_, secret = parted(token)
-        key = self._key(id_) if id_ else None
-        now = datetime.now(UTC)
-        if key is None or not opens(key, secret, now):
+        with self._looking:
+            key = self._known.get(id_)
+        return self._opened(key, secret)
+
+    def caller(self, token: str) -> Caller:
+        """Who holds this key, as the registry has it."""
+        id_, secret = parted(token)
+        key = self._registry.key(id_) if id_ else None
+        if key is not None:
+            with self._looking:
+                self._known[id_] = key
+        caller = self._opened(key, secret)
+        if caller is None:
             raise Unauthenticated("the API key is unknown, expired or revoked: ask for another")
-        self._use(key, now)
-        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels)
+        return caller
 
     def forget(self, id_: str) -> None:
         """Look a key up anew, for it was changed."""
         with self._looking:
             self._known.pop(id_, None)
 
-    def _key(self, id_: str) -> Key | None:
-        with self._looking:
-            if id_ in self._known:
-                return self._known[id_]
-        key = self._registry.key(id_)
-        with self._looking:
-            self._known[id_] = key
-        return key
+    def _opened(self, key: Key | None, secret: str) -> Caller | None:
+        now = datetime.now(UTC)
+        if key is None or not opens(key, secret, now):
+            return None
+        self._use(key, now)
+        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels)
 
     def _use(self, key: Key, now: datetime) -> None:
         if key.used is None or now - key.used > USED_EVERY:

@@ -14,6 +14,7 @@ from weft.surfaces import cli_adding, cli_asking, cli_checking, cli_keeping
 from weft.surfaces.cli_cells import cells_app, collections_app
 from weft.surfaces.cli_mcp import mcp_app
 from weft.surfaces.cli_serving import keys_app, serve
+from weft.surfaces.cli_worker import worker
 
 BEGIN, ASK, KEEP, RUN = "Begin and add", "Ask", "Keep", "Run"
 
@@ -58,6 +59,7 @@ app.command(rich_help_panel=KEEP)(cli_keeping.reembed)
 app.command("eval", rich_help_panel=KEEP, **cli_keeping.EVALUATE)(cli_keeping.evaluate)
 
 app.command(rich_help_panel=RUN)(serve)
+app.command(rich_help_panel=RUN)(worker)
 app.add_typer(keys_app, name="keys", rich_help_panel=RUN)
 app.add_typer(mcp_app, name="mcp", rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(cli_checking.doctor)

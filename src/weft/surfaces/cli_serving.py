@@ -3,11 +3,10 @@
 Options reach the processes that answer through the environment, which is where each of them reads its settings.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Annotated, Any
 
 import typer
@@ -16,10 +15,12 @@ from rich.table import Column, Table
 from weft.errors import ConfigError, NotFound
 from weft.store import POSTGRES, open_registry
 from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
-from weft.surfaces.settings import PREFIX, Settings, load
+from weft.surfaces.access import is_loopback
+from weft.surfaces.settings import Settings, hand_on, load
 from weft.surfaces.terminal import AsJson, tell, told_errors
 
 FACTORY = "weft.surfaces.http:from_environment"
+CONNECTIONS = 1_000  # that one process holds; beyond them requests are refused
 FINISH_SECONDS = 30  # that requests have to end when the service is told to
 keys_app = typer.Typer(no_args_is_help=True, help="API keys of the HTTP service.")
 
@@ -49,11 +50,13 @@ def serve(
     """Answer over HTTP until told to stop; requests that are under way are finished."""
     with told_errors():
         given = {"host": host, "port": port, "workers": workers, "auth": False if no_auth else None}
-        _hand_on({"store": store, **{f"http_{name}": value for name, value in given.items()}})
+        hand_on({"store": store, **{f"http_{name}": value for name, value in given.items()}})
         settings = load()
         _check(settings)
-        with closing(open_registry(settings.store)) as registry:
-            has_keys = bool(registry.keys())
+        with _needing_http():
+            from weft.surfaces.service import opened_service  # noqa: PLC0415
+        with opened_service(settings) as service:  # what cannot be opened is told here, in a line
+            has_keys = bool(service.registry.keys())
         if settings.http.auth and not has_keys:
             typer.echo("there is no key yet; make one: weft keys create NAME --scope admin", err=True)
         _run(settings)
@@ -117,28 +120,23 @@ def revoke_key(key: KeyId, store: Store = None, as_json: AsJson = False) -> None
 # -- serving -------------------------------------------------------------------------------------------
 
 
-def _hand_on(options: dict[str, Any]) -> None:
-    """Put options where every process that answers finds them."""
-    given = {name: str(value) for name, value in options.items() if value is not None}
-    os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
+@contextmanager
+def _needing_http() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(f"the HTTP service needs {error.name}: pip install 'weft[http]'") from error
 
 
 def _check(settings: Settings) -> None:
     http = settings.http
-    if not http.auth and not _is_loopback(http.host):
+    if not http.auth and not is_loopback(http.host):
         raise ConfigError(
             f"without keys anyone who reaches {http.host} may do anything: listen on 127.0.0.1, or leave "
             "http.auth on"
         )
     if http.workers > 1 and not settings.store.removeprefix("cells+").startswith(POSTGRES):
         raise ConfigError("a file is served by one process: set http.workers to 1, or use PostgreSQL")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _run(settings: Settings) -> None:
@@ -153,10 +151,15 @@ def _run(settings: Settings) -> None:
         port=settings.http.port,
         workers=settings.http.workers,
         timeout_graceful_shutdown=FINISH_SECONDS,
+        http="weft.surfaces.http_connections:Impatient",
+        limit_concurrency=CONNECTIONS,
         server_header=False,
         log_config=None,
     )
     socket = config.bind_socket()
+    socket.setsockopt(
+        IPPROTO_TCP, TCP_NODELAY, 1
+    )  # asyncio does so only for sockets that it made: 40 ms an answer
     socket.listen(config.backlog)  # who comes while the store is being opened waits
     host, port = socket.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

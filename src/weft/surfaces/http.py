@@ -74,9 +74,11 @@ def from_environment() -> FastAPI:
 async def _running(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
     """Opening and closing may take seconds, so both are done in a thread."""
     opening = opened_service(settings)
-    app.state.service = service = await asyncio.to_thread(opening.__enter__)
+    service = app.state.service = await asyncio.to_thread(opening.__enter__)
+    tidying = asyncio.create_task(service.keep_tidy())
     try:
         async with service.background.working():
             yield
     finally:
+        tidying.cancel()
         await asyncio.to_thread(opening.__exit__, None, None, None)

@@ -9,17 +9,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 
 from weft.engine import Weft
+from weft.errors import Forbidden
 from weft.store.registry import Scope
-from weft.surfaces.access import ANYONE, Caller, Unauthenticated, require
+from weft.surfaces.access import ANYONE, NAME, Caller, Unauthenticated, is_loopback, require
 from weft.surfaces.service import Service
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 BEARER = HTTPBearer(auto_error=False, description="An API key (`weft_…`), or a token of the OpenID provider.")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`weft_…`).")
 SCHEMES = [Security(BEARER), Security(HEADER)]  # for the OpenAPI document alone: `caller_of` reads the headers
@@ -45,12 +46,20 @@ async def caller_of(request: Request) -> Caller:
 async def _caller(request: Request) -> Caller:
     service = service_of(request)
     if not service.settings.http.auth:
+        _require_near(request)
         return ANYONE
     try:
         return await service.known(_token(request))
     except Unauthenticated:
         _count(request, f"address:{request.client.host if request.client else ''}")
         raise
+
+
+def _require_near(request: Request) -> None:
+    """Where nobody is asked, a page that has its name lead to this machine (DNS rebinding) must not get in."""
+    name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    if "." in name and not is_loopback(name):
+        raise Forbidden(f"this service asks for no key and does not answer to {name}: call it localhost")
 
 
 def _token(request: Request) -> str:
@@ -108,7 +117,8 @@ class Desk:
 
 def _desk(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[Desk]]:
     async def desk(service: Running, caller: Known, collection: CollectionName) -> Desk:
-        found = await service.collection(caller, collection)
+        find = service.collection_of_late if scope == "read" else service.collection
+        found = await find(caller, collection)
         require(caller, scope)
         return Desk(service, caller, found.name)
 

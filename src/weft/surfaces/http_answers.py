@@ -25,8 +25,8 @@ WHEN: dict[int, str] = {
     504: "It took too long.",
     507: "The disk is nearly full.",
 }
-OF_ALL = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
-OF_BODIES = (409, 415)
+OF_ALL = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 504)
+OF_BODIES = (415,)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

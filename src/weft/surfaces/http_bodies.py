@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 
 from weft import types
-from weft.config import RECIPES
 from weft.retrieval.context import Style
 from weft.store.registry import Scope
 from weft.surfaces import wire
-from weft.surfaces.http_access import NAME
+from weft.surfaces.access import NAME
 from weft.types import Source, Status
 
 ANY = r"^[^\x00]*$"
@@ -197,6 +196,3 @@ class Rotation(Body):
     """For how long the former secret goes on working."""
 
     grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)
-
-
-assert set(METHODS.__args__) == {"auto", *RECIPES}  # type: ignore[attr-defined]  # noqa: S101

@@ -65,6 +65,7 @@ async def removed(desk: Governing) -> None:
     until = time.monotonic() + desk.service.settings.http.seconds
     await desk.ask(lambda weft: _empty(weft, until))
     await desk.service.look(lambda registry: registry.remove_collection(desk.collection))
+    desk.service.shown.pop(desk.collection, None)
     await desk.ask(lambda weft: _empty(weft, until))  # what somebody added in between
 
 

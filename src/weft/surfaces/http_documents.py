@@ -1,12 +1,15 @@
 """Documents and facts over HTTP: adding, listing, reading and forgetting them, and exporting them all."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from typing import Annotated
 
+from anyio import CancelScope
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Send
 
 from weft.engine import Weft
 from weft.errors import Forbidden, NotFound
@@ -156,11 +159,11 @@ async def facts(
     responses={200: {"description": "A collection as lines of JSON.", "content": {"application/x-ndjson": {}}}},
 )
 async def exported(desk: Reading) -> Response:
-    """Read everything, vectors included, as lines of JSON that `weft import` takes."""
+    """Read everything, vectors included, as lines of JSON that `Weft.import_` takes."""
     require_all_labels(desk.caller)
     stack = ExitStack()
     lines = await desk.ask(lambda _: _export(stack, desk))
-    return StreamingResponse(_streamed(stack, desk, lines), media_type="application/x-ndjson")
+    return Streamed(_streamed(stack, desk, lines), media_type="application/x-ndjson")
 
 
 def _add(weft: Weft, caller: Caller, body: NewDocument) -> str:
@@ -210,9 +213,23 @@ def _export(stack: ExitStack, desk: Desk) -> Iterator[str]:
     return lines
 
 
+class Streamed(StreamingResponse):
+    """An answer that is made as it is read; what makes it is let go at once when the reader goes away."""
+
+    async def stream_response(self, send: Send) -> None:
+        """Send all of it, or as much as is read."""
+        made = self.body_iterator
+        assert isinstance(made, AsyncGenerator)  # noqa: S101
+        try:
+            await super().stream_response(send)
+        finally:
+            with CancelScope(shield=True):
+                await made.aclose()
+
+
 async def _streamed(stack: ExitStack, desk: Desk, lines: Iterator[str]) -> AsyncIterator[str]:
     try:
         while some := await desk.ask(lambda _: "".join(islice(lines, LINES))):
             yield some
     finally:
-        await desk.ask(lambda _: stack.close())
+        await asyncio.to_thread(stack.close)

@@ -1,11 +1,12 @@
 """What surrounds every request: an identity, a limit on its size, and an answer whatever happens.
 
 A body that is larger than it may be is refused as soon as that is known, whether or not its length was told
-before; one that stops coming is given up. Uploads have limits of their own and pass. An error that nobody
-foresaw becomes a problem like all others, and the log has it.
+before; one that stops coming is given up, and so is a caller who does not read the answer. Uploads have limits
+of their own and pass. An error that nobody foresaw becomes a problem like all others, and the log has it.
 """
 
 import asyncio
+import logging
 import re
 from uuid import uuid4
 
@@ -19,7 +20,12 @@ from weft.surfaces.settings import Http
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")
+log = logging.getLogger(__name__)
 CLOSE = {"Connection": "close"}  # the rest of the body is not read
+
+
+class Unread(Exception):
+    """The caller does not read its answer, or too slowly; the connection is closed."""
 
 
 class Guard:
@@ -47,7 +53,11 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = state["request_id"]
                 headers.update(state.get("rate", {}))
-            await send(message)
+            try:
+                async with asyncio.timeout(self._settings.stall):
+                    await send(message)
+            except TimeoutError as error:
+                raise Unread from error
 
         try:
             if self._is_too_large(scope, asked):
@@ -58,6 +68,8 @@ class Guard:
             await problem(request, refused.status_code, refused.detail, headers=refused.headers)(
                 scope, receive, marked
             )
+        except Unread:
+            log.info("request %s: the caller does not read the answer", state["request_id"])
         except Exception as error:
             if has_begun:
                 raise

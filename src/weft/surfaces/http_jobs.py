@@ -35,8 +35,7 @@ After = Annotated[
     Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
 ]
 Version = Annotated[
-    str | None,
-    Header(alias="Last-Event-ID", pattern=r"^[0-9]{1,15}$", description="The last event that came."),
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$", description="The last event that came.")
 ]
 
 
@@ -78,7 +77,7 @@ async def one(desk: Reading, job: JobId) -> Job:
     return Job.of(await _found(desk, job))
 
 
-@router.delete("/{job}", operation_id="cancel_job")
+@router.post("/{job}/cancel", operation_id="cancel_job")
 async def cancelled(desk: Writing, job: JobId) -> Job:
     """Cancel a job: at once if it waits, after its next step if it runs; what it wrote by then stays."""
     return Job.of(
@@ -92,13 +91,13 @@ async def cancelled(desk: Writing, job: JobId) -> Job:
     response_class=EventSourceResponse,
     responses={200: {"description": "A job whenever it changed.", "content": {"text/event-stream": {}}}},
 )
-async def followed(desk: Reading, job: JobId, last: Version = None) -> EventSourceResponse:
+async def followed(desk: Reading, job: JobId, last: Version = "") -> EventSourceResponse:
     """Follow a job until it is over: each event is the job as it is then, its `id` grows."""
     first = await _found(desk, job)
     if desk.service.background.followers.is_full:
         raise HTTPException(503, "too many follow jobs already: ask for the job now and then", TRY_LATER)
     return EventSourceResponse(
-        _events(desk, first, -1 if last is None else int(last)),
+        _events(desk, first, int(last or -1)),
         ping=HEARTBEAT_SECONDS,
         send_timeout=desk.service.settings.http.stall,
     )

@@ -38,6 +38,8 @@ def described(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
             tags=[{"name": name, "description": told} for name, told in TAGS.items()],
         )
+        for operation in _operations(document):
+            operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
         for status, response in _responses(document):
             response["headers"] = HEADERS
             if status >= 400 and _is_problem(response):
@@ -47,10 +49,14 @@ def described(app: FastAPI) -> dict[str, Any]:
 
 
 def _responses(document: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for operation in _operations(document):
+        for status, response in operation["responses"].items():
+            yield int(status), response
+
+
+def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for operations in document["paths"].values():
-        for operation in operations.values():
-            for status, response in operation["responses"].items():
-                yield int(status), response
+        yield from operations.values()
 
 
 def _is_problem(response: dict[str, Any]) -> bool:

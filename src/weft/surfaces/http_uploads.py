@@ -4,7 +4,7 @@ Who may not write, or sends what cannot be read, is told before a byte of the bo
 not read to its end: the connection is closed.
 """
 
-import json
+import re
 from collections.abc import Callable, Coroutine
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -22,31 +22,26 @@ from weft.indexing.reading import READERS
 from weft.store.jobs import Kind
 from weft.surfaces.http_access import SCHEMES, Desk, Writing, caller_of
 from weft.surfaces.http_answers import OF_ALL, problems
-from weft.surfaces.http_bodies import Metadata, Word
+from weft.surfaces.http_bodies import Value, Word
 from weft.surfaces.problems import TRY_LATER
 from weft.surfaces.uploads import Refused, spooled
 from weft.surfaces.wire_jobs import Job
 
 ADDRESS = r"^[^\x00-\x1f\x7f-\x9f#?]+$"
-SUFFIX = r"^(\.[a-z0-9]{1,16})?$"
+SUFFIX = "^(" + "|".join(re.escape(suffix) for suffix in sorted(READERS)) + ")$"
 IMPORTED = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory"]
-METADATA: TypeAdapter[Any] = TypeAdapter(Metadata)
+PAIR = r"^[^\x00-\x1f\x7f-\x9f=]{1,200}=[^\x00]*$"
+METADATA: TypeAdapter[Any] = TypeAdapter(Value | Annotated[list[Value], Field(max_length=100)])
 CLOSE = {"Connection": "close"}  # the rest of the body is not read
 BODY = {
     "requestBody": {
         "required": True,
         "description": "The file, as it is.",
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}
+        },
     }
 }
-
-
-def _checked(metadata: str) -> str:
-    try:
-        METADATA.validate_json(metadata)
-    except ValidationError as error:
-        raise ValueError("metadata is a JSON object of texts, numbers, truths and lists of those") from error
-    return metadata
 
 
 class Upload(APIRoute):
@@ -82,20 +77,18 @@ Address = Annotated[
         pattern=ADDRESS, max_length=1_000, description="The address of what it holds.", examples=["docs/a.md"]
     ),
 ]
-Name = Annotated[str, Path(pattern=ADDRESS, max_length=1_000, description="What the file is called.")]
 Suffix = Annotated[
     str,
     Query(pattern=SUFFIX, description="Read it as if its name ended so: `.md`. By default, as its name does."),
 ]
 Labels = Annotated[list[Word], Query(max_length=100, description="Who may read it: everyone, if absent.")]
 Known = Annotated[
-    str,
+    list[Annotated[str, Field(pattern=PAIR, max_length=10_000)]],
     Query(
-        max_length=100_000,
-        description="What is known of it, as a JSON object.",
-        examples=['{"team": "search"}'],
+        max_length=100,
+        description="What is known of it, as NAME=VALUE; a value that is JSON is taken as that.",
+        examples=[["team=search", "year=2026"]],
     ),
-    AfterValidator(_checked),
 ]
 
 
@@ -106,28 +99,28 @@ async def uploaded(
     uri: Address,
     suffix: Suffix = "",
     labels: Labels = [],  # noqa: B006 (FastAPI copies it)
-    metadata: Known = "{}",
+    metadata: Known = [],  # noqa: B006
 ) -> Job:
     """Upload a file to be added under an address; what had that address before is replaced, once it is read."""
     ending = suffix or _ending(uri)
     if ending not in READERS:
         raise Refused(415, f"there is no reader for {ending} files: name another with ?suffix=")
-    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": json.loads(metadata), "sees": _sees(desk)}
+    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _known(metadata), "sees": _sees(desk)}
     return await _submitted(request, desk, "add", ending, work)
 
 
-@router.post("/{name:path}", operation_id="upload_import", status_code=202, openapi_extra=BODY)
+@router.post("/{uri:path}", operation_id="upload_import", status_code=202, openapi_extra=BODY)
 async def imported(
     request: Request,
     desk: Writing,
-    name: Name,
+    uri: Address,
     format: IMPORTED = "auto",  # noqa: A002
     labels: Labels = [],  # noqa: B006
-    metadata: Known = "{}",
+    metadata: Known = [],  # noqa: B006
 ) -> Job:
     """Upload what another program knows, to be imported: triples, papers, or a graph."""
-    work = {"uri": name, "labels": sorted(set(labels)), "metadata": json.loads(metadata), "format": format}
-    return await _submitted(request, desk, "import", _ending(name), work)
+    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _known(metadata), "format": format}
+    return await _submitted(request, desk, "import", _ending(uri), work)
 
 
 async def _submitted(request: Request, desk: Desk, kind: Kind, suffix: str, work: dict[str, Any]) -> Job:
@@ -154,6 +147,18 @@ async def _submitted(request: Request, desk: Desk, kind: Kind, suffix: str, work
             path.unlink(missing_ok=True)
             raise
     return Job.of(job)
+
+
+def _known(pairs: list[str]) -> dict[str, Any]:
+    return {name: _value(value) for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def _value(told: str) -> Any:
+    """A number, truth or list where it is one in JSON; else the text."""
+    try:
+        return METADATA.validate_json(told, strict=True)
+    except ValidationError:
+        return told
 
 
 def _ending(name: str) -> str:

@@ -61,6 +61,7 @@ class Jobs:
     bench: Bench
     queue: Queue
     stopping: Event = field(default_factory=Event)
+    doing: set[str] = field(default_factory=set)
 
     # -- what a caller asks ----------------------------------------------------------------------------
 
@@ -118,6 +119,13 @@ class Jobs:
         job = self.table.begin(id_)
         if job is None:
             return
+        self.doing.add(id_)
+        try:
+            self._do(job, tries)
+        finally:
+            self.doing.discard(id_)
+
+    def _do(self, job: Job, tries: int) -> None:
         try:
             result = DOES[job.kind](self.bench, job, lambda progress: self._tell(job, progress))
         except Stopped:

@@ -7,7 +7,7 @@ is down stops nobody: the worker begins anew when it is back.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -75,9 +75,18 @@ async def working(
         yield
     finally:
         jobs.stopping.set()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _ended(jobs, tasks)
+
+
+async def _ended(jobs: Jobs, tasks: Collection[asyncio.Task[None]]) -> None:
+    """End tasks, after what they do now; told again and again, for procrastinate's listener may not hear."""
+    is_told = False
+    while any(not task.done() for task in tasks):
+        if not (is_told and jobs.doing):
+            for task in tasks:
+                task.cancel()
+        is_told = True
+        await asyncio.wait(tasks, timeout=1.0)
 
 
 async def _working(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None:
@@ -86,14 +95,15 @@ async def _working(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None
         try:
             await _worked(jobs, queue, settings)
         except Exception as error:  # noqa: BLE001 (procrastinate, psycopg and its pool raise what they like)
-            log.warning("the worker of jobs begins anew: %s", error)
+            log.warning("the worker of jobs begins anew: %s", " ".join(str(error).split()))
         await asyncio.sleep(1.0)
 
 
 async def _worked(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None:
     takeover = settings.http.takeover
     app = _app(jobs, settings.store.removeprefix("cells+"), settings.http.jobs)
-    async with app.open_async():
+    try:
+        await app.open_async()
         await app.run_worker_async(
             queues=[queue.spool, ANYWHERE],
             concurrency=settings.http.jobs,
@@ -103,6 +113,8 @@ async def _worked(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None:
             update_heartbeat_interval=takeover / 3,
             stalled_worker_timeout=takeover,
         )
+    finally:  # not `async with`: what is opened in part is closed too
+        await app.close_async()
 
 
 def _app(jobs: Jobs, url: str, concurrency: int) -> App:

@@ -49,7 +49,7 @@ class Bearers:
         try:
             claims: Mapping[str, Any] = jwt.decode(
                 token,
-                self._known_keys().get_signing_key_from_jwt(token),
+                self._known_keys().get_signing_key_from_jwt(token).key,  # providers seldom say its algorithm
                 algorithms=ALGORITHMS,
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,

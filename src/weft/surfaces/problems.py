@@ -5,6 +5,7 @@ request's identity and told without its words. What status a kind of error has i
 """
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
 from starlette.types import ExceptionHandler
 
 from weft.errors import WeftError
@@ -32,7 +32,7 @@ USUAL = {
     408: ("too-late", "The request did not come in time"),
     409: ("conflict", "That cannot be done now"),
     413: ("too-large", "The request is too large"),
-    415: ("not-json", "The body is not JSON"),
+    415: ("not-read", "A body of that kind is not read here"),
     422: ("invalid", "The request makes no sense"),
     429: ("too-many-requests", "There were too many requests"),
     500: ("failed", "The service failed"),
@@ -132,7 +132,8 @@ def _tellable(text: str) -> str:
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)  # noqa: S101
+    if not isinstance(error, HTTPException):
+        return unforeseen(request, error)
     if error.status_code == 404:
         return problem(request, 404, "there is nothing at this address: /openapi.json lists what there is")
     if error.status_code == 405:
@@ -142,9 +143,15 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> list[str]:
-    """What can be done at an address: routes of one address are several, and each knows its own method."""
-    routes = (route for route in request.app.routes if isinstance(route, Route))
-    return sorted({m for r in routes if r.matches(request.scope)[0] != Match.NONE for m in r.methods or ()})
+    """What can be done at an address: a route knows only its own method, the OpenAPI document all of them."""
+    paths = request.app.openapi()["paths"].items()
+    found = [methods for path, methods in paths if re.fullmatch(_pattern(path), request.url.path)]
+    return sorted({method.upper() for methods in found for method in methods}) or ["GET"]
+
+
+def _pattern(path: str) -> str:
+    escaped = re.escape(path).replace(r"\{uri\}", ".+")  # an address may have slashes
+    return re.sub(r"\\{.+?\\}", "[^/]+", escaped)
 
 
 def _too_slow(request: Request, _: Exception) -> JSONResponse:

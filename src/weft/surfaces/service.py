@@ -6,21 +6,25 @@ number of requests waiting for their turn. Routes ask `Service.ask`; nothing her
 
 import asyncio
 import logging
+import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
+from cachetools import TTLCache
+
 from weft.engine import Weft
-from weft.errors import StoreError, StoreUnavailable, WeftError
+from weft.errors import ConfigError, StoreError, StoreUnavailable, WeftError
 from weft.models import Embedder
 from weft.store import open_registry
 from weft.store.registry import Collection, Registry
-from weft.surfaces.access import Caller, Keyholders, no_collection
+from weft.surfaces.access import NAME, Caller, Keyholders, no_collection
 from weft.surfaces.background import Background, opened_background
 from weft.surfaces.jobs import Jobs
 from weft.surfaces.jobs_doing import Bench
@@ -35,6 +39,8 @@ log = logging.getLogger(__name__)
 ENGINES = 8  # threads that ask collections: more make Python slower, not faster
 CLERKS = 4  # threads that look into the registry, so that nobody waits for a search to show a key
 WAITING = 256  # requests that may wait for a thread
+SWEEP_SECONDS = 600.0
+SHOWN_SECONDS = 2.0  # for which a collection is believed to be there by those who read
 OPEN = 64  # collections that stay open when nobody uses them
 T = TypeVar("T")
 
@@ -55,6 +61,7 @@ class Service:
     background: Background
     waiting: int = 0
     has_embedded: bool = False
+    shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, SHOWN_SECONDS))
 
     async def ask(self, collection: str, verb: Callable[[Weft], T]) -> T:
         """What a collection answers; whoever waits too long, or behind too many, is told to come again."""
@@ -74,8 +81,16 @@ class Service:
         """What is known of the jobs, or becomes of them."""
         return await _run(self.clerks, partial(verb, self.background.jobs))
 
+    async def keep_tidy(self) -> None:
+        """Drop kept answers that are too old, every now and then, until cancelled."""
+        while True:
+            await _run(self.clerks, partial(_uncritical, lambda: self.registry.sweep(time.time())))
+            await asyncio.sleep(SWEEP_SECONDS)
+
     async def known(self, token: str) -> Caller:
         """Who holds an API key, or bears a token of the OpenID provider."""
+        if caller := self.keyholders.remembered(token):
+            return caller
         holders = self.keyholders if token.startswith(MARK) else self.bearers
         return await _run(self.clerks, partial(holders.caller, token))
 
@@ -83,8 +98,15 @@ class Service:
         """A collection, if it is there for this caller."""
         found = await self.look(lambda registry: registry.collection(name)) if caller.sees(name) else None
         if found is None:
+            self.shown.pop(name, None)
             raise no_collection(name)
+        self.shown[name] = found
         return found
+
+    async def collection_of_late(self, caller: Caller, name: str) -> Collection:
+        """The same for those who only read: one that was there a moment ago is believed to be there."""
+        known = self.shown.get(name) if caller.sees(name) else None
+        return known or await self.collection(caller, name)
 
     async def reaches_store(self) -> bool:
         """Whether the database answers."""
@@ -128,6 +150,11 @@ def _opened(settings: Settings, embedder: Embedder | None, collection: str) -> W
 
 def _show(registry: Registry, collection: str) -> None:
     """The collection that the settings name is there from the beginning."""
+    if not re.fullmatch(NAME, collection):
+        raise ConfigError(
+            f"a collection called {collection!r} cannot stand in an address: set `collection` to letters, "
+            "digits, dots, dashes and underscores"
+        )
     if registry.collection(collection) is None:
         registry.set_collection(Collection(collection, "", datetime.now(UTC)))
 
@@ -137,7 +164,7 @@ def _uncritical(act: Callable[[], None]) -> None:
     try:
         act()
     except StoreError as error:
-        log.warning("a key's use was not kept: %s", error)
+        log.warning("left undone: %s", error)
 
 
 def _succeeds(act: Callable[[], object]) -> bool:

@@ -260,6 +260,12 @@ def _variable(path: tuple[str, ...]) -> str:
     return PREFIX + "_".join(path).upper()
 
 
+def hand_on(options: Mapping[str, object]) -> None:
+    """Put options, by their names as in `http_port`, where every process that we start finds them."""
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
+
+
 def _setting(path: tuple[str, ...], value: Any, description: str | None, options: Mapping[str, Any]) -> Setting:
     shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     return Setting(

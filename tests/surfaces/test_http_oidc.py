@@ -1,0 +1,166 @@
+"""Tokens of an OpenID provider: a real one on loopback, with keys of its own, honest and otherwise."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from surfaces.serving import client, key, running, settings, told
+
+RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+OTHER_RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+CURVE = ec.generate_private_key(ec.SECP256R1())
+
+
+class Provider:
+    """An OpenID provider: what it publishes, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.keys = [_public(RSAAlgorithm.to_jwk(RSA.public_key()), "one")]
+        self.is_up = True
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                provider.asked.append(self.path)
+                told = provider._published(self.path) if provider.is_up else None
+                self.send_response(200 if told else 503)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(json.dumps(told).encode())
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the library's)
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.issuer = f"http://127.0.0.1:{self._server.server_port}"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def _published(self, path: str) -> dict[str, Any] | None:
+        if path == "/.well-known/openid-configuration":
+            return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
+        return {"keys": self.keys} if path == "/keys" else None
+
+    def token(self, key_: Any = RSA, algorithm: str = "RS256", kid: str = "one", **claims: Any) -> str:
+        said = {
+            "iss": self.issuer,
+            "aud": "weft",
+            "sub": "mara",
+            "exp": time.time() + 600,
+            "scope": "openid write",
+            "weft_collections": ["default"],
+        } | claims
+        said = {name: value for name, value in said.items() if value is not None}
+        return jwt.encode(said, key_, algorithm, headers={"kid": kid})
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    made = Provider()
+    yield made
+    made.close()
+
+
+def _public(jwk: str, kid: str) -> dict[str, Any]:
+    return {**json.loads(jwk), "kid": kid, "use": "sig"}
+
+
+async def statuses(tmp_path: Path, provider: Provider, *tokens: str) -> list[int]:
+    of = settings(tmp_path / "memory.weft", oidc={"issuer": provider.issuer})
+    async with running(of) as app:
+        found = []
+        for token in tokens:
+            async with client(app, token) as asked:
+                found.append((await asked.get("/v1/collections/default/stats")).status_code)
+        return found
+
+
+async def test_a_token_opens_what_its_claims_say(tmp_path: Path, provider: Provider) -> None:
+    of = settings(tmp_path / "memory.weft", oidc={"issuer": provider.issuer})
+    async with running(of) as app, client(app, provider.token()) as asked:
+        told(await asked.post("/v1/collections/default/documents", json={"text": "The login."}))
+        assert (await asked.get("/v1/keys")).status_code == 403
+        assert [one["name"] for one in told(await asked.get("/v1/collections"))["collections"]] == ["default"]
+        reader = provider.token(scope=["read"], weft_collections="other default", weft_labels=["red"])
+        async with client(app, reader) as limited:
+            told(await limited.post("/v1/collections/default/search", json={"query": "login"}))
+            assert (await limited.get("/v1/collections/default/export")).status_code == 403
+        async with client(app, provider.token(weft_collections=["other"])) as stranger:
+            assert (await stranger.get("/v1/collections/default")).status_code == 404
+        async with client(app, key(of.store)) as holder:
+            told(await holder.get("/v1/collections"))
+    assert provider.asked == ["/.well-known/openid-configuration", "/keys"]
+
+
+FORGED: dict[str, Callable[[Provider], str]] = {
+    "another's key": lambda p: p.token(OTHER_RSA),
+    "an unknown key": lambda p: p.token(OTHER_RSA, kid="two"),
+    "no signature": lambda p: p.token(None, "none"),
+    "the public key as a password": lambda p: p.token("x" * 64, "HS256"),
+    "too late": lambda p: p.token(exp=time.time() - 60),
+    "too early": lambda p: p.token(nbf=time.time() + 600),
+    "never ending": lambda p: p.token(exp=None),
+    "of nobody": lambda p: p.token(sub=None),
+    "meant for others": lambda p: p.token(aud="other"),
+    "of another provider": lambda p: p.token(iss="http://evil.example"),
+    "without a scope": lambda p: p.token(scope="openid profile"),
+    "without collections": lambda p: p.token(weft_collections=None),
+    "collections of no kind": lambda p: p.token(weft_collections={"default": True}),
+    "no token": lambda _: "a.b.c",
+    "nothing": lambda _: ".",
+}
+
+
+async def test_a_token_that_is_not_as_it_should_be_opens_nothing(tmp_path: Path, provider: Provider) -> None:
+    tokens = {name: forge(provider) for name, forge in FORGED.items()}
+    found = await statuses(tmp_path, provider, *tokens.values())
+    assert dict(zip(tokens, found, strict=True)) == dict.fromkeys(tokens, 401)
+    assert provider.asked.count("/keys") == 1  # unknown keys do not make us ask again and again
+
+
+async def test_keys_of_other_kinds_sign_too(tmp_path: Path, provider: Provider) -> None:
+    provider.keys.append(_public(ECAlgorithm.to_jwk(CURVE.public_key()), "curve"))
+    tokens = [provider.token(CURVE, "ES256", "curve"), provider.token(algorithm="PS384")]
+    assert await statuses(tmp_path, provider, *tokens) == [200, 200]
+
+
+async def test_a_provider_that_is_down_is_told_and_found_when_it_is_back(
+    tmp_path: Path, provider: Provider
+) -> None:
+    of = settings(tmp_path / "memory.weft", oidc={"issuer": provider.issuer})
+    provider.is_up = False
+    async with running(of) as app, client(app, provider.token()) as asked:
+        assert (await asked.get("/v1/collections")).status_code == 503
+        async with client(app, key(of.store)) as holder:
+            told(await holder.get("/v1/collections"))
+        provider.is_up = True
+        assert (await asked.get("/v1/collections")).status_code == 200
+        provider.is_up = False
+        assert (await asked.get("/v1/collections")).status_code == 200  # its keys are known
+
+
+async def test_without_a_provider_no_token_opens_anything(tmp_path: Path, provider: Provider) -> None:
+    async with running(settings(tmp_path / "memory.weft")) as app, client(app, provider.token()) as asked:
+        assert (await asked.get("/v1/collections")).status_code == 401
+    assert provider.asked == []
+
+
+def test_the_provider_is_real(provider: Provider) -> None:
+    assert isinstance(RSA, RSAPrivateKey)
+    with httpx.Client(trust_env=False) as asked:
+        assert asked.get(f"{provider.issuer}/keys").json()["keys"][0]["kid"] == "one"

@@ -1,0 +1,10 @@
+"""Bodies offer what the engine has."""
+
+from typing import get_args
+
+from weft.config import RECIPES
+from weft.surfaces.http_bodies import METHODS
+
+
+def test_every_method_can_be_asked_for() -> None:
+    assert set(get_args(METHODS)) == {"auto", *RECIPES}

@@ -1,0 +1,19 @@
+"""What the audit says of what pip-audit found."""
+
+import pytest
+from tools.audit import report
+
+SKIPPED = {"name": "a", "skip_reason": "not found"}
+GOOD = {"name": "b", "version": "1", "vulns": []}
+WEAK = {"name": "c", "version": "2", "vulns": [{"id": "CVE-1"}, {"id": "CVE-2"}]}
+
+
+def test_a_weakness_fails_it() -> None:
+    assert report([SKIPPED, GOOD, WEAK]) == "known weaknesses, upgrade:\nc 2: CVE-1\nc 2: CVE-2"
+
+
+def test_nothing_audited_is_said_and_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report([SKIPPED]) is None
+    assert "nothing was audited" in capsys.readouterr().out
+    assert report([SKIPPED, GOOD]) is None
+    assert capsys.readouterr().out == "1 audited, 1 unknown to the database\n"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from surfaces.serving import asking, client, key, running, settings, told
 from weft import Weft
 from weft.errors import NotFound
 from weft.providers.hashing import HashingEmbedder
+from weft.store import cells, open_catalogue
 from weft.surfaces import wire
 from weft.surfaces.cursors import cursor, last_of
 
@@ -159,6 +161,19 @@ async def test_collections_come_and_go(asked: httpx.AsyncClient) -> None:
     assert (await asked.get("/v1/collections/acme")).status_code == 404
     told(await asked.put("/v1/collections/acme", json={}))
     assert told(await asked.get("/v1/collections/acme/stats"))["documents"] == 0
+
+
+async def test_collections_of_several_cells_are_served_as_one(tmp_path: Path) -> None:
+    with closing(open_catalogue(str(tmp_path / "catalogue.weft"))) as catalogue:
+        for name in ("east", "west"):
+            cells.add(catalogue, name, str(tmp_path / f"{name}.weft"))
+    async with asking(settings(f"cells+sqlite:///{tmp_path / 'catalogue.weft'}")) as asked:
+        for name in ("acme", "other"):
+            told(await asked.put(f"/v1/collections/{name}", json={}))
+            await add(asked, {"text": f"The login of {name}."}, to=f"/v1/collections/{name}")
+            found = told(await asked.post(f"/v1/collections/{name}/search", json={"query": "login"}))
+            assert [hit["passage"]["text"] for hit in found["hits"]] == [f"The login of {name}."]
+        assert (await asked.delete("/v1/collections/acme")).status_code == 204
 
 
 # -- pages ---------------------------------------------------------------------------------------------

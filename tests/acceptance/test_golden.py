@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from tools.models import CACHE, damaged
 
-from weft import Claim, Filter, Found, Hit, Weft
+from weft import Claim, Embedder, Filter, Found, Hit, Weft
 from weft.config import HYBRID, RECIPES
 from weft.providers.fastembed import FastEmbedder
 from weft.retrieval.context import Style
@@ -109,7 +109,7 @@ QUESTIONS = questions()
 # -- the worlds ----------------------------------------------------------------------------------------
 
 
-def filled(path: Path, embedder: FastEmbedder, world: str) -> Weft:
+def filled(path: Path, embedder: Embedder, world: str) -> Weft:
     """A fresh collection with the documents of a world, each recorded when the world says it was."""
     plain = read(world)
     now = moment(plain["now"])

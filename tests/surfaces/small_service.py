@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from weft.surfaces import settings
-from weft.surfaces.http_telemetry import Instrumented, instrumented
+from weft.surfaces.http_telemetry import Instrumented
 from weft.surfaces.opening import opened
 from weft.surfaces.telemetry import configured
 from weft.surfaces.telemetry_metrics import shared
@@ -41,7 +41,7 @@ def service() -> Instrumented:
 
     app.include_router(inner, prefix="/v1")
     app.mount("/mcp", Starlette(routes=[Route("/{session}", mounted)]))
-    return instrumented(app, configured(wanted.telemetry))
+    return Instrumented(app, configured(wanted.telemetry))
 
 
 if __name__ == "__main__":

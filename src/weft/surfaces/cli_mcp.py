@@ -18,6 +18,7 @@ import typer
 from weft.engine import Weft
 from weft.errors import ConfigError
 from weft.surfaces import clients
+from weft.surfaces.cli_options import InCollection, StoreAt, given, seen_by
 from weft.surfaces.opening import opened
 from weft.surfaces.settings import Settings, load, users_own
 from weft.surfaces.terminal import told_errors
@@ -25,10 +26,6 @@ from weft.surfaces.tools import READING, RESEARCH, TOOLS, Agent
 
 mcp_app = typer.Typer(help="Serve the memory to an agent (MCP).")
 
-StoreAt = Annotated[
-    str, typer.Option("--store", metavar="URL", help="A file, postgresql://…, or cells+ a catalogue.")
-]
-InCollection = Annotated[str, typer.Option("--collection", "-c", help="The body of knowledge to use.")]
 Labels = Annotated[
     list[str],
     typer.Option("--label", "-l", help="The agent sees what these labels may see, and what it adds has them."),
@@ -55,9 +52,9 @@ def mcp(
     """Serve the memory to an agent: on stdin and stdout, as MCP clients start it, or over HTTP."""
     if context.invoked_subcommand:
         return
-    listen = _given(host=host) | ({} if port is None else {"port": port})
+    listen = given(host=host) | ({} if port is None else {"port": port})
     with told_errors():
-        settings = load(**_given(store=store, collection=collection), **({"http": listen} if listen else {}))
+        settings = load(**given(store=store, collection=collection), **({"http": listen} if listen else {}))
         logging.basicConfig(level=settings.telemetry.level.upper(), stream=sys.stderr)
         serve = _over_http(settings, allow_host) if http else _over_stdio
         with _opened_when_asked(settings, label, may_write=not read_only) as agent:
@@ -78,7 +75,7 @@ def install(
 ) -> None:
     """Write Weft into a client's settings, beside what is there; shows it first, and asks."""
     with told_errors():
-        options = _given(store=store, collection=collection)
+        options = given(store=store, collection=collection)
         to = clients.CLIENTS[client]()
         arguments = [*(part for one in label for part in ("--label", one)), *(["--read-only"] * read_only)]
         made = clients.entry(to, load(**options), options, arguments, uvx)
@@ -144,7 +141,7 @@ def _opened_when_asked(
         with opening:
             if not memories:
                 memories.append(opened(settings))
-        return Agent(memories[0], frozenset(labels) if labels else None, may_write)
+        return Agent(memories[0], seen_by(labels), may_write)
 
     try:
         yield agent
@@ -159,7 +156,3 @@ def _needing_mcp() -> Iterator[None]:
         yield
     except ImportError as error:
         raise ConfigError(f"the MCP server needs {error.name}: pip install 'weft[mcp]'") from error
-
-
-def _given(**options: str) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value}

@@ -139,7 +139,12 @@ def filter_of(labels: Sequence[str], where: Sequence[str]) -> Filter:
     wanted: dict[str, list[Scalar]] = defaultdict(list)
     for key, value in map(_pair, where):
         wanted[key] += dict.fromkeys((value, scalar(value)))
-    return Filter(labels=frozenset(labels) if labels else None, metadata=dict(wanted))
+    return Filter(labels=seen_by(labels), metadata=dict(wanted))
+
+
+def seen_by(labels: Sequence[str]) -> frozenset[str] | None:
+    """Whose eyes to see with: everyone's who may see everything, if there are none; an empty one is nobody's."""
+    return frozenset(filter(None, labels)) if labels else None
 
 
 def metadata_of(pairs: Sequence[str]) -> Metadata:

@@ -4,7 +4,7 @@ Options reach the processes that answer through the environment, which is where 
 """
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Annotated, Any
@@ -165,12 +165,22 @@ def _run(settings: Settings) -> None:
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"listening on http://{shown}:{port} (its reference: /docs)", err=True)
     if config.workers > 1:
-        Multiprocess(config, sockets=[socket]).run()
+        with _counting_together(settings):
+            Multiprocess(config, sockets=[socket]).run()
         return
     server = uvicorn.Server(config)
     server.run(sockets=[socket])
     if not server.started:
         raise typer.Exit(1)
+
+
+def _counting_together(settings: Settings) -> AbstractContextManager[None]:
+    """Processes that answer together count together, where anything is counted."""
+    if not settings.telemetry.metrics:
+        return nullcontext()
+    from weft.surfaces.telemetry_metrics import shared  # noqa: PLC0415
+
+    return shared()
 
 
 # -- keys ----------------------------------------------------------------------------------------------

@@ -23,10 +23,13 @@ from weft.surfaces import (
     http_uploads,
 )
 from weft.surfaces.http_guard import Guard
+from weft.surfaces.http_mcp import with_mcp
 from weft.surfaces.http_openapi import described
+from weft.surfaces.http_telemetry import Instrumented
 from weft.surfaces.problems import tell_problems
 from weft.surfaces.service import opened_service
 from weft.surfaces.settings import Settings, load
+from weft.surfaces.telemetry import configured
 
 ROUTERS = (
     http_collections.router,
@@ -51,6 +54,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     for router in ROUTERS:
         app.include_router(router)
+    app.state.mcp = with_mcp(app)
     tell_problems(app)
     app.openapi = partial(described, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it
     if settings.http.cors:
@@ -62,6 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
             expose_headers=SHOWN,
         )
     app.add_middleware(Guard, settings=settings.http)
+    app.add_middleware(Instrumented, telemetry=configured(settings.telemetry))
     return app
 
 
@@ -77,7 +82,7 @@ async def _running(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
     service = app.state.service = await asyncio.to_thread(opening.__enter__)
     tidying = asyncio.create_task(service.keep_tidy())
     try:
-        async with service.background.working():
+        async with service.background.working(), app.state.mcp.router.lifespan_context(app.state.mcp):
             yield
     finally:
         tidying.cancel()

@@ -1,4 +1,4 @@
-"""What surrounds every request: an identity, a limit on its size, and an answer whatever happens.
+"""What surrounds every request: a limit on its size, and an answer whatever happens.
 
 A body that is larger than it may be is refused as soon as that is known, whether or not its length was told
 before; one that stops coming is given up, and so is a caller who does not read the answer. Uploads have limits
@@ -8,7 +8,6 @@ of their own and pass. An error that nobody foresaw becomes a problem like all o
 import asyncio
 import logging
 import re
-from uuid import uuid4
 
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from weft.surfaces.problems import problem, unforeseen
 from weft.surfaces.settings import Http
 
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")
 log = logging.getLogger(__name__)
 CLOSE = {"Connection": "close"}  # the rest of the body is not read
@@ -42,8 +40,6 @@ class Guard:
             return
         state = scope.setdefault("state", {})
         asked = Headers(scope=scope)
-        given = asked.get("x-request-id", "")
-        state["request_id"] = given if REQUEST_ID.fullmatch(given) else uuid4().hex
         has_begun = False
 
         async def marked(message: Message) -> None:
@@ -51,7 +47,6 @@ class Guard:
             if message["type"] == "http.response.start":
                 has_begun = True
                 headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = state["request_id"]
                 headers.update(state.get("rate", {}))
             try:
                 async with asyncio.timeout(self._settings.stall):

@@ -1,8 +1,8 @@
 """What happens around an HTTP request: its identity, a span, its time by route, a line in the log, `/metrics`.
 
-`instrumented` goes around the whole service, so that also what authentication refused is seen. A route is told
+`Instrumented` goes around the whole service, so that also what authentication refused is seen. A route is told
 by its template, never by the path, which may hold names and questions. A `traceparent` that comes with a
-request is gone on with. Without telemetry a request still gets its identity (`X-Request-ID`). It knows no route
+request is gone on with. Without telemetry a request still gets its identity (`X-Request-Id`). It knows no route
 of the service but `/metrics`, which is open to whoever reaches the port: it tells numbers, and no content.
 """
 
@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from weft.surfaces.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
-HEADER = "X-Request-ID"
-GIVEN = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+HEADER = "X-Request-Id"
+GIVEN = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 METRICS = ("GET", "/metrics")
 
@@ -129,8 +129,3 @@ class Request:
                 telemetry_spans.answered(span, self._method, self.route(mounts), self.status)
 
             watching.callback(told)
-
-
-def instrumented(app: ASGIApp, telemetry: Telemetry | None) -> Instrumented:
-    """The application with all of this around it; `telemetry.configured` gives what the settings ask for."""
-    return Instrumented(app, telemetry)

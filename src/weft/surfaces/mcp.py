@@ -87,15 +87,22 @@ def server(agent_of: AgentOf, tools: Sequence[Tool[Any, Any]] = TOOLS) -> Server
 
 
 def application(
-    served: Server[Any], *, hosts: Sequence[str] = LOOPBACK, origins: Sequence[str] = (), path: str = "/mcp"
+    served: Server[Any],
+    *,
+    hosts: Sequence[str] | None = LOOPBACK,
+    origins: Sequence[str] = (),
+    path: str = "/mcp",
 ) -> Starlette:
     """The server as an ASGI application; requests to other `hosts`, or from web pages elsewhere, are refused.
 
-    It keeps no sessions: each request stands for itself, so that any process of several may answer it.
+    `hosts=None` is for whoever has found out who calls. It keeps no sessions: each request stands for itself,
+    so that any process of several may answer it.
     """
-    named = [*hosts, *(f"{host}:*" for host in hosts)]
+    named = [*(hosts or ()), *(f"{host}:*" for host in hosts or ())]
     pages = [*origins, *(f"{scheme}://{host}" for scheme in ("http", "https") for host in named)]
-    checks = TransportSecuritySettings(allowed_hosts=named, allowed_origins=pages)
+    checks = TransportSecuritySettings(
+        enable_dns_rebinding_protection=hosts is not None, allowed_hosts=named, allowed_origins=pages
+    )
     app = served.streamable_http_app(
         streamable_http_path=path, stateless_http=True, json_response=True, transport_security=checks
     )

@@ -1,0 +1,176 @@
+"""One corpus, four ways in: the same hits, scores and explanations through Python, command line, MCP and HTTP.
+
+Each way has a copy of the stores of its own and asks the same questions in the same order, opening and closing
+for each: every use is counted before the next question, as it is for the others.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from tools.models import CACHE
+from typer.testing import CliRunner
+
+from acceptance.test_golden import QUESTIONS, WORLDS, Golden, filled
+from surfaces.serving import asking
+from weft import Weft
+from weft.config import RECIPES
+from weft.providers.model2vec import Model2VecEmbedder
+from weft.surfaces import mcp, wire
+from weft.surfaces.cli import app
+from weft.surfaces.settings import load
+from weft.surfaces.tools import Agent
+
+ASKED = list({(golden.world, golden.recipe): golden for golden in QUESTIONS}.values())  # one of each
+POTION = CACHE / "potion"
+EMBEDDING = {"provider": "model2vec", "path": str(POTION)}
+
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Model2VecEmbedder:
+    return Model2VecEmbedder(POTION)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory, embedder: Model2VecEmbedder) -> Path:
+    """The four worlds, each in a file."""
+    folder = tmp_path_factory.mktemp("worlds")
+    for world in WORLDS:
+        filled(folder, embedder, world).close()
+    return folder
+
+
+@pytest.fixture
+def own(stores: Path, tmp_path: Path) -> Callable[[Golden], Path]:
+    """A copy for one of the ways."""
+    shutil.copytree(stores, tmp_path / "own")
+    return lambda golden: tmp_path / "own" / f"{golden.world}.weft"
+
+
+@pytest.fixture(scope="module")
+def expected(
+    stores: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Model2VecEmbedder
+) -> list[dict[str, Any]]:
+    """What Python answers."""
+    own = tmp_path_factory.mktemp("python") / "own"
+    shutil.copytree(stores, own)
+    return list(through_python(own, embedder))
+
+
+def through_python(own: Path, embedder: Model2VecEmbedder) -> Iterator[dict[str, Any]]:
+    for golden in ASKED:
+        with Weft.open(own / f"{golden.world}.weft", embedder=embedder) as memory:
+            found = memory.search(
+                golden.question,
+                top_k=golden.top_k,
+                method=golden.recipe,
+                where=golden.where,
+                as_of=golden.as_of,
+            )
+            yield timeless(wire.Found.of(found).model_dump(mode="json"))
+
+
+def timeless(found: dict[str, Any]) -> dict[str, Any]:
+    """An answer without how long it took."""
+    return {name: value for name, value in found.items() if name != "seconds"}
+
+
+def test_they_differ_enough_to_be_worth_asking(expected: list[dict[str, Any]]) -> None:
+    assert {golden.world for golden in ASKED} == set(WORLDS)
+    assert {golden.recipe for golden in ASKED} == {"auto", *RECIPES}
+    assert sum(any(hit["path"] for hit in found["hits"]) for found in expected) >= 10
+    assert all(found["hits"] for found in expected)
+
+
+def test_the_command_line_answers_the_same(
+    own: Callable[[Golden], Path],
+    expected: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in EMBEDDING.items():
+        monkeypatch.setenv(f"WEFT_EMBEDDING_{name.upper()}", value)
+    for golden, found in zip(ASKED, expected, strict=True):
+        done = CliRunner().invoke(app, ["search", *arguments(golden), "--store", str(own(golden)), "--json"])
+        assert done.exit_code == 0, done.output
+        assert timeless(json.loads(done.stdout)) == found, golden.id
+
+
+def arguments(golden: Golden) -> list[str]:
+    """A question as somebody types it."""
+    values = [
+        ("--where", f"{key}={one}")
+        for key, value in golden.metadata.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    seen = () if golden.labels is None else golden.labels or ("",)
+    labels = [("--label", label) for label in seen]
+    as_of = [("--as-of", golden.as_of.isoformat())] if golden.as_of else []
+    options = [("--method", golden.recipe), ("--top", str(golden.top_k)), *labels, *values, *as_of]
+    return [golden.question, *(word for option in options for word in option)]
+
+
+async def test_http_answers_the_same(own: Callable[[Golden], Path], expected: list[dict[str, Any]]) -> None:
+    for golden, found in zip(ASKED, expected, strict=True):
+        settings = load(store=str(own(golden)), embedding=EMBEDDING, http={"rate": 0})
+        async with asking(settings) as client:
+            made = await client.put("/v1/collections/default", json={})
+            assert made.status_code < 300, made.text
+            answer = await client.post("/v1/collections/default/search", json=body(golden))
+        assert answer.status_code == 200, answer.text
+        assert timeless(answer.json()) == found, golden.id
+
+
+def body(golden: Golden) -> dict[str, Any]:
+    """A question as a program sends it."""
+    asked = {"query": golden.question, "method": golden.recipe, "top_k": golden.top_k}
+    labels = {} if golden.labels is None else {"labels": list(golden.labels)}
+    as_of = {"as_of": golden.as_of.isoformat()} if golden.as_of else {}
+    return {**asked, "metadata": dict(golden.metadata), **labels, **as_of}
+
+
+async def test_mcp_answers_the_same(
+    own: Callable[[Golden], Path], expected: list[dict[str, Any]], embedder: Model2VecEmbedder
+) -> None:
+    """Its tool has two methods, the graph and no graph, and knows labels, not dates: what it can be asked."""
+    compared = 0
+    for golden, found in zip(ASKED, expected, strict=True):
+        if golden.recipe not in {"chain", "hybrid"} or golden.as_of or golden.metadata:
+            continue
+        labels = None if golden.labels is None else frozenset(golden.labels)
+        with Weft.open(own(golden), embedder=embedder) as memory:
+            agent = Agent(memory, labels)
+            async with Client(mcp.server(lambda _, agent=agent: agent)) as client:  # type: ignore[misc]
+                asked = {"query": golden.question, "max_results": golden.top_k, "max_tokens": 100_000}
+                told = await client.call_tool("memory_search", {**asked, "use_graph": golden.recipe == "chain"})
+        assert told.structured_content is not None
+        assert told.structured_content["hits"] == [brief(hit) for hit in found["hits"]], golden.id
+        assert told.structured_content["skipped"] == found["skipped"]
+        assert told.structured_content["entities"] == [entity["name"] for entity in found["entities"]]
+        compared += 1
+    assert compared >= 3
+
+
+def brief(hit: dict[str, Any]) -> dict[str, Any]:
+    """A hit as a model is shown it: all of its explanation, in lines."""
+    return {
+        "score": hit["score"],
+        "title": hit["passage"]["title"] or hit["document"]["title"],
+        "uri": hit["document"]["uri"],
+        "text": hit["passage"]["text"],
+        "path": hit["path"]["text"] if hit["path"] else "",
+        "why": [
+            f"{detail['value']:.4f} {detail['description']}"
+            for detail in hit["explanation"]["details"]
+            if not detail["description"].startswith("path: ")
+        ],
+        "passage_id": hit["passage"]["id"],
+        "document_id": hit["document"]["id"],
+    }

@@ -143,7 +143,7 @@ def filter_of(labels: Sequence[str], where: Sequence[str]) -> Filter:
 
 
 def seen_by(labels: Sequence[str]) -> frozenset[str] | None:
-    """Whose eyes to see with: everyone's who may see everything, if there are none; an empty one is nobody's."""
+    """Whose eyes to see with: those that see everything, if there are none; an empty one is nobody's."""
     return frozenset(filter(None, labels)) if labels else None
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 import apsw
 import psycopg
@@ -92,6 +93,30 @@ def test_collections_are_listed_by_name_and_made_once(registry: Registry, openin
     assert registry.remove_collection("notes")
     assert not registry.remove_collection("notes")
     assert registry.collection("notes") is None
+
+
+def test_lists_go_on_where_they_ended(registry: Registry) -> None:
+    names = ["a", "B", "ü", "z", "Z", "10", "9", "a.b", "a-b"]
+    for number, name in enumerate(names):
+        registry.set_collection(Collection(name, "", NOW))
+        registry.set_key(replace(KEY, id=f"{9 - number}", created=NOW + timedelta(seconds=number // 3)))
+    shown = [
+        one.name for one in _pages(lambda last: registry.collections(after=last.name if last else "", limit=2))
+    ]
+    assert shown == sorted(names)
+    some = registry.collections(among=["z", "a", "unknown", "10"], after="10")
+    assert [one.name for one in some] == ["a", "z"]
+    assert registry.collections(among=[]) == ()
+    keys = list(_pages(lambda last: registry.keys(after=last, limit=2)))
+    assert keys == sorted(keys, key=lambda one: (one.created, one.id))
+    assert len(keys) == len(names)
+
+
+def _pages(page: Callable[[Any], tuple[Any, ...]]) -> Iterator[Any]:
+    last = None
+    while found := page(last):
+        yield from found
+        last = found[-1]
 
 
 def test_a_request_is_claimed_by_one(registry: Registry, opening: Opening) -> None:

@@ -5,13 +5,14 @@ is kept as a hash of its secret, never as the secret. What a scope allows and wh
 surfaces: nothing here does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 Scope = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+PAGE = 1_000  # that are listed at a time
 EVERY = "*"  # all collections, as the only word of a key's list
 
 
@@ -71,8 +72,8 @@ class Registry(Protocol):
         """Random bytes that all processes of a service share."""
         ...
 
-    def keys(self) -> tuple[Key, ...]:
-        """All keys, the oldest first."""
+    def keys(self, *, after: Key | None = None, limit: int = PAGE) -> tuple[Key, ...]:
+        """Keys, the oldest first, from `after` on."""
         ...
 
     def key(self, id_: str) -> Key | None:
@@ -87,8 +88,10 @@ class Registry(Protocol):
         """Remember that a key was used."""
         ...
 
-    def collections(self) -> tuple[Collection, ...]:
-        """All collections by name."""
+    def collections(
+        self, *, after: str = "", limit: int = PAGE, among: Iterable[str] | None = None
+    ) -> tuple[Collection, ...]:
+        """Collections by name, from `after` on: all, or some."""
         ...
 
     def collection(self, name: str) -> Collection | None:

@@ -1,10 +1,12 @@
 """The registry over anything that runs its named statements: the verbs are the same on every engine."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 from weft.store.registry import (
+    PAGE,
     Claimed,
     Collection,
     Kept,
@@ -33,9 +35,10 @@ class RowsRegistry:
 
     # -- keys ------------------------------------------------------------------------------------------
 
-    def keys(self) -> tuple[Key, ...]:
-        """All keys, the oldest first."""
-        return tuple(map(key_of, self._rows("keys")))
+    def keys(self, *, after: Key | None = None, limit: int = PAGE) -> tuple[Key, ...]:
+        """Keys, the oldest first, from `after` on."""
+        created, id_ = (after.created.timestamp(), after.id) if after else (0.0, "")
+        return tuple(map(key_of, self._rows("keys", created=created, id=id_, limit=limit)))
 
     def key(self, id_: str) -> Key | None:
         """A key by its identity."""
@@ -51,9 +54,12 @@ class RowsRegistry:
 
     # -- collections -----------------------------------------------------------------------------------
 
-    def collections(self) -> tuple[Collection, ...]:
-        """All collections by name."""
-        return tuple(map(collection_of, self._rows("collections")))
+    def collections(
+        self, *, after: str = "", limit: int = PAGE, among: Iterable[str] | None = None
+    ) -> tuple[Collection, ...]:
+        """Collections by name, from `after` on: all, or some."""
+        some = "" if among is None else json.dumps(sorted(among))
+        return tuple(map(collection_of, self._rows("collections", after=after, limit=limit, among=some)))
 
     def collection(self, name: str) -> Collection | None:
         """A collection by its name."""

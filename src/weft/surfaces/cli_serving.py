@@ -56,7 +56,7 @@ def serve(
         with _needing_http():
             from weft.surfaces.service import opened_service  # noqa: PLC0415
         with opened_service(settings) as service:  # what cannot be opened is told here, in a line
-            has_keys = bool(service.registry.keys())
+            has_keys = bool(service.registry.keys(limit=1))
         if settings.http.auth and not has_keys:
             typer.echo("there is no key yet; make one: weft keys create NAME --scope admin", err=True)
         _run(settings)
@@ -88,7 +88,7 @@ def create_key(
 def list_keys(store: Store = None, as_json: AsJson = False) -> None:
     """The keys, the oldest first."""
     with _registry(store) as registry:
-        keys = registry.keys()
+        keys = list(_all_keys(registry))
     table = Table(Column("key", no_wrap=True), "name", "scope", "opens", "last used", "state")
     for key in keys:
         table.add_row(key.id, key.name, key.scope, _opens(key), _day(key.used), _state(key))
@@ -182,6 +182,13 @@ def _registry(store: str | None) -> Iterator[Registry]:
         settings = load(**({"store": store} if store else {}))
         with closing(open_registry(settings.store)) as registry:
             yield registry
+
+
+def _all_keys(registry: Registry) -> Iterator[Key]:
+    page = registry.keys()
+    while page:
+        yield from page
+        page = registry.keys(after=page[-1])
 
 
 def _scope(name: str) -> Scope:

@@ -49,9 +49,10 @@ class CollectionInfo(Wire):
 
 
 class Collections(Wire):
-    """The collections that a caller may see, by name."""
+    """Collections that a caller may see, by name; `next` is the cursor of the next page, null on the last."""
 
     collections: list[CollectionInfo]
+    next: str | None
 
 
 class Stored(Wire):
@@ -106,9 +107,10 @@ class KeyInfo(Wire):
 
 
 class Keys(Wire):
-    """The keys that a caller may govern, the oldest first."""
+    """Keys that a caller may govern, the oldest first; `next` is the next page's cursor, null on the last."""
 
     keys: list[KeyInfo]
+    next: str | None
 
 
 class IssuedKey(Wire):

@@ -7,6 +7,7 @@ text that must say something has a character that can be seen.
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 
 from weft import types
@@ -14,6 +15,7 @@ from weft.retrieval.context import Style
 from weft.store.registry import Scope
 from weft.surfaces import wire
 from weft.surfaces.access import NAME
+from weft.surfaces.cursors import PATTERN
 from weft.types import Source, Status
 
 ANY = r"^[^\x00]*$"
@@ -74,6 +76,13 @@ Metadata = Annotated[
 Labels = Annotated[
     list[Word], Field(max_length=100, description="Who may read it: everyone, if there are none.")
 ]
+
+
+After = Annotated[
+    str | None,
+    Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
+]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="The most of a page.")]
 
 
 class Body(wire.Wire):

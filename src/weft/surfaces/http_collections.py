@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Response
 
 from weft.engine import BATCH, Weft
-from weft.store.registry import Collection
+from weft.store.registry import EVERY, Collection
 from weft.surfaces.access import no_collection, require, require_all_labels
+from weft.surfaces.cursors import cursor, last_of
 from weft.surfaces.http_access import SCHEMES, CollectionName, Governing, Known, Reading, Running
 from weft.surfaces.http_answers import OF_ALL, OF_BODIES, CollectionInfo, Collections, problems
-from weft.surfaces.http_bodies import NewCollection
+from weft.surfaces.http_bodies import After, Limit, NewCollection
 from weft.surfaces.http_routes import Route
 from weft.surfaces.wire import Statistics
 
@@ -24,10 +25,13 @@ router = APIRouter(
 
 
 @router.get("", operation_id="list_collections")
-async def listed(service: Running, caller: Known) -> Collections:
-    """List the collections that you may see."""
-    found = await service.look(lambda registry: registry.collections())
-    return Collections(collections=[CollectionInfo.of(one) for one in found if caller.sees(one.name)])
+async def listed(service: Running, caller: Known, after: After = None, limit: Limit = 100) -> Collections:
+    """List the collections that you may see by name, a page at a time."""
+    last, _ = last_of(service.secret, "collections", after) if after else ("", "")
+    among = None if EVERY in caller.collections else caller.collections
+    found = await service.look(lambda registry: registry.collections(after=last, limit=limit, among=among))
+    more = cursor(service.secret, "collections", (found[-1].name, "")) if len(found) == limit else None
+    return Collections(collections=[CollectionInfo.of(one) for one in found], next=more)
 
 
 @router.get("/{collection}", operation_id="get_collection")

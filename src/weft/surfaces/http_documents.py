@@ -15,7 +15,7 @@ from weft.engine import Weft
 from weft.errors import Forbidden, NotFound
 from weft.store.base import EVERYTHING
 from weft.surfaces.access import Caller, require_all_labels
-from weft.surfaces.cursors import PATTERN, cursor, last_of
+from weft.surfaces.cursors import cursor, last_of
 from weft.surfaces.http_access import SCHEMES, Desk, Reading, Writing
 from weft.surfaces.http_answers import (
     OF_ALL,
@@ -32,7 +32,9 @@ from weft.surfaces.http_bodies import (
     ANY,
     IDENTITY,
     SAYING,
+    After,
     Identities,
+    Limit,
     NewDocument,
     NewFacts,
     ReceiptBody,
@@ -57,10 +59,6 @@ OF_A_DOCUMENT = leads_to(
 )
 DocumentId = Annotated[str, Path(pattern=IDENTITY, description="A document's identity.")]
 Under = Annotated[str, Query(max_length=1_000, pattern=ANY, description="How the address begins.")]
-After = Annotated[
-    str | None,
-    Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
-]
 EntityName = Annotated[
     str,
     Query(min_length=1, max_length=1_000, pattern=SAYING, description="An entity's name.", examples=["login"]),
@@ -86,10 +84,10 @@ async def listed(
     desk: Reading,
     under: Under = "",
     after: After = None,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Limit = 100,
 ) -> Page:
     """List documents by address, a page at a time."""
-    secret = await desk.service.look(lambda registry: registry.secret())
+    secret = desk.service.secret
     of = f"{desk.collection}/{under}"
     last = last_of(secret, of, after) if after else ("", "")
     since = Known(id=last[1], uri=last[0])

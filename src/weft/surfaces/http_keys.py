@@ -12,9 +12,10 @@ from fastapi import APIRouter, Path
 from weft.errors import Forbidden, NotFound
 from weft.store.registry import Key
 from weft.surfaces.access import Caller
+from weft.surfaces.cursors import cursor, last_of
 from weft.surfaces.http_access import SCHEMES, Administrator, Running
 from weft.surfaces.http_answers import OF_ALL, OF_BODIES, IssuedKey, KeyInfo, Keys, leads_to, problems
-from weft.surfaces.http_bodies import NewKey, Rotation
+from weft.surfaces.http_bodies import After, Limit, NewKey, Rotation
 from weft.surfaces.http_routes import Route
 from weft.surfaces.keys import issued, revoked, rotated
 from weft.surfaces.service import Service
@@ -27,10 +28,13 @@ KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="A key's iden
 
 
 @router.get("", operation_id="list_keys")
-async def listed(service: Running, caller: Administrator) -> Keys:
-    """List the keys that you may govern, revoked ones too."""
-    found = await service.look(lambda registry: registry.keys())
-    return Keys(keys=[KeyInfo.of(key) for key in found if caller.covers(key.collections, key.labels)])
+async def listed(service: Running, caller: Administrator, after: After = None, limit: Limit = 100) -> Keys:
+    """List the keys that you may govern, revoked ones too; a page may have fewer than its limit, or none."""
+    id_, _ = last_of(service.secret, "keys", after) if after else ("", "")
+    found = await service.look(lambda registry: registry.keys(after=registry.key(id_), limit=limit))
+    more = cursor(service.secret, "keys", (found[-1].id, "")) if len(found) == limit else None
+    governed = [KeyInfo.of(key) for key in found if caller.covers(key.collections, key.labels)]
+    return Keys(keys=governed, next=more)
 
 
 @router.post(

@@ -62,6 +62,10 @@ class Service:
     waiting: int = 0
     has_embedded: bool = False
     shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, SHOWN_SECONDS))
+    secret: bytes = field(init=False, repr=False)  # that cursors are signed with
+
+    def __post_init__(self) -> None:
+        self.secret = self.registry.secret()
 
     async def ask(self, collection: str, verb: Callable[[Weft], T]) -> T:
         """What a collection answers; whoever waits too long, or behind too many, is told to come again."""

@@ -22,7 +22,7 @@ SELECT secret FROM weft_service.registry
 
 -- name: keys
 SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
-FROM weft_service.keys ORDER BY created, id COLLATE "C"
+FROM weft_service.keys WHERE (created, id) > (%(created)s, %(id)s) ORDER BY created, id LIMIT %(limit)s
 
 -- name: key
 SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
@@ -39,7 +39,10 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, colle
 UPDATE weft_service.keys SET used = %(at)s WHERE id = %(id)s
 
 -- name: collections
-SELECT name, description, created FROM weft_service.collections ORDER BY name COLLATE "C"
+-- Those after a name, of all or among some: a list in JSON.
+SELECT name, description, created FROM weft_service.collections
+WHERE name > %(after)s AND (%(among)s = '' OR name IN (SELECT jsonb_array_elements_text(nullif(%(among)s, '')::jsonb)))
+ORDER BY name LIMIT %(limit)s
 
 -- name: collection
 SELECT name, description, created FROM weft_service.collections WHERE name = %(name)s

@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS registry_keys (
   former TEXT NOT NULL,
   former_until REAL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS registry_keys_created ON registry_keys (created, id);
 CREATE TABLE IF NOT EXISTS registry_collections (
   name TEXT PRIMARY KEY,
   description TEXT NOT NULL,
@@ -50,7 +51,7 @@ SELECT secret FROM registry
 
 -- name: keys
 SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
-FROM registry_keys ORDER BY created, id
+FROM registry_keys WHERE (created, id) > (:created, :id) ORDER BY created, id LIMIT :limit
 
 -- name: key
 SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
@@ -67,7 +68,10 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, colle
 UPDATE registry_keys SET used = :at WHERE id = :id
 
 -- name: collections
-SELECT name, description, created FROM registry_collections ORDER BY name
+-- Those after a name, of all or among some: a list in JSON.
+SELECT name, description, created FROM registry_collections
+WHERE name > :after AND (:among = '' OR name IN (SELECT value FROM json_each(CASE :among WHEN '' THEN '[]' ELSE :among END)))
+ORDER BY name LIMIT :limit
 
 -- name: collection
 SELECT name, description, created FROM registry_collections WHERE name = :name

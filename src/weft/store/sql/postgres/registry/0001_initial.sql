@@ -8,7 +8,7 @@ CREATE TABLE weft_service.registry (
 INSERT INTO weft_service.registry DEFAULT VALUES;
 
 CREATE TABLE weft_service.keys (
-  id text PRIMARY KEY,
+  id text COLLATE "C" PRIMARY KEY,
   name text NOT NULL,
   hash text NOT NULL,         -- SHA-256 of the secret, in hexadecimal digits
   collections text NOT NULL,  -- a line each, or *
@@ -21,9 +21,10 @@ CREATE TABLE weft_service.keys (
   former text NOT NULL,       -- the hash before a rotation
   former_until float8
 );
+CREATE INDEX keys_created ON weft_service.keys (created, id);
 
 CREATE TABLE weft_service.collections (
-  name text PRIMARY KEY,
+  name text COLLATE "C" PRIMARY KEY,
   description text NOT NULL,
   created float8 NOT NULL
 );

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from weft import Filter, Weft
 from weft.indexing import ingesting
-from weft.indexing.blocks import Refusal
+from weft.indexing.blocks import Limits, Refusal
 from weft.indexing.extraction import RuleExtractor
 from weft.indexing.progress import Progress
 from weft.models import Extraction
@@ -249,3 +249,58 @@ def keep_readable(folder: Path, refusals: tuple[Refusal, ...]) -> None:
     """A file that can no longer be read keeps what it said, so only what can be read may be compared."""
     for refusal in refusals:
         (folder / refusal.uri.partition("#")[0]).unlink(missing_ok=True)
+
+
+def test_a_large_file_that_shrank_is_forgotten_a_little_at_a_time(memory: Weft, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"text": "Row {n}."}}\n' for n in range(3_000)))
+    assert memory.add_files(path, root=tmp_path).documents == 3_000
+    path.write_text("".join(f'{{"text": "Row {n}."}}\n' for n in range(10)))
+    again = memory.add_files(path, root=tmp_path)
+    assert (again.documents, again.forgotten) == (0, 2_990)
+    assert memory.stats().documents == 10
+    assert memory.add_files(path, root=tmp_path).unchanged == 1
+
+
+def test_a_file_lies_where_it_lies_and_has_the_address_it_is_given(memory: Weft, tmp_path: Path) -> None:
+    for name, said in (("a1.md", "# Login\n\nMara owns it."), ("b2.md", "# Login\n\nKofi owns it.")):
+        (tmp_path / name).write_text(said)
+        memory.add_files(tmp_path / name, uri="https://example.org/login")
+    assert addresses(memory) == ["https://example.org/login"]
+    assert memory.search("owner of login").hits[0].passage.text.endswith("Kofi owns it.")
+    again = memory.add_files(tmp_path / "b2.md", uri="https://example.org/login")
+    assert (again.unchanged, again.documents) == (1, 0)
+
+
+def test_a_file_that_grows_long_comes_in_parts_and_back(memory: Weft, tmp_path: Path) -> None:
+    path, limits = tmp_path / "a.txt", Limits(whole=100)
+    path.write_text("A short one.\n")
+    memory.add_files(path, root=tmp_path, limits=limits)
+    assert addresses(memory) == ["a.txt"]
+    path.write_text("A short one.\n\n" * 20)
+    told = memory.add_files(path, root=tmp_path, limits=limits)
+    assert (addresses(memory), told.forgotten) == (["a.txt#part=1"], 1)
+    path.write_text("A short one.\n")
+    told = memory.add_files(path, root=tmp_path, limits=limits)
+    assert (addresses(memory), told.forgotten) == (["a.txt"], 1)
+
+
+def test_progress_is_told_within_a_large_file(
+    memory: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingesting, "PARTS", 64)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"text": "Row {n}."}}\n' for n in range(2_000)))
+    told: list[Progress] = []
+    memory.add_files(path, root=tmp_path, progress=told.append)
+    read = [progress.bytes for progress in told]
+    assert read == sorted(read)
+    assert len(set(read)) > 3
+    assert read[-1] == told[-1].of_bytes == path.stat().st_size
+
+
+def test_only_so_many_refusals_are_kept(memory: Weft, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("{}\n" * 2_500 + '{"text": "A row."}\n')
+    added = memory.add_files(path, root=tmp_path)
+    assert (added.documents, added.refused, len(added.refusals)) == (1, 2_500, 1_000)

@@ -386,8 +386,11 @@ async def test_no_value_of_any_parameter_breaks_it(on_file: httpx.AsyncClient, d
                 str(value).encode("ascii", "replace").decode().replace("\x00", "")[:500]
             )
     body = None
-    if "requestBody" in operation:
-        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    content = operation.get("requestBody", {}).get("content", {})
+    if "application/octet-stream" in content:
+        body = json.dumps(data.draw(hostile))
+    if "application/json" in content:
+        schema = content["application/json"]["schema"]
         properties = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
         body = json.dumps({name: data.draw(hostile) for name in properties if data.draw(st.booleans())})
     done = await on_file.request(method, path, params=query, headers=headers, content=body)

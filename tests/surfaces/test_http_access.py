@@ -1,5 +1,6 @@
 """Who may do what over HTTP: no key opens another's collection, and no label shows what it does not cover."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -33,6 +34,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "explain": {"query": SECRET, "passage": "{passage}"},
     "create_key": {"name": "more", "collections": ["acme"], "scope": "admin"},
     "rotate_key": {},
+    "upload": {"text": f"Planted {SECRET}."},
+    "upload_import": {"subject": SECRET, "predicate": "is", "object": "planted"},
+    "start_job": {"kind": "forget"},
 }
 OPEN = {"healthz", "readyz"}
 OF_KEYS = {"list_keys", "create_key", "rotate_key", "revoke_key"}
@@ -75,12 +79,17 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         said = {"text": f"{SECRET}: the login needs sessions.", "facts": []}
         document = told(await admin.post("/v1/collections/acme/documents", json=said))["id"]
         found = told(await admin.post("/v1/collections/acme/search", json={"query": SECRET}))
+        job = told(await admin.put("/v1/collections/acme/uploads/notes.md", content=SECRET.encode()))["id"]
+        while not told(await admin.get(f"/v1/collections/acme/jobs/{job}"))["ended_at"]:
+            await asyncio.sleep(0.02)
         mine = told(await admin.post("/v1/keys", json={"name": "theirs", "collections": ["acme"]}))
         names = {
             "collection": "acme",
             "document": document,
             "passage": found["hits"][0]["passage"]["id"],
             "key": mine["key"]["id"],
+            "uri": "planted.md",
+            "job": job,
         }
         keys = {str(scope): key(store, scope=scope, collections=["other"]) for scope in SCOPES}
         yield World(app, store, names, told(await admin.get("/openapi.json")), keys)
@@ -125,7 +134,8 @@ async def test_what_is_not_open_looks_like_what_is_not_there(world: World) -> No
 
 async def test_a_scope_allows_itself_and_less(world: World) -> None:
     writing = {"add_document", "add_facts", "forget_document", "forget_documents", "verify_receipt"}
-    ruling = {"put_collection", "delete_collection"} | OF_KEYS
+    writing |= {"upload", "upload_import", "cancel_job"}
+    ruling = {"put_collection", "delete_collection", "start_job"} | OF_KEYS
     for scope in ("read", "write"):
         async with client(world.app, key(world.store, scope=scope, collections=["acme"])) as asked:
             for id_, method, path, body in world.requests():

@@ -233,6 +233,15 @@ async def test_a_collection_is_forgotten_and_another_is_not(store: str, tmp_path
             assert weft.stats().documents == left
 
 
+async def test_all_jobs_of_a_collection_are_given_up(store: str, tmp_path: Path) -> None:
+    async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
+        ours = [submitted(opened, f"{n}.md") for n in range(3)]
+        theirs = submitted(opened, "a.md", collection="others")
+        opened.jobs.given_up("notes")
+        assert {opened.jobs.job("notes", job.id).state for job in ours} == {"cancelled"}
+        assert opened.jobs.job("others", theirs.id).state == "waiting"
+
+
 async def test_what_a_caller_may_not_see_is_not_replaced(store: str, tmp_path: Path) -> None:
     with Weft.open(store, collection="notes") as weft:
         weft.add("Secret.", uri="a.md", labels=["board"])

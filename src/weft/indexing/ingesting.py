@@ -21,20 +21,20 @@ from typing import TypeVar
 from weft.indexing import chunking, pipeline
 from weft.indexing.assembling import assembled, together
 from weft.indexing.blocks import Limits, Reading, Refusal, Source, unopened
+from weft.indexing.ingesting_steps import Batch, Cut, End, Former, Further, Gone, Refusals
 from weft.indexing.progress import Added, Progress
 from weft.indexing.reading import address, readings, sources
 from weft.indexing.resolution import resolved
 from weft.indexing.structure import declared
 from weft.models import Embedder, Extraction, Extractor
 from weft.store.base import Store
-from weft.types import Contribution, Document, Passage, document_id, file_of, identity
+from weft.types import Contribution, Document, document_id, file_of, identity
 
 VERSION = "1"  # of reading and cutting: a new one reads every file again
 PARTS = 2_048  # passages, entities and facts that one transaction writes, about
 CHARACTERS = 4_000_000  # of texts and metadata that one transaction writes, about
 WINDOW = 256  # files whose fingerprints are looked up at once
 SENT = "sent"  # the place of files that were sent here under an address
-SHOWN = 1_000  # refusals that are kept; the others are counted
 T = TypeVar("T")
 R = TypeVar("R")
 Show = Callable[[Progress], None]
@@ -67,61 +67,6 @@ class Task:
         frame = [sorted(self.frame.labels), self.frame.source, dict(self.frame.metadata)]
         name = extractor.name if extractor else ""
         return identity("stamp", VERSION, name, json.dumps(frame, sort_keys=True, default=list))
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A document cut into passages, about to be read by an extractor."""
-
-    document: Document
-    passages: Sequence[Passage]
-    declared: Sequence[Extraction]
-
-
-@dataclass(frozen=True, slots=True)
-class Further:
-    """So many bytes more of a file are read."""
-
-    size: int
-
-
-@dataclass(slots=True)
-class Refusals:
-    """What was passed over: the first of it, and how much it was."""
-
-    shown: list[Refusal] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, refusal: Refusal) -> None:
-        """Count one, and keep it if it is among the first."""
-        self.count += 1
-        if len(self.shown) < SHOWN:
-            self.shown.append(refusal)
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """A file that was read to its end: what it was, and which of its documents are no more.
-
-    `size` is how many of its bytes were not told before, by what was cut from it.
-    """
-
-    source: Source
-    size: int
-    fingerprint: str
-    gone: tuple[str, ...] = ()
-    unchanged: bool = False
-
-
-@dataclass(slots=True)
-class Batch:
-    """What one transaction writes."""
-
-    contributions: list[Contribution] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
-    bytes: int = 0
-    written: int = 0
-    forgotten: int = 0
 
 
 def add_files(
@@ -171,7 +116,7 @@ def _cut(
     files: Sequence[Source],
     sizes: dict[str, int],
     refusals: Refusals,
-) -> Iterator[Cut | Further | End]:
+) -> Iterator[Cut | Further | Gone | End]:
     """The documents of all files that changed, and the end of every file that could be read."""
     for few in pipeline.batches(files, WINDOW):
         known = store.fingerprints([source.uri for source in few])
@@ -190,30 +135,27 @@ def _cut(
 
 def _file(
     store: Store, frame: Document, place: str, end: End, refusals: Refusals
-) -> Iterator[Cut | Further | End]:
+) -> Iterator[Cut | Further | Gone | End]:
     """The documents of one file; one with refusals is not taken as known, so that they are told again."""
-    before = {document.id for document in _documents_of(store, end.source.uri)}
+    before = Former(document.id for document in _documents_of(store, end.source.uri))
     refused, reached, is_read = refusals.count, 0, False
     for read in readings(end.source):
         if isinstance(read, Refusal):
             refusals.add(read)
             continue
         document = _document(frame, read)
-        before.discard(document.id)
+        before.see(document.id)
         is_read = True
         passages = chunking.passages(read, document)
         yield Cut(document, passages, declared(read, document, passages))
         if read.reached > reached:
             yield Further(read.reached - reached)
             reached = read.reached
+    if is_read:
+        yield from map(Gone, pipeline.batches(before.gone(), WINDOW))
     fingerprint = end.fingerprint if refusals.count == refused else f"{place}:"
-    yield replace(
-        end,
-        size=max(end.size - reached, 0),
-        unchanged=False,
-        gone=tuple(sorted(before)) if is_read else (),
-        fingerprint=fingerprint if is_read else "",
-    )
+    size = max(end.size - reached, 0)
+    yield replace(end, size=size, unchanged=False, fingerprint=fingerprint if is_read else "")
 
 
 def _sources(task: Task) -> Iterable[Source | Refusal]:
@@ -252,8 +194,8 @@ def _vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]
 
 
 def _extracted(
-    part: Cut | Further | End, extractor: Extractor | None, provisional: set[str]
-) -> Contribution | Further | End:
+    part: Cut | Further | Gone | End, extractor: Extractor | None, provisional: set[str]
+) -> Contribution | Further | Gone | End:
     """A document with what it declares and what it says; notes the files that are to be read again."""
     if not isinstance(part, Cut):
         return part
@@ -269,11 +211,14 @@ def _extracted(
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def _batches(parts: Iterable[Contribution | Further | End]) -> Iterator[Batch]:
+def _batches(parts: Iterable[Contribution | Further | Gone | End]) -> Iterator[Batch]:
     batch, size, length = Batch(), 0, 0
     for part in parts:
         if isinstance(part, Further):
             batch.bytes += part.size
+        elif isinstance(part, Gone):
+            batch.gone += part.ids
+            size += len(part.ids)
         elif isinstance(part, End):
             batch.ends.append(part)
             batch.bytes += part.size
@@ -303,16 +248,15 @@ def _embedded(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
 
 def _written(store: Store, embedder: Embedder | None, place: str, provisional: set[str], batch: Batch) -> Batch:
     """One transaction: what is new, what is no more, and which files are known, to their ends or in part."""
-    gone = [id_ for end in batch.ends for id_ in end.gone]
     fingerprints = {file_of(c.document.uri): f"{place}:" for c in batch.contributions}
     known = [end for end in batch.ends if end.fingerprint and not end.unchanged]
     fingerprints |= {e.source.uri: e.fingerprint for e in known if e.source.uri not in provisional}
-    if batch.contributions or fingerprints:
+    if batch.contributions or batch.gone or fingerprints:
         model = embedder.name if embedder else None
         batch.written = store.write(
-            batch.contributions, model=model, fingerprints=fingerprints, instead_of=gone
+            batch.contributions, model=model, fingerprints=fingerprints, instead_of=batch.gone
         )
-        batch.forgotten = len(gone)
+        batch.forgotten = len(batch.gone)
     return batch
 
 

@@ -66,6 +66,7 @@ async def made(
 async def removed(desk: Governing) -> None:
     """Forget a collection with all that it holds; if that takes too long, ask again to go on."""
     require_all_labels(desk.caller)
+    await desk.service.file(lambda jobs: jobs.given_up(desk.collection))
     until = time.monotonic() + desk.service.settings.http.seconds
     await desk.ask(lambda weft: _empty(weft, until))
     await desk.service.look(lambda registry: registry.remove_collection(desk.collection))

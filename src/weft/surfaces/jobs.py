@@ -99,6 +99,14 @@ class Jobs:
             _remove_file(job)
         return job or self.job(collection, known.id)
 
+    def given_up(self, collection: str) -> None:
+        """Cancel whatever is still to be done for a collection."""
+        before: tuple[float, str] | None = None
+        while found := self.jobs(collection, before=before):
+            for job in (job for job in found if not job.is_over):
+                self.cancelled(collection, job.id)
+            before = (found[-1].made_at.timestamp(), found[-1].id)
+
     async def events(
         self, look: Callable[[], Any], *, after: int = -1, seconds: float = LOOK_SECONDS
     ) -> AsyncIterator[Job]:

@@ -1,4 +1,4 @@
-"""Writes the pages of the reference from the code: commands, settings, public names.
+"""Writes the pages of the reference from the code: commands, settings, public names, routes.
 
     python -m tools.reference            write docs/reference
     python -m tools.reference --check    1, if a page is not what the code says
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from tools.reference_http import http
 
 import weft
 from weft.evaluation.__main__ import parser_of
@@ -211,7 +212,12 @@ def _page(parts: Sequence[str]) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-PAGES: dict[str, Callable[[], str]] = {"cli.md": cli, "settings.md": settings, "python.md": python}
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli,
+    "settings.md": settings,
+    "python.md": python,
+    "http.md": http,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

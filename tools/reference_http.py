@@ -1,21 +1,18 @@
 """The page of the reference about HTTP, from the OpenAPI document: every route, what it takes and answers.
 
-`python -m tools.reference_http` writes it; a test compares it with the code. `http` is a page as
-`tools.reference` has them.
+`http` is a page of `tools.reference`, which writes it.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from weft.surfaces.http import create_app
 from weft.surfaces.http_openapi import TAGS
 from weft.surfaces.settings import Settings
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "http.md"
 HEAD = """# HTTP
 
-<!-- Written by `python -m tools.reference_http`: change the code, not this page. -->
+<!-- Written by `python -m tools.reference`: change the code, not this page. -->
 
 Every route of `weft serve`. The whole of it, with every field and limit, is `/openapi.json` of a running
 service; how it is used is in [serve it over HTTP](../how-to/serve.md)."""
@@ -59,7 +56,3 @@ def _answers(operation: dict[str, Any]) -> str:
 
 def _name(schema: dict[str, Any]) -> str:
     return str(schema.get("$ref", "")).rpartition("/")[2]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(http(), encoding="utf-8")

@@ -23,7 +23,7 @@ from weft.surfaces import (
     http_uploads,
 )
 from weft.surfaces.http_guard import Guard
-from weft.surfaces.http_mcp import with_mcp
+from weft.surfaces.http_mcp import alive, with_mcp
 from weft.surfaces.http_openapi import described
 from weft.surfaces.http_telemetry import Instrumented
 from weft.surfaces.problems import tell_problems
@@ -82,7 +82,7 @@ async def _running(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
     service = app.state.service = await asyncio.to_thread(opening.__enter__)
     tidying = asyncio.create_task(service.keep_tidy())
     try:
-        async with service.background.working(), app.state.mcp.router.lifespan_context(app.state.mcp):
+        async with service.background.working(), alive(app.state.mcp):
             yield
     finally:
         tidying.cancel()

@@ -6,6 +6,8 @@ what its memories get, its scope says whether it may add and forget. What the to
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -49,6 +51,25 @@ def with_mcp(app: FastAPI) -> Starlette:
     inner = application(server(lambda request: request.state.agent if request else _nobody()), hosts=None)
     app.router.routes.append(Route(PATH, AgentsDesk(inner), methods=["POST"]))
     return inner
+
+
+@asynccontextmanager
+async def alive(inner: Starlette) -> AsyncIterator[None]:
+    """The protocol's own lifespan, in a task of its own: it must be left by the task that entered it."""
+    is_up, is_over = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with inner.router.lifespan_context(inner):
+            is_up.set()
+            await is_over.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(live())
+        await is_up.wait()
+        try:
+            yield
+        finally:
+            is_over.set()
 
 
 def _collection(request: Request, service: Service, caller: Caller) -> str:

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from weft.store import open_registry
 from weft.store.registry import EVERY, Scope
 from weft.surfaces.http import create_app
-from weft.surfaces.keys import issued
+from weft.surfaces.http_tokens import issued
 from weft.surfaces.settings import Settings, load
 
 WEFT = [sys.executable, "-c", "from weft.surfaces.command import main; main()"]

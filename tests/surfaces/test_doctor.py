@@ -18,7 +18,7 @@ from weft import Weft
 from weft.providers.hashing import HashingEmbedder
 from weft.store import cells, open_catalogue
 from weft.store.queries import migrations
-from weft.surfaces.doctor import Finding, findings
+from weft.surfaces.cli_doctor import Finding, findings
 
 NOBODY = 65_534
 
@@ -197,11 +197,11 @@ def _as_nobody(folder: Path) -> Any:
     else:
         program = "import json\n"
     program += (
-        "from dataclasses import asdict\nfrom weft.surfaces.doctor import findings\n"
+        "from dataclasses import asdict\nfrom weft.surfaces.cli_doctor import findings\n"
         "print(json.dumps([asdict(f) for f in findings()]))"
     )
     # Everything is imported before the change of user, who may not read where we are installed.
-    program = f"import weft.surfaces.doctor, weft.providers.hashing\n{program}"
+    program = f"import weft.surfaces.cli_doctor, weft.providers.hashing\n{program}"
     done = subprocess.run(
         [COMMAND[0], "-c", program], cwd=folder, env=environment(), capture_output=True, text=True, check=True
     )

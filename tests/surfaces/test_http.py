@@ -19,7 +19,7 @@ from weft.errors import NotFound
 from weft.providers.hashing import HashingEmbedder
 from weft.store import cells, open_catalogue
 from weft.surfaces import wire
-from weft.surfaces.cursors import cursor, last_of
+from weft.surfaces.http_cursors import cursor, last_of
 
 NOTES = "/v1/collections/default"
 LOGIN = {

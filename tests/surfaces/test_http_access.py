@@ -19,7 +19,7 @@ from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
 from weft.store import open_registry
 from weft.store.registry import SCOPES, Key
-from weft.surfaces.keys import issued, opens, parted, revoked, rotated
+from weft.surfaces.http_tokens import issued, opens, parted, revoked, rotated
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that others must not read

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
 from weft import Weft
-from weft.surfaces.open_collections import OpenCollections
-from weft.surfaces.rates import Rates
+from weft.surfaces.http_open import OpenCollections
+from weft.surfaces.http_rates import Rates
 
 NOTES = "/v1/collections/default"
 JSON = {"content-type": "application/json"}
@@ -112,7 +112,7 @@ async def test_what_takes_too_long_is_given_up_and_others_are_served(tmp_path: P
 async def test_who_comes_when_too_many_wait_is_sent_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.surfaces.service.WAITING", 0)
+    monkeypatch.setattr("weft.surfaces.http_service.WAITING", 0)
     async with asking(settings(tmp_path / "memory.weft")) as asked:
         done = await asked.get(f"{NOTES}/stats")
     assert (done.status_code, done.headers["retry-after"]) == (503, "1")

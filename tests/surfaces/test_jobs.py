@@ -19,7 +19,7 @@ from weft.engine import Weft
 from weft.errors import ConfigError, NotFound, StoreUnavailable
 from weft.store.jobs import Job
 from weft.surfaces import jobs as surfaces_jobs
-from weft.surfaces.background import Background, opened_background
+from weft.surfaces.jobs_background import Background, opened_background
 from weft.surfaces.jobs_doing import Bench
 from weft.surfaces.jobs_queue import open_table
 from weft.surfaces.settings import Settings, load

@@ -21,10 +21,10 @@ from weft.errors import WeftError
 from weft.models import Embedder
 from weft.providers.hashing import HashingEmbedder
 from weft.surfaces import tools
-from weft.surfaces.answers_research import Results
-from weft.surfaces.arguments import Question
 from weft.surfaces.mcp import server
 from weft.surfaces.tools import Agent, Tool
+from weft.surfaces.tools_arguments import Question
+from weft.surfaces.tools_research import Results
 
 QUESTION = "Where does the owner of what the login needs work?"
 

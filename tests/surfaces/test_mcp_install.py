@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from weft.surfaces import clients
+from weft.surfaces import mcp_clients
 from weft.surfaces.cli import app
 
 PLACES = {
@@ -41,8 +41,8 @@ def written(file: Path) -> Any:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Claude keeps its file elsewhere")
-@pytest.mark.parametrize("client", clients.NAMES)
-def test_each_client_has_its_place(tmp_path: Path, client: clients.Name) -> None:
+@pytest.mark.parametrize("client", mcp_clients.NAMES)
+def test_each_client_has_its_place(tmp_path: Path, client: mcp_clients.Name) -> None:
     done = install(tmp_path, "--client", client, "--label", "crew", "--read-only", "--yes")
     assert done.exit_code == 0, done.stderr
     place, key = PLACES[client]

@@ -15,9 +15,9 @@ from surfaces.agents import filled
 from weft import Weft
 from weft.errors import ConfigError, Forbidden, QueryError
 from weft.surfaces import tools
-from weft.surfaces.arguments import LEAST_TOKENS, Add, Fetch, Forget, Get, Question, Search
-from weft.surfaces.shortening import cut, quoted, size
 from weft.surfaces.tools import Agent, call, memory_add, memory_forget, memory_get, memory_search, openai_tools
+from weft.surfaces.tools_arguments import LEAST_TOKENS, Add, Fetch, Forget, Get, Question, Search
+from weft.surfaces.tools_shortening import cut, quoted, size
 from weft.text import pieces
 from weft.types import Metadata
 

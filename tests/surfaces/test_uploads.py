@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
 from weft.errors import ConfigError
+from weft.surfaces.http_spooling import OLD, Refused, Spool, open_spool, spooled
 from weft.surfaces.settings import Http
-from weft.surfaces.uploads import OLD, Refused, Spool, open_spool, spooled
 
 NOTE = b"# Login\n\nMara owns the login. The login needs Sessions.\n"
 HERE = "/v1/collections/default"

@@ -1,7 +1,7 @@
 """The command line, through typer and rich: which commands there are, and nothing else.
 
 Tables and trees for people, `--json` for programs; an error is one line on stderr that says what to do next,
-and the exit code tells its kind (`terminal`). What a command does is done elsewhere: no `cli_*` decides.
+and the exit code tells its kind (`cli_terminal`). What a command does is done elsewhere: no `cli_*` decides.
 """
 
 from typing import Annotated

@@ -21,11 +21,12 @@ from weft.errors import ConfigError
 from weft.indexing.exchange import is_export
 from weft.indexing.importing import AUTO, FORMATS, Imported
 from weft.indexing.progress import Added, Progress
-from weft.surfaces import shown, shown_figures, wire
+from weft.surfaces import cli_figures, wire
+from weft.surfaces import cli_shown as shown
 from weft.surfaces.cli_options import InCollection, StoreAt, file_of, metadata_of, settings_of, using
+from weft.surfaces.cli_terminal import AsJson, Show, progressing, stoppable, tell, told_errors
 from weft.surfaces.opening import DEFAULT_MODELS, opened
 from weft.surfaces.settings import EMBEDDERS, PROJECT, Settings, load, told, without_password
-from weft.surfaces.terminal import AsJson, Show, progressing, stoppable, tell, told_errors
 
 HEADER = "# Settings of Weft for this folder; `weft config` shows all of them."
 WRITTEN = ("store", "collection", "embedding.provider", "embedding.model", "embedding.path")
@@ -175,7 +176,7 @@ def add(
             added = _added([_add(memory, path, label, about, prune) for path in files])
             tell(
                 wire.Added.of(added),
-                Group(Text(_summary(added)), *shown_figures.refusals(added.refusals)),
+                Group(Text(_summary(added)), *cli_figures.refusals(added.refusals)),
                 as_json,
             )
         else:
@@ -261,7 +262,7 @@ def import_(
     with told_errors():
         tell(
             wire.Imported.of(made),
-            Group(Text(_outcome(made)), *shown_figures.refusals(made.refusals, made.refused)),
+            Group(Text(_outcome(made)), *cli_figures.refusals(made.refusals, made.refused)),
             as_json,
         )
         if not made.documents and made.refused:

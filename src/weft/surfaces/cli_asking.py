@@ -1,6 +1,6 @@
 """`weft search`, `ask-why`, `graph`, `facts` and `stats`: what is known, and why it was found.
 
-They ask the engine, and `shown` or `wire` says it; they change nothing but counts of use.
+They ask the engine, and `cli_shown` or `wire` says it; they change nothing but counts of use.
 """
 
 import time
@@ -11,7 +11,8 @@ import typer
 from weft.config import Context
 from weft.errors import NotFound
 from weft.retrieval.context import Style
-from weft.surfaces import shown, shown_figures, wire
+from weft.surfaces import cli_figures, wire
+from weft.surfaces import cli_shown as shown
 from weft.surfaces.cli_options import (
     AsOf,
     InCollection,
@@ -29,8 +30,8 @@ from weft.surfaces.cli_options import (
     recipe_of,
     settings_of,
 )
+from weft.surfaces.cli_terminal import AsJson, tell
 from weft.surfaces.settings import without_password
-from weft.surfaces.terminal import AsJson, tell
 from weft.types import Found
 
 Question = Annotated[str, typer.Argument(help="What you want to know.", show_default=False)]
@@ -157,7 +158,7 @@ def stats(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = 
         file = file_of(settings)
         size = file.stat().st_size if file else None
         place = without_password(settings.store)
-        people = shown_figures.statistics(known, store=place, collection=settings.collection, size=size)
+        people = cli_figures.statistics(known, store=place, collection=settings.collection, size=size)
         tell(wire.Statistics.of(known), people, as_json)
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from weft.store import cells, open_catalogue
 from weft.store.catalogue import Catalogue
 from weft.store.moving import move
-from weft.surfaces.terminal import AsJson, stoppable, tell, told_errors, working
+from weft.surfaces.cli_terminal import AsJson, stoppable, tell, told_errors, working
 
 cells_app = typer.Typer(no_args_is_help=True, help="The databases that collections live in.")
 collections_app = typer.Typer(no_args_is_help=True, help="Collections, wherever they live.")

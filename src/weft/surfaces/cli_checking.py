@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 from typer._completion_shared import get_completion_script  # what `--show-completion` would print
 
-from weft.surfaces import shown
+from weft.surfaces import cli_shown as shown
+from weft.surfaces.cli_doctor import Finding, findings
 from weft.surfaces.cli_options import InCollection, StoreAt, given
-from weft.surfaces.doctor import Finding, findings
+from weft.surfaces.cli_terminal import AsJson, tell, told_errors, working
 from weft.surfaces.settings import Setting, load, told
-from weft.surfaces.terminal import AsJson, tell, told_errors, working
 
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
 MARKS = {"good": ("✓", "green"), "note": ("•", "yellow"), "wrong": ("✗", "bold red")}

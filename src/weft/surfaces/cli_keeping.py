@@ -16,10 +16,11 @@ from rich.text import Text
 from weft.engine import Weft
 from weft.errors import ConfigError, NotFound
 from weft.store import open_store
-from weft.surfaces import shown, shown_figures, wire
+from weft.surfaces import cli_figures, wire
+from weft.surfaces import cli_shown as shown
 from weft.surfaces.cli_options import InCollection, StoreAt, looking_at, settings_of
+from weft.surfaces.cli_terminal import AsJson, progressing, stoppable, tell, told_errors
 from weft.surfaces.opening import embedder_of
-from weft.surfaces.terminal import AsJson, progressing, stoppable, tell, told_errors
 from weft.types import Document, Receipt, file_of
 
 PAGE = 1_000
@@ -78,13 +79,17 @@ def _listed(memory: Weft, under: str) -> Iterator[Document]:
 def _ask(meant: list[Document]) -> None:
     """At a terminal, make sure."""
     if sys.stdin.isatty():
-        Console(stderr=True, highlight=False).print(Group(*shown_figures.documents(meant)))
+        Console(stderr=True, highlight=False).print(Group(*cli_figures.documents(meant)))
         typer.confirm(f"Forget {shown.many(len(meant), 'document')}?", abort=True, err=True)
 
 
 def _gone(receipt: Receipt, remains: list[str] | None) -> Iterator[Text]:
     passages, entities, facts = map(len, (receipt.passages, receipt.entities, receipt.facts))
-    counts = (shown.many(passages, "passage"), shown.many(entities, "entity"), shown.many(facts, "fact"))
+    counts = (
+        shown.many(passages, "passage"),
+        shown.many(entities, "entity"),
+        shown.many(facts, "fact"),
+    )
     yield Text(f"forgotten: {shown.many(len(receipt.documents), 'document')}, {', '.join(counts)}")
     for left in remains or ():
         yield Text(f"left: {shown.line(left)}", "red")
@@ -114,7 +119,11 @@ def export(
             except OSError as error:
                 raise ConfigError(f"{file} cannot be written: {error}") from error
         unfinished.replace(file)
-        tell({"file": str(file), "documents": written}, f"{shown.many(written, 'document')} in {file}", as_json)
+        tell(
+            {"file": str(file), "documents": written},
+            f"{shown.many(written, 'document')} in {file}",
+            as_json,
+        )
 
 
 def reembed(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:

@@ -17,11 +17,11 @@ import typer
 
 from weft.engine import Weft
 from weft.errors import ConfigError
-from weft.surfaces import clients
+from weft.surfaces import mcp_clients
 from weft.surfaces.cli_options import InCollection, StoreAt, given, seen_by
+from weft.surfaces.cli_terminal import told_errors
 from weft.surfaces.opening import opened
 from weft.surfaces.settings import Settings, load, users_own
-from weft.surfaces.terminal import told_errors
 from weft.surfaces.tools import READING, RESEARCH, TOOLS, Agent
 
 mcp_app = typer.Typer(help="Serve the memory to an agent (MCP).")
@@ -63,7 +63,7 @@ def mcp(
 
 @mcp_app.command()
 def install(
-    client: Annotated[clients.Name, typer.Option(help="Who should use the memory.")],
+    client: Annotated[mcp_clients.Name, typer.Option(help="Who should use the memory.")],
     name: Annotated[str, typer.Option(help="What the client calls it.")] = "weft",
     store: StoreAt = "",
     collection: InCollection = "",
@@ -76,9 +76,9 @@ def install(
     """Write Weft into a client's settings, beside what is there; shows it first, and asks."""
     with told_errors():
         options = given(store=store, collection=collection)
-        to = clients.CLIENTS[client]()
+        to = mcp_clients.CLIENTS[client]()
         arguments = [*(part for one in label for part in ("--label", one)), *(["--read-only"] * read_only)]
-        made = clients.entry(to, load(**options), options, arguments, uvx)
+        made = mcp_clients.entry(to, load(**options), options, arguments, uvx)
         typer.echo(json.dumps({to.key: {name: made.start}}, indent=2, ensure_ascii=False))
         for variable in made.secrets:
             typer.echo(f"weft: {variable} is secret, so it is not in it: put it into {users_own()}", err=True)
@@ -86,11 +86,11 @@ def install(
             _install(to, name, made, yes)
 
 
-def _install(to: clients.Client, name: str, made: clients.Entry, yes: bool) -> None:
-    content = clients.merged(to, name, made.start)
+def _install(to: mcp_clients.Client, name: str, made: mcp_clients.Entry, yes: bool) -> None:
+    content = mcp_clients.merged(to, name, made.start)
     if not yes:
         typer.confirm(f"Write this to {to.file}?", abort=True, err=True)
-    kept = clients.write(to.file, content)
+    kept = mcp_clients.write(to.file, content)
     was = f"; what it was is in {kept}" if kept else ""
     typer.echo(f"{to.file} is written{was}. Restart the client to use it.", err=True)
 

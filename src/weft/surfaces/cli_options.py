@@ -18,9 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 from weft.config import RECIPES, Recipe
 from weft.engine import Weft
 from weft.errors import ConfigError, NotFound, QueryError
+from weft.surfaces.cli_terminal import told_errors
 from weft.surfaces.opening import opened
 from weft.surfaces.settings import Settings, load
-from weft.surfaces.terminal import told_errors
 from weft.types import Filter, Metadata, Scalar
 
 ALIASES = {"graph": "chain", "agentic": "auto"}  # what the specification calls them

@@ -15,9 +15,9 @@ from rich.table import Column, Table
 from weft.errors import ConfigError, NotFound
 from weft.store import POSTGRES, open_registry
 from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
-from weft.surfaces.access import is_loopback
+from weft.surfaces.cli_terminal import AsJson, tell, told_errors
+from weft.surfaces.http_callers import is_loopback
 from weft.surfaces.settings import Settings, hand_on, load
-from weft.surfaces.terminal import AsJson, tell, told_errors
 
 FACTORY = "weft.surfaces.http:from_environment"
 CONNECTIONS = 1_000  # that one process holds; beyond them requests are refused
@@ -54,7 +54,7 @@ def serve(
         settings = load()
         _check(settings)
         with _needing_http():
-            from weft.surfaces.service import opened_service  # noqa: PLC0415
+            from weft.surfaces.http_service import opened_service  # noqa: PLC0415
         with opened_service(settings) as service:  # what cannot be opened is told here, in a line
             has_keys = bool(service.registry.keys(limit=1))
         if settings.http.auth and not has_keys:
@@ -73,7 +73,7 @@ def create_key(
     as_json: AsJson = False,
 ) -> None:
     """Make a key; its token is shown this once."""
-    from weft.surfaces.keys import issued  # noqa: PLC0415
+    from weft.surfaces.http_tokens import issued  # noqa: PLC0415
 
     with _registry(store) as registry:
         ends = None if expires is None else datetime.now(UTC) + timedelta(days=expires)
@@ -98,7 +98,7 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
 @keys_app.command("rotate")
 def rotate_key(key: KeyId, grace: Grace = 24.0, store: Store = None, as_json: AsJson = False) -> None:
     """Give a key a new token, shown this once; the former one works for a while longer."""
-    from weft.surfaces.keys import rotated  # noqa: PLC0415
+    from weft.surfaces.http_tokens import rotated  # noqa: PLC0415
 
     with _registry(store) as registry:
         after, token = rotated(_known(registry, key), grace=timedelta(hours=grace))
@@ -109,7 +109,7 @@ def rotate_key(key: KeyId, grace: Grace = 24.0, store: Store = None, as_json: As
 @keys_app.command("revoke")
 def revoke_key(key: KeyId, store: Store = None, as_json: AsJson = False) -> None:
     """End a key for good, within seconds."""
-    from weft.surfaces.keys import revoked  # noqa: PLC0415
+    from weft.surfaces.http_tokens import revoked  # noqa: PLC0415
 
     with _registry(store) as registry:
         after = revoked(_known(registry, key))

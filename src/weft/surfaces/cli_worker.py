@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 from weft.errors import ConfigError
+from weft.surfaces.cli_terminal import told_errors
 from weft.surfaces.settings import Settings, load
-from weft.surfaces.terminal import told_errors
 
 Store = Annotated[str | None, typer.Option(help="postgresql://…, or cells+ a catalogue there.")]
 Count = Annotated[int, typer.Option("--jobs", min=1, help="Jobs to do at the same time.")]
@@ -31,7 +31,7 @@ def worker(store: Store = None, jobs: Count = 2) -> None:
 
 
 def _check(settings: Settings) -> None:
-    from weft.surfaces.background import is_shared  # noqa: PLC0415
+    from weft.surfaces.jobs_background import is_shared  # noqa: PLC0415
 
     if not is_shared(settings.store):
         raise ConfigError(
@@ -40,9 +40,9 @@ def _check(settings: Settings) -> None:
 
 
 async def _worked(settings: Settings) -> None:
-    from weft.surfaces.background import Background, opened_background  # noqa: PLC0415
+    from weft.surfaces.http_open import OpenCollections  # noqa: PLC0415
+    from weft.surfaces.jobs_background import Background, opened_background  # noqa: PLC0415
     from weft.surfaces.jobs_doing import Bench  # noqa: PLC0415
-    from weft.surfaces.open_collections import OpenCollections  # noqa: PLC0415
     from weft.surfaces.opening import embedder_of, opened  # noqa: PLC0415
 
     @contextmanager

@@ -1,7 +1,7 @@
 """The HTTP service, through FastAPI: `create_app` puts routes, errors and limits together.
 
-What a route does is in the `http_…` module of its subject; what a running service holds is in `service`, who
-may call in `access`. Nothing here decides what is found.
+What a route does is in the `http_…` module of its subject; what a running service holds is in `http_service`,
+who may call in `http_callers`. Nothing here decides what is found.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from weft.surfaces import (
 from weft.surfaces.http_guard import Guard
 from weft.surfaces.http_mcp import alive, with_mcp
 from weft.surfaces.http_openapi import described
+from weft.surfaces.http_problems import tell_problems
+from weft.surfaces.http_service import opened_service
 from weft.surfaces.http_telemetry import Instrumented
-from weft.surfaces.problems import tell_problems
-from weft.surfaces.service import opened_service
 from weft.surfaces.settings import Settings, load
 from weft.surfaces.telemetry import configured
 

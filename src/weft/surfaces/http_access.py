@@ -18,8 +18,8 @@ from starlette.exceptions import HTTPException
 from weft.engine import Weft
 from weft.errors import Forbidden
 from weft.store.registry import Scope
-from weft.surfaces.access import ANYONE, NAME, Caller, Unauthenticated, is_loopback, require
-from weft.surfaces.service import Service
+from weft.surfaces.http_callers import ANYONE, NAME, Caller, Unauthenticated, is_loopback, require
+from weft.surfaces.http_service import Service
 
 BEARER = HTTPBearer(auto_error=False, description="An API key (`weft_…`), or a token of the OpenID provider.")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`weft_…`).")

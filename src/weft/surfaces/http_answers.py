@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from weft.store.registry import Scope
-from weft.surfaces.problems import Problem
+from weft.surfaces.http_problems import Problem
 from weft.surfaces.wire import Document, Fact, Surroundings, Wire
 
 WHEN: dict[int, str] = {

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from weft import config, types
 from weft.engine import Weft
 from weft.errors import NotFound
-from weft.surfaces.access import Caller
 from weft.surfaces.http_access import SCHEMES, Reading
 from weft.surfaces.http_answers import OF_ALL, OF_BODIES, Graph, leads_to, problems
 from weft.surfaces.http_bodies import ContextQuestion, HitQuestion, Question
+from weft.surfaces.http_callers import Caller
 from weft.surfaces.http_documents import AsOf, EntityName
 from weft.surfaces.http_routes import Route
 from weft.surfaces.wire import Context, Found

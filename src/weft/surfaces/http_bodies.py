@@ -14,8 +14,8 @@ from weft import types
 from weft.retrieval.context import Style
 from weft.store.registry import Scope
 from weft.surfaces import wire
-from weft.surfaces.access import NAME
-from weft.surfaces.cursors import PATTERN
+from weft.surfaces.http_callers import NAME
+from weft.surfaces.http_cursors import PATTERN
 from weft.types import Source, Status
 
 ANY = r"^[^\x00]*$"

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Response
 
 from weft.engine import BATCH, Weft
 from weft.store.registry import EVERY, Collection
-from weft.surfaces.access import no_collection, require, require_all_labels
-from weft.surfaces.cursors import cursor, last_of
 from weft.surfaces.http_access import SCHEMES, CollectionName, Governing, Known, Reading, Running
 from weft.surfaces.http_answers import OF_ALL, OF_BODIES, CollectionInfo, Collections, problems
 from weft.surfaces.http_bodies import After, Limit, NewCollection
+from weft.surfaces.http_callers import no_collection, require, require_all_labels
+from weft.surfaces.http_cursors import cursor, last_of
 from weft.surfaces.http_routes import Route
 from weft.surfaces.wire import Statistics
 

@@ -14,8 +14,6 @@ from starlette.types import Send
 from weft.engine import Weft
 from weft.errors import Forbidden, NotFound
 from weft.store.base import EVERYTHING
-from weft.surfaces.access import Caller, require_all_labels
-from weft.surfaces.cursors import cursor, last_of
 from weft.surfaces.http_access import SCHEMES, Desk, Reading, Writing
 from weft.surfaces.http_answers import (
     OF_ALL,
@@ -40,6 +38,8 @@ from weft.surfaces.http_bodies import (
     ReceiptBody,
     Time,
 )
+from weft.surfaces.http_callers import Caller, require_all_labels
+from weft.surfaces.http_cursors import cursor, last_of
 from weft.surfaces.http_routes import ONCE, Route
 from weft.surfaces.wire import Contribution, Document, Receipt
 from weft.types import Document as Known

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft.surfaces.problems import problem, unforeseen
+from weft.surfaces.http_problems import problem, unforeseen
 from weft.surfaces.settings import Http
 
 UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")

@@ -12,13 +12,13 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
 from weft.store import jobs
-from weft.surfaces.access import require_all_labels
-from weft.surfaces.cursors import PATTERN, cursor, last_of
 from weft.surfaces.http_access import SCHEMES, Desk, Governing, Reading, Writing
 from weft.surfaces.http_answers import OF_ALL, OF_BODIES, problems
 from weft.surfaces.http_bodies import IDENTITY, Body
+from weft.surfaces.http_callers import require_all_labels
+from weft.surfaces.http_cursors import PATTERN, cursor, last_of
+from weft.surfaces.http_problems import TRY_LATER
 from weft.surfaces.http_routes import ONCE, Route
-from weft.surfaces.problems import TRY_LATER
 from weft.surfaces.wire_jobs import Job, Jobs
 
 HEARTBEAT_SECONDS = 15.0

@@ -11,14 +11,14 @@ from fastapi import APIRouter, Path
 
 from weft.errors import Forbidden, NotFound
 from weft.store.registry import Key
-from weft.surfaces.access import Caller
-from weft.surfaces.cursors import cursor, last_of
 from weft.surfaces.http_access import SCHEMES, Administrator, Running
 from weft.surfaces.http_answers import OF_ALL, OF_BODIES, IssuedKey, KeyInfo, Keys, leads_to, problems
 from weft.surfaces.http_bodies import After, Limit, NewKey, Rotation
+from weft.surfaces.http_callers import Caller
+from weft.surfaces.http_cursors import cursor, last_of
 from weft.surfaces.http_routes import Route
-from weft.surfaces.keys import issued, revoked, rotated
-from weft.surfaces.service import Service
+from weft.surfaces.http_service import Service
+from weft.surfaces.http_tokens import issued, revoked, rotated
 
 router = APIRouter(
     prefix="/v1/keys", tags=["keys"], route_class=Route, dependencies=SCHEMES, responses=problems(*OF_ALL)

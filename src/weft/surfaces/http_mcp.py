@@ -16,10 +16,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from weft.store.registry import EVERY, SCOPES
-from weft.surfaces.access import Caller
 from weft.surfaces.http_access import caller_of, service_of
+from weft.surfaces.http_callers import Caller
+from weft.surfaces.http_service import Service
 from weft.surfaces.mcp import application, server
-from weft.surfaces.service import Service
 from weft.surfaces.tools import Agent
 
 PATH = "/mcp"

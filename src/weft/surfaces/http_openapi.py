@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from weft.surfaces.problems import MEDIA_TYPE
+from weft.surfaces.http_problems import MEDIA_TYPE
 
 TAGS = {
     "collections": "Bodies of knowledge; each is seen by its callers only.",

@@ -16,9 +16,9 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from weft.store.registry import Claimed, Kept
-from weft.surfaces.access import Caller
 from weft.surfaces.http_access import caller_of, service_of
-from weft.surfaces.problems import TRY_LATER
+from weft.surfaces.http_callers import Caller
+from weft.surfaces.http_problems import TRY_LATER
 
 WORD = r"^[!-~]{1,255}$"
 KEPT_SECONDS = 86_400.0  # for which an answer can be asked for again

@@ -23,8 +23,8 @@ from weft.store.jobs import Kind
 from weft.surfaces.http_access import SCHEMES, Desk, Writing, caller_of
 from weft.surfaces.http_answers import OF_ALL, problems
 from weft.surfaces.http_bodies import Value, Word
-from weft.surfaces.problems import TRY_LATER
-from weft.surfaces.uploads import Refused, spooled
+from weft.surfaces.http_problems import TRY_LATER
+from weft.surfaces.http_spooling import Refused, spooled
 from weft.surfaces.wire_jobs import Job
 
 ADDRESS = r"^[^\x00-\x1f\x7f-\x9f#?]+$"

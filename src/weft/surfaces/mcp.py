@@ -28,7 +28,7 @@ from starlette.routing import Route
 
 from weft import __version__
 from weft.errors import NotFound, WeftError
-from weft.surfaces import resources
+from weft.surfaces import mcp_resources
 from weft.surfaces.kinds import kind_of
 from weft.surfaces.tools import TOOLS, Agent, Tool, answered
 from weft.types import Document
@@ -65,12 +65,12 @@ def server(agent_of: AgentOf, tools: Sequence[Tool[Any, Any]] = TOOLS) -> Server
         return await _read(lambda: _listed(agent_of(asked.request), cursor))
 
     async def list_templates(_: Asked, __: Any) -> protocol.ListResourceTemplatesResult:
-        return protocol.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+        return protocol.ListResourceTemplatesResult(resource_templates=mcp_resources.TEMPLATES)
 
     async def read_resource(
         asked: Asked, wanted: protocol.ReadResourceRequestParams
     ) -> protocol.ReadResourceResult:
-        text = await _read(lambda: resources.read(agent_of(asked.request), wanted.uri))
+        text = await _read(lambda: mcp_resources.read(agent_of(asked.request), wanted.uri))
         contents = protocol.TextResourceContents(uri=wanted.uri, text=text, mime_type="text/markdown")
         return protocol.ReadResourceResult(contents=[contents])
 

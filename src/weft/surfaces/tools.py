@@ -17,11 +17,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from weft.config import CHAIN, HYBRID, Recipe
 from weft.engine import Weft
 from weft.errors import ConfigError, Forbidden, NotFound, QueryError
-from weft.surfaces import answers
-from weft.surfaces.answers import Answer, Forgotten, Read, Remembered, Said, Searched
-from weft.surfaces.answers_research import Page, Results, page, results
-from weft.surfaces.arguments import TOKENS, Add, Arguments, Fetch, Forget, Get, Question, Search
-from weft.surfaces.shortening import LONGEST_TOKEN, fitted
+from weft.surfaces import tools_answers
+from weft.surfaces.tools_answers import Answer, Forgotten, Read, Remembered, Said, Searched
+from weft.surfaces.tools_arguments import TOKENS, Add, Arguments, Fetch, Forget, Get, Question, Search
+from weft.surfaces.tools_research import Page, Results, page, results
+from weft.surfaces.tools_shortening import LONGEST_TOKEN, fitted
 from weft.types import Claim, Document, Filter, Found, Passage
 
 PAGE_TOKENS = 16_000  # of a document that a research client fetches whole
@@ -92,7 +92,7 @@ def memory_search(agent: Agent, asked: Search) -> Searched:
     Use it before you answer anything that was said, decided or written down earlier.
     """
     found = _found(agent, asked.query, _recipe(asked))
-    return fitted(len(found.hits), partial(answers.searched, found, asked.max_tokens), asked.max_tokens)
+    return fitted(len(found.hits), partial(tools_answers.searched, found, asked.max_tokens), asked.max_tokens)
 
 
 def memory_get(agent: Agent, asked: Get) -> Read:
@@ -100,7 +100,7 @@ def memory_get(agent: Agent, asked: Get) -> Read:
 
     A long one is read piece by piece, with offset.
     """
-    answer = partial(answers.read, said(agent, asked.id), asked.max_tokens, asked.offset)
+    answer = partial(tools_answers.read, said(agent, asked.id), asked.max_tokens, asked.offset)
     return fitted(LONGEST_TOKEN * asked.max_tokens, answer, asked.max_tokens)
 
 
@@ -113,7 +113,7 @@ def memory_add(agent: Agent, asked: Add) -> Remembered:
     claims = [Claim(f.subject, f.predicate, f.object, source=asked.source) for f in asked.facts]
     labels = agent.labels or ()
     id_ = agent.memory.add(asked.text, title=asked.title, labels=labels, source=asked.source, facts=claims)
-    return answers.remembered(agent.memory.get(id_, where=agent.where), TOKENS)
+    return tools_answers.remembered(agent.memory.get(id_, where=agent.where), TOKENS)
 
 
 def memory_forget(agent: Agent, asked: Forget) -> Forgotten:
@@ -125,7 +125,7 @@ def memory_forget(agent: Agent, asked: Forget) -> Forgotten:
     for document in asked.documents:
         agent.memory.get(document, where=agent.where)  # not found, if it may not be seen
     gone = agent.memory.forget(*dict.fromkeys(asked.documents))
-    return fitted(1, partial(answers.forgotten, gone), asked.max_tokens)
+    return fitted(1, partial(tools_answers.forgotten, gone), asked.max_tokens)
 
 
 def search(agent: Agent, asked: Question) -> Results:
@@ -171,10 +171,10 @@ def answered(tool: Tool[T, R], agent: Agent, arguments: Mapping[str, Any]) -> R:
 def said(agent: Agent, id_: str) -> Said:
     """A document by its id, or one passage of it by that one's."""
     try:
-        return answers.said(agent.memory.get(id_, where=agent.where))
+        return tools_answers.said(agent.memory.get(id_, where=agent.where))
     except NotFound:
         passage, document = _passage(agent, id_)
-        return answers.said(agent.memory.get(document.id, where=agent.where), passage)
+        return tools_answers.said(agent.memory.get(document.id, where=agent.where), passage)
 
 
 def openai_tools(tools: Iterable[Tool[Any, Any]] = (*READING, *WRITING)) -> list[dict[str, Any]]:

@@ -15,11 +15,11 @@ from functools import partial
 from weft.errors import ConfigError, StoreError
 from weft.store import CELLS, POSTGRES
 from weft.surfaces import jobs_thread
+from weft.surfaces.http_spooling import Places, Spool, open_spool
 from weft.surfaces.jobs import Jobs
 from weft.surfaces.jobs_doing import Bench
 from weft.surfaces.jobs_memory import MemoryJobs
 from weft.surfaces.settings import Settings
-from weft.surfaces.uploads import Places, Spool, open_spool
 
 log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3_600.0

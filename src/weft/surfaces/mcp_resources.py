@@ -9,9 +9,9 @@ from mcp import UriTemplate
 from mcp_types import ResourceTemplate
 
 from weft.errors import NotFound
-from weft.surfaces import answers
-from weft.surfaces.shortening import LONGEST_TOKEN, cut, first, fitted
+from weft.surfaces import tools_answers
 from weft.surfaces.tools import PAGE_TOKENS, Agent, said
+from weft.surfaces.tools_shortening import LONGEST_TOKEN, cut, first, fitted
 from weft.types import Branch, Surroundings
 
 FACTS = 200  # that are told of an entity
@@ -37,8 +37,8 @@ def stored(agent: Agent, id_: str) -> str:
     """A document or a passage, with the facts it states."""
     what = said(agent, id_)
 
-    def page(length: int) -> answers.Read:
-        return answers.read(what, PAGE_TOKENS, 0, length)
+    def page(length: int) -> tools_answers.Read:
+        return tools_answers.read(what, PAGE_TOKENS, 0, length)
 
     shown = fitted(LONGEST_TOKEN * PAGE_TOKENS, page, PAGE_TOKENS)
     return f"# {shown.readable()}"

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ExceptionHandler
 
 from weft.errors import WeftError
-from weft.surfaces.access import Unauthenticated
+from weft.surfaces.http_callers import Unauthenticated
 from weft.surfaces.kinds import kind_of
 from weft.surfaces.wire import Wire
 

@@ -5,8 +5,8 @@ They read the JSON that stands in the text of an answer. A result is a document;
 
 from itertools import islice
 
-from weft.surfaces.answers import TITLE, Answer, Said, read
-from weft.surfaces.shortening import cut
+from weft.surfaces.tools_answers import TITLE, Answer, Said, read
+from weft.surfaces.tools_shortening import cut
 from weft.surfaces.wire import Wire
 from weft.types import Document, Found, Hit
 

@@ -1,6 +1,6 @@
 """Figures and lists that people are shown: how much a collection holds, what was passed over.
 
-Pure functions to what rich prints, as in `shown`.
+Pure functions to what rich prints, as in `cli_shown`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.indexing.blocks import Refusal
-from weft.surfaces.shown import DIM, NAME, line
+from weft.surfaces.cli_shown import DIM, NAME, line
 from weft.types import Document, Statistics
 
 LISTED = 10  # documents or refusals; the others are counted

@@ -18,9 +18,9 @@ from weft.models import Embedder
 from weft.store import CELLS, POSTGRES, open_catalogue
 from weft.store.queries import migrations
 from weft.store.sqlite_file import schema_of
+from weft.surfaces.cli_shown import many
 from weft.surfaces.opening import embedder_of, extractor_of
 from weft.surfaces.settings import PROJECT, Settings, load, unknown_variables, without_password
-from weft.surfaces.shown import many
 
 State = Literal["good", "note", "wrong"]
 ROOM = 200_000_000  # bytes that should be free where the store is

@@ -14,7 +14,7 @@ from cachetools import TTLCache
 
 from weft.errors import Forbidden, NotFound
 from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
-from weft.surfaces.keys import opens, parted
+from weft.surfaces.http_tokens import opens, parted
 from weft.types import Filter
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a collection that can stand in an address

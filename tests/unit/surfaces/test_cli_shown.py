@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from weft.surfaces import shown, shown_figures
+from weft.surfaces import cli_figures
+from weft.surfaces import cli_shown as shown
 from weft.text import terms
 from weft.types import Document, Fact, FactPath, Found, Hit, Passage, Placement, Statistics, Step
 
@@ -83,11 +84,11 @@ def test_a_method_without_the_graph_does_not_miss_it() -> None:
 
 def test_an_empty_collection_has_no_bars() -> None:
     told = printed(
-        shown_figures.statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)
+        cli_figures.statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)
     )
     assert "━" not in told
     assert "12 bytes" in told
-    assert [shown_figures.bytes_of(n) for n in (999, 1_500, 2_000_000, 3_100_000_000)] == [
+    assert [cli_figures.bytes_of(n) for n in (999, 1_500, 2_000_000, 3_100_000_000)] == [
         "999 bytes",
         "1.5 kB",
         "2.0 MB",

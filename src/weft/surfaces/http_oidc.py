@@ -14,7 +14,7 @@ import jwt
 
 from weft.errors import StoreUnavailable
 from weft.store.registry import SCOPES, Scope
-from weft.surfaces.access import Caller, Unauthenticated
+from weft.surfaces.http_callers import Caller, Unauthenticated
 from weft.surfaces.settings import Oidc
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

@@ -24,15 +24,15 @@ from weft.errors import ConfigError, StoreError, StoreUnavailable, WeftError
 from weft.models import Embedder
 from weft.store import open_registry
 from weft.store.registry import Collection, Registry
-from weft.surfaces.access import NAME, Caller, Keyholders, no_collection
-from weft.surfaces.background import Background, opened_background
+from weft.surfaces.http_callers import NAME, Caller, Keyholders, no_collection
+from weft.surfaces.http_oidc import Bearers
+from weft.surfaces.http_open import OpenCollections
+from weft.surfaces.http_rates import Rates
+from weft.surfaces.http_tokens import MARK
 from weft.surfaces.jobs import Jobs
+from weft.surfaces.jobs_background import Background, opened_background
 from weft.surfaces.jobs_doing import Bench
-from weft.surfaces.keys import MARK
-from weft.surfaces.oidc import Bearers
-from weft.surfaces.open_collections import OpenCollections
 from weft.surfaces.opening import embedder_of, opened
-from weft.surfaces.rates import Rates
 from weft.surfaces.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """API keys: how one is made, told, compared, rotated and revoked.
 
 A key is told once, as `weft_ID_SECRET`; the registry keeps a hash of the secret, which has 256 random bits, so
-that a plain hash is as good as a slow one. What a key opens is decided by `access`.
+that a plain hash is as good as a slow one. What a key opens is decided by `http_callers`.
 """
 
 import hmac

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from weft.surfaces.shortening import at_word, cut, first
+from weft.surfaces.tools_shortening import at_word, cut, first
 from weft.surfaces.wire import Receipt, Wire
 from weft.types import Contribution, Document, Fact, Found, Hit, Passage, Scalar, Source
 from weft.types import Receipt as Gone

@@ -284,8 +284,9 @@ async def test_half_of_a_character_is_refused_and_told_whole(on_file: httpx.Asyn
 
 
 async def test_all_methods_of_an_address_are_told(on_file: httpx.AsyncClient) -> None:
-    done = await on_file.request("PATCH", f"{NOTES}/documents")
-    assert done.headers["allow"] == "GET, POST"
+    for path, methods in (("", "GET, POST"), ("/forget", "POST"), (f"/{'0' * 32}", "DELETE, GET")):
+        done = await on_file.request("PATCH", f"{NOTES}/documents{path}")
+        assert done.headers["allow"] == methods
 
 
 async def test_a_request_keeps_its_identity_if_it_has_a_good_one(on_file: httpx.AsyncClient) -> None:

@@ -82,6 +82,7 @@ def shown_token(folder: Path, *arguments: str) -> str:
         (("serve", "--port", "99999"), 2, "http.port"),
         (("serve", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("keys", "rotate", "unknown"), 3, "weft keys list"),
+        (("keys", "create", "x", "--label", "a\nb"), 2, "words in one line"),
         (("keys", "create", "x", "--scope", "all"), 2, "use read, write, admin"),
     ],
 )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
+from weft.errors import ConfigError
 from weft.store.registry import EVERY, Key, Scope
 
 MARK = "weft_"
@@ -26,15 +27,18 @@ def issued(
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
     """A new key, and what its holder is to be told, once."""
+    collections, labels = frozenset(collections), None if labels is None else frozenset(labels)
+    if any(not word or "\n" in word for word in (name, *collections, *(labels or ()))):
+        raise ConfigError("names of keys, collections and labels are words in one line: write them so")
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     key = Key(
         id=id_,
         name=name,
         hash=_hashed(secret),
-        collections=frozenset(collections),
+        collections=collections,
         scope=scope,
         created=datetime.now(UTC),
-        labels=None if labels is None else frozenset(labels),
+        labels=labels,
         expires=expires,
     )
     return key, _told(id_, secret)

@@ -144,9 +144,10 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 
 def _methods(request: Request) -> list[str]:
     """What can be done at an address: a route knows only its own method, the OpenAPI document all of them."""
-    paths = request.app.openapi()["paths"].items()
-    found = [methods for path, methods in paths if re.fullmatch(_pattern(path), request.url.path)]
-    return sorted({method.upper() for methods in found for method in methods}) or ["GET"]
+    paths = request.app.openapi()["paths"]
+    found = [path for path in paths if re.fullmatch(_pattern(path), request.url.path)]
+    nearest = min(found, key=lambda path: path.count("{"), default="")
+    return sorted(map(str.upper, paths.get(nearest, ["get"])))
 
 
 def _pattern(path: str) -> str:

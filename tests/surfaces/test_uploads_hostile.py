@@ -200,6 +200,13 @@ def test_two_gigabytes_that_are_announced_are_refused_before_a_byte(service: Ser
     assert b"http.max_upload" in came
 
 
+def test_nobody_sends_two_gigabytes_to_a_collection_that_is_not_there(service: Served) -> None:
+    said = put("Content-Length: 2000000000").replace(b"default", b"nowhere")
+    began = time.monotonic()
+    assert status(answered(connected(service, said))) == 404
+    assert time.monotonic() - began < PATIENCE / 2
+
+
 @pytest.mark.parametrize("path", [UPLOAD, "/v1/collections/default/search"])
 def test_two_gigabytes_that_are_not_announced_are_refused_at_the_limit(service: Served, path: str) -> None:
     said = put("Transfer-Encoding: chunked", "Content-Type: application/json").replace(

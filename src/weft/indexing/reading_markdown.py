@@ -7,7 +7,7 @@ where it is plain keys with scalars and lists; it is not YAML in full.
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from weft.indexing.blocks import Block, BlockKind, Reading, Source, nested, required, without_gaps
+from weft.indexing.blocks import Block, BlockKind, Reading, Refused, Source, nested, required, without_gaps
 from weft.indexing.decoding import decoded, line_starts
 from weft.indexing.front_matter import front_matter
 from weft.indexing.reading_parts import BeforeAHeading, is_long, parts
@@ -35,6 +35,8 @@ def markdown(source: Source) -> Iterator[Reading]:
     written = decoded(source.content(), source.limits)
     metadata, body = front_matter(written)
     blocks = _blocks(written, body, source.limits.blocks, [])
+    if not blocks:
+        raise Refused("there is no text in it but front matter")
     title = str(metadata.get("title") or "") or _first_heading(blocks) or source.name
     yield Reading(source.uri, title, written, blocks, metadata)
 

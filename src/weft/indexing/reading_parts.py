@@ -15,7 +15,7 @@ from typing import NamedTuple, TextIO, TypeAlias
 from weft.indexing.blocks import Limits, Source
 from weft.indexing.decoding import LINE_END, checked, opened
 
-PART = 250_000  # characters of a part, at most, unless a line is longer
+PART = 100_000  # characters of a part, at most, unless a line is longer
 _BLANK = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*(?:\r\n?|\n)(?!\n)")
 _FENCE_OR_HEADING = re.compile(r"^ {0,3}(?:(`{3,}|~{3,})([^\r\n]*)|#{1,6}[ \t])", re.MULTILINE)
 Cut: TypeAlias = Callable[[str], int]

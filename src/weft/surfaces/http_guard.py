@@ -46,13 +46,8 @@ class Guard:
             nonlocal has_begun
             if message["type"] == "http.response.start":
                 has_begun = True
-                headers = MutableHeaders(scope=message)
-                headers.update(state.get("rate", {}))
-            try:
-                async with asyncio.timeout(self._settings.stall):
-                    await send(message)
-            except TimeoutError as error:
-                raise Unread from error
+                MutableHeaders(scope=message).update(_told(scope, message["status"]))
+            await self._sent(send, message)
 
         try:
             if self._is_too_large(scope, asked):
@@ -69,6 +64,13 @@ class Guard:
             if has_begun:
                 raise
             await unforeseen(Request(scope), error)(scope, receive, marked)
+
+    async def _sent(self, send: Send, message: Message) -> None:
+        try:
+            async with asyncio.timeout(self._settings.stall):
+                await send(message)
+        except TimeoutError as error:
+            raise Unread from error
 
     def _is_too_large(self, scope: Scope, asked: Headers) -> bool:
         told = asked.get("content-length", "")
@@ -101,3 +103,9 @@ class Guard:
             return message
 
         return limited
+
+
+def _told(scope: Scope, status: int) -> dict[str, str]:
+    """What every answer says of its request; the rest of an upload that is refused is not read."""
+    is_refused = status >= 400 and UPLOADS.match(scope["path"])
+    return {**scope["state"].get("rate", {}), **(CLOSE if is_refused else {})}

@@ -32,7 +32,6 @@ SUFFIX = "^(" + "|".join(re.escape(suffix) for suffix in sorted(READERS)) + ")$"
 IMPORTED = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory"]
 PAIR = r"^[^\x00-\x1f\x7f-\x9f=]{1,200}=[^\x00]*$"
 METADATA: TypeAdapter[Any] = TypeAdapter(Value | Annotated[list[Value], Field(max_length=100)])
-CLOSE = {"Connection": "close"}  # the rest of the body is not read
 BODY = {
     "requestBody": {
         "required": True,
@@ -48,7 +47,7 @@ class Upload(APIRoute):
     """A route whose body is a file: it knows the caller first, and takes the time that the body takes."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The route's own work, of a known caller; what is refused closes the connection."""
+        """The route's own work, of a known caller; what is refused closes the connection (`http_guard`)."""
         handle = super().get_route_handler()
 
         async def handled(request: Request) -> Response:
@@ -56,10 +55,10 @@ class Upload(APIRoute):
             try:
                 return await handle(request)
             except Refused as refused:
-                headers = {**CLOSE, **(TRY_LATER if refused.status in (503, 507) else {})}
+                headers = TRY_LATER if refused.status in (503, 507) else None
                 raise HTTPException(refused.status, str(refused), headers) from refused
             except ClientDisconnect as gone:
-                raise HTTPException(400, "the rest of it did not come: send it again", CLOSE) from gone
+                raise HTTPException(400, "the rest of it did not come: send it again") from gone
 
         return handled
 

@@ -8,7 +8,7 @@ told. A job that is stopped, by being cancelled or with its process, stops betwe
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from weft.errors import ModelUnavailable, NotFound, StoreUnavailable, WeftError
-from weft.store.jobs import Job, JobTable, Kind
+from weft.store.jobs import Job, JobTable, Kind, State
 from weft.surfaces.jobs_doing import DOES, Bench
 from weft.surfaces.kinds import kind_of
 
@@ -108,11 +108,11 @@ class Jobs:
             before = (found[-1].made_at.timestamp(), found[-1].id)
 
     async def events(
-        self, look: Callable[[], Any], *, after: int = -1, seconds: float = LOOK_SECONDS
+        self, look: Callable[[], Awaitable[Job]], *, after: int = -1, seconds: float = LOOK_SECONDS
     ) -> AsyncIterator[Job]:
-        """A job whenever it changed, until it is over; `look` awaits it, `after` is the last version known."""
+        """A job whenever it changed, until it is over; `after` is the last version that is known."""
         while True:
-            job: Job = await look()
+            job = await look()
             if job.version > after:
                 after = job.version
                 yield job
@@ -176,7 +176,7 @@ class Jobs:
         self._over(job, "failed", problem=told)
 
     def _over(
-        self, job: Job, state: Any, *, result: Mapping[str, Any] | None = None, problem: str = ""
+        self, job: Job, state: State, *, result: Mapping[str, Any] | None = None, problem: str = ""
     ) -> None:
         ended: list[bool] = []
         self._insistently(lambda: ended.append(self.table.end(job, state, result=result, problem=problem)))

@@ -227,6 +227,7 @@ def test_what_cannot_be_read_says_why(name: str, content: bytes, said: str, tmp_
     ("name", "content", "limits", "said"),
     [
         ("a.txt", "x" * 11, Limits(bytes=10), "Limits(bytes=…)"),
+        ("a.md", "---\na: b\n---\n", None, "no text in it but front matter"),
         ("a.md", "x" * 11, Limits(line=10), "more than 10 characters in a line"),
         ("a.jsonl", '{"text": "long enough"}', Limits(line=10), "Limits(line=…)"),
         ("a.md", "a\n\n" * 20, Limits(blocks=10), "Limits(blocks=…)"),

@@ -142,7 +142,7 @@ def _spaced(word: str) -> list[str]:
     return [_stem(unicodedata.normalize("NFC", plain), "latin")] if plain else []
 
 
-@lru_cache(maxsize=262_144)
+@lru_cache(maxsize=65_536)
 def _stem(word: str, script: str) -> str:
     with _STEMMING:
         return str(_STEMMERS[script].stemWord(word))

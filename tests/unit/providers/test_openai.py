@@ -151,7 +151,9 @@ def test_one_failing_batch_is_retried_alone(server: Script) -> None:
     assert len(server.requests) == 5 + 2
 
 
-@pytest.mark.parametrize("after", ["0.2", formatdate(time.time() - 60, usegmt=True), "soon"])
+@pytest.mark.parametrize(
+    "after", ["0.2", formatdate(time.time() - 60, usegmt=True), "soon"], ids=["seconds", "a date", "neither"]
+)
 def test_waits_as_long_as_the_server_asks(server: Script, after: str) -> None:
     server.faults.append(status(429, Retry_After=after))
     with embedder(server) as model:

@@ -66,10 +66,11 @@ benchmarks folder:
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
     python -m benchmarks.bm25 --data {{sets}} --set musique-train100 --beside locomo --questions 20
     python -m benchmarks.faults --sample killed threads
-    python -m benchmarks.upload --megabytes 4 --format md --quiet --hasty
-    python -m benchmarks.upload --megabytes 16 --extractor none --quiet --hasty
+    python -m benchmarks.upload --megabytes 1 --format md --quiet --hasty
+    python -m benchmarks.upload --megabytes 4 --extractor none --quiet --hasty
     python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
+    python -m benchmarks.serving --data {{sets}} --rates 5 --seconds 4 --collections 1 --workers 2
     python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
     python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json

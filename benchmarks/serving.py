@@ -133,11 +133,11 @@ def running(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
             service = subprocess.Popen([*COMMAND, "serve"], cwd=folder, env=environment, stdout=log, stderr=log)
             try:
                 url = f"http://127.0.0.1:{options.port}"
-                asyncio.run(ready(url, made["key"], names))
+                asyncio.run(ready(url, made["token"], names))
                 root = psutil.Process(postgres.pid)
                 yield Service(
                     url,
-                    made["key"],
+                    made["token"],
                     names,
                     {"service": psutil.Process(service.pid), "PostgreSQL": root, "callers": psutil.Process()},
                 )

@@ -15,6 +15,7 @@ from databases import running
 from federation.cells import on_servers
 from weft.store import Federation
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start need not compile everything anew
 pytest.register_assert_rewrite("weft.testing")
 settings.register_profile("weft", deadline=None)
 settings.load_profile("weft")

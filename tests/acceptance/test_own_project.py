@@ -24,7 +24,13 @@ QUESTIONS = [
         "weft.retrieval.gating ←imports— weft.retrieval.search",
         3,
     ),
-    ("Why is sqlite-vec not used?", "ARCHITECTURE.md", "Where did we leave the design, and why?", "SQLite", 3),
+    (
+        "Why does SQLite find vectors without sqlite-vec?",
+        "ARCHITECTURE.md",
+        "How does SQLite find vectors, and why not with sqlite-vec?",
+        "SQLite",
+        3,
+    ),
     ("What does the gate decide?", "src/weft/retrieval/gating.py", "gate", "Gate →", 3),
     (
         "How do I write a store of my own?",
@@ -37,7 +43,7 @@ QUESTIONS = [
         "Which files are left out of a folder?",
         "docs/how-to/files.md",
         "What is left out of a folder",
-        "Add files and folders —mentions→ gitignore",
+        "—mentions→ gitignore",
         3,
     ),
 ]

@@ -158,7 +158,7 @@ def test_the_shell_completes_commands_and_values(tmp_path: Path) -> None:
         asked = {"_WEFT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
         return process(tmp_path, **asked).stdout.split()
 
-    assert completed("weft se") == ["search"]
+    assert completed("weft se") == ["search", "serve"]
     assert completed("weft search --method h") == ["hybrid"]
     assert completed("weft import --format mcp") == ["mcp-memory"]
 

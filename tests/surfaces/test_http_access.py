@@ -87,7 +87,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             "collection": "acme",
             "document": document,
             "passage": found["hits"][0]["passage"]["id"],
-            "key": mine["key"]["id"],
+            "key": mine["info"]["id"],
             "uri": "planted.md",
             "job": job,
         }
@@ -158,7 +158,7 @@ async def test_nobody_hands_on_more_than_they_have(world: World) -> None:
             wanted = {"name": "more", "collections": collections, "labels": labels}
             assert (await asked.post("/v1/keys", json=wanted)).status_code == 403
         made = told(await asked.post("/v1/keys", json={"name": "x", "collections": ["acme"], "labels": ["a"]}))
-        assert made["key"]["labels"] == ["a"]
+        assert made["info"]["labels"] == ["a"]
         assert (await asked.delete(f"/v1/keys/{world.names['key']}")).status_code == 404
 
 

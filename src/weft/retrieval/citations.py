@@ -49,7 +49,8 @@ def _passages(
     per_entity = recipe.walk.passages_per_entity
     listed = yield from read(Store.passages_of_entities, nearest, per_entity=per_entity, where=query.where)
     found: dict[str, str] = {}
-    for id_, mentions in listed.items():
+    for id_ in nearest:
+        mentions = listed.get(id_, ())
         own = [m.passage_id for m in mentions if m.is_own]
         every = [] if own_only else [m.passage_id for m in mentions]
         found |= dict.fromkeys(own or every, id_)
@@ -59,7 +60,7 @@ def _passages(
 def _about(query: Query, papers: Mapping[str, str]) -> Reads[dict[str, FactPath]]:
     """What papers are about, as places to go on from."""
     listed = yield from read(Store.entities_of_passages, sorted(papers), per_passage=1, where=query.where)
-    own = [m.entity_id for mentions in listed.values() for m in mentions if m.is_own]
+    own = [m.entity_id for passage in sorted(listed) for m in listed[passage] if m.is_own]
     names = yield from read(Store.entities, own, where=query.where)
     return {id_: FactPath(entity.name) for id_, entity in names.items()}
 
@@ -74,7 +75,8 @@ def _cited(
     frontier = dict(citing)
     for hop in range(1, recipe.walk.max_hops + 1):
         listed = yield from facts_of(query, sorted(frontier)[: recipe.walk.max_entities], recipe.walk)
-        outward = {f.id: f for id_, fs in listed.items() for f in fs if f.subject_id == id_ and f.object_id}
+        told = [(id_, f) for id_ in sorted(listed) for f in listed[id_]]
+        outward = {f.id: f for id_, f in told if f.subject_id == id_ and f.object_id}
         outward = dict(islice(outward.items(), max(recipe.walk.max_facts - len(facts), 0)))
         facts |= outward
         reached: dict[str, FactPath] = {}

@@ -201,7 +201,7 @@ def strongest(rows: Sequence[Row], cap: int) -> dict[str, tuple[Fact, ...]]:
     found: dict[bytes, dict[str, Fact]] = defaultdict(dict)
     for row, fact in zip(rows, facts(rows), strict=True):
         found[row[0]][fact.id] = fact
-    return {id_.hex(): by_strength(facts.values())[:cap] for id_, facts in found.items()}
+    return {id_.hex(): by_strength(found[id_].values())[:cap] for id_ in sorted(found)}
 
 
 def by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -218,13 +218,13 @@ def mention(row: Row) -> Mention:
 def mentions_by_entity(rows: Iterable[Row], cap: int) -> dict[str, tuple[Mention, ...]]:
     """Where each entity is mentioned, the foremost first."""
     found = grouped((m.entity_id, m) for m in map(mention, rows))
-    return {id_: foremost(told)[:cap] for id_, told in found.items()}
+    return {id_: foremost(found[id_])[:cap] for id_ in sorted(found)}
 
 
 def mentions_by_passage(rows: Iterable[Row], cap: int) -> dict[str, tuple[Mention, ...]]:
     """What each passage mentions, the foremost first."""
     found = grouped((m.passage_id, m) for m in map(mention, rows))
-    return {id_: foremost(told)[:cap] for id_, told in found.items()}
+    return {id_: foremost(found[id_])[:cap] for id_ in sorted(found)}
 
 
 def foremost(mentions: Iterable[Mention]) -> tuple[Mention, ...]:

@@ -116,7 +116,7 @@ class Keys(Wire):
 class IssuedKey(Wire):
     """A key with its token, which is told this once."""
 
-    key: KeyInfo
+    info: KeyInfo
     token: str
 
 

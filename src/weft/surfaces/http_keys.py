@@ -23,7 +23,7 @@ from weft.surfaces.http_tokens import issued, revoked, rotated
 router = APIRouter(
     prefix="/v1/keys", tags=["keys"], route_class=Route, dependencies=SCHEMES, responses=problems(*OF_ALL)
 )
-OF_A_KEY = leads_to("rotate_key", "revoke_key", key="$response.body#/key/id")
+OF_A_KEY = leads_to("rotate_key", "revoke_key", key="$response.body#/info/id")
 KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="A key's identity.")]
 
 
@@ -48,7 +48,7 @@ async def made(service: Running, caller: Administrator, body: NewKey) -> IssuedK
         body.name, collections=body.collections, scope=body.scope, labels=body.labels, expires=body.expires
     )
     await service.look(lambda registry: registry.set_key(key))
-    return IssuedKey(key=KeyInfo.of(key), token=token)
+    return IssuedKey(info=KeyInfo.of(key), token=token)
 
 
 @router.post("/{key}/rotate", operation_id="rotate_key", responses=problems(*OF_BODIES))
@@ -59,7 +59,7 @@ async def turned(service: Running, caller: Administrator, key: KeyId, body: Rota
         raise NotFound(f"key {key} is revoked: make a new one")
     after, token = rotated(known, grace=timedelta(seconds=body.grace_seconds))
     await _changed(service, after)
-    return IssuedKey(key=KeyInfo.of(after), token=token)
+    return IssuedKey(info=KeyInfo.of(after), token=token)
 
 
 @router.delete("/{key}", operation_id="revoke_key")

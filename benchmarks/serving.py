@@ -38,6 +38,7 @@ from weft.providers.hashing import HashingEmbedder
 from weft.providers.model2vec import Model2VecEmbedder
 
 CONNECTIONS = 64
+CALLERS = "callers"
 GOAL = 0.250  # seconds: the p99 that a rate must hold
 COMMAND = [sys.executable, "-c", "from weft.surfaces.command import main; main()"]
 
@@ -96,9 +97,9 @@ class Service:
     processes: dict[str, psutil.Process]
 
     def tree(self, name: str) -> list[psutil.Process]:
-        """A process with all that it started."""
+        """A process with all that it started; ours started all of them, and is counted alone."""
         root = self.processes[name]
-        return [root, *root.children(recursive=True)]
+        return [root] if name == CALLERS else [root, *root.children(recursive=True)]
 
     def memory(self) -> float:
         """What the service's own processes take, in MB: pages that they share count once for each."""
@@ -139,7 +140,7 @@ def running(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
                     url,
                     made["token"],
                     names,
-                    {"service": psutil.Process(service.pid), "PostgreSQL": root, "callers": psutil.Process()},
+                    {"service": psutil.Process(service.pid), "PostgreSQL": root, CALLERS: psutil.Process()},
                 )
             finally:
                 service.terminate()

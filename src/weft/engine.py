@@ -115,6 +115,7 @@ class Weft:
         self._functional = tuple(functional)
         self._clock = clock
         self._answers: TTLCache[object, Found] = TTLCache(cache.size, cache.seconds)
+        self._kept_version = 0
         self._asked_for: Counter[str] = Counter()
         self._keeping = Lock()
         self._used: SimpleQueue[Found] = SimpleQueue()
@@ -523,6 +524,9 @@ class Weft:
         embedder = None if problem else self._embedder
         key = (query.text, repr(query.where), query.as_of, recipe, known.version)
         with self._keeping:
+            if known.version != self._kept_version:  # what was kept of another can never be given again
+                self._answers.clear()
+                self._kept_version = known.version
             found = None if reranker or left_out() else self._answers.get(key)
         is_kept = found is not None
         if found is None:

@@ -24,6 +24,7 @@ router = APIRouter(
     responses=problems(*OF_ALL),
 )
 WITH_BODY = problems(*OF_BODIES)
+JSON = "application/json"
 OF_A_HIT = leads_to(
     "explain",
     collection="$request.path.collection",

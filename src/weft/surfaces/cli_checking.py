@@ -83,4 +83,5 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.", show_d
 
     `weft completion bash >> ~/.bashrc`, for example.
     """
-    typer.echo(get_completion_script(prog_name="weft", complete_var="_WEFT_COMPLETE", shell=shell))
+    words = {"prog_name": "weft", "complete_var": "_WEFT_COMPLETE", "shell": shell}
+    typer.echo(get_completion_script(**words))

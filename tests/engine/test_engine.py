@@ -292,3 +292,9 @@ def test_the_only_passage_there_is_has_a_score(path: Path) -> None:
         [hit] = memory.search("Whom does Ada know?").hits
     assert 0.0 < hit.score < 1.0
     assert hit.score == pytest.approx(sum(p.share for p in hit.placements), abs=1e-5)
+
+
+def test_a_statement_of_blanks_is_none(tmp_path: Path) -> None:
+    with Weft.open(tmp_path / "a.weft") as memory:
+        [document] = memory.add_facts([Claim("Ada", "knows", "Bo", statement="\x0b ")])
+        assert memory.get(document).passages[0].text == "Ada knows Bo"

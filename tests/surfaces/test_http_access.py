@@ -202,7 +202,7 @@ async def test_a_rotated_key_has_two_secrets_for_a_while(tmp_path: Path) -> None
     of = settings(tmp_path / "memory.weft")
     async with running(of) as app, client(app, key(of.store)) as admin:
         made = told(await admin.post("/v1/keys", json={"name": "x", "collections": ["*"]}))
-        path = f"/v1/keys/{made['key']['id']}"
+        path = f"/v1/keys/{made['info']['id']}"
         second = told(await admin.post(f"{path}/rotate", json={}))["token"]
         tokens = [made["token"], second]
         assert [await _status(app, token) for token in tokens] == [200, 200]

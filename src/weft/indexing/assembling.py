@@ -62,8 +62,9 @@ def claim_id(claim: Claim) -> str:
 
 
 def statement_of(claim: Claim) -> str:
-    """What a claim says, in its own words or in those of its parts."""
-    return claim.statement or f"{claim.subject} {words(claim.predicate)} {claim.object}"
+    """What a claim says, in its own words, if they are more than blanks, or in those of its parts."""
+    own = claim.statement if claim.statement.strip() else ""
+    return own or f"{claim.subject} {words(claim.predicate)} {claim.object}"
 
 
 def words(predicate: str) -> str:

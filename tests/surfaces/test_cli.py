@@ -1,6 +1,7 @@
 """The commands on a real file: what each tells people and programs, and what it refuses."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -137,8 +138,8 @@ def test_labels_and_metadata_filter() -> None:
 
 def test_as_of_a_date() -> None:
     with Weft.open("team.weft") as memory:
-        until = wire.Claim(subject="Nils", predicate="lives_in", object="Bergen", valid_to="2020-01-01T00:00Z")  # type: ignore[arg-type]
-        memory.add_facts([until.claim("file"), Claim("Nils", "lives_in", "Tromsø")])
+        until = Claim("Nils", "lives_in", "Bergen", valid_to=datetime(2020, 1, 1, tzinfo=UTC))
+        memory.add_facts([until, Claim("Nils", "lives_in", "Tromsø")])
     assert [fact["object"] for fact in told("facts", "Nils", "--as-of", "2024-01-01")] == ["Tromsø"]
     assert len(told("facts", "nils")) == 2
     assert "until 2020-01-01" in run("facts", "Nils")

@@ -27,7 +27,7 @@ from weft.retrieval.linking import Link, link
 from weft.retrieval.neighbourhood import neighbourhood
 from weft.retrieval.reranking import rerank
 from weft.store.base import Store
-from weft.store.reads import Reads, answered, counted, nothing, read, together
+from weft.store.reads import Reads, answered, nothing, read, together
 from weft.store.tolerance import partial_answers
 from weft.types import Fact, FactPath, Found, Hit, Query, Ranking, Step
 
@@ -57,7 +57,7 @@ def search(
     """Hits for a question, best first, each with where every search placed it and the path that led to it."""
     with partial_answers() as left_out:
         rows: Counter[str] = Counter()
-        found = answered(store, counted(_found(embedder, query, recipe, now, reranker), rows))
+        found = answered(store, _found(embedder, query, recipe, now, reranker), rows)
     return replace(found, missing=(*found.missing, *left_out.values()), rows=rows)
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "Federation",
     "SqliteStore",
     "Store",
+    "is_on_server",
     "open_catalogue",
     "open_cell",
     "open_federated",
@@ -50,6 +51,11 @@ def open_store(url: str, collection: str = "default") -> Store:
     raise ConfigError(
         f"no store for {url.split('://', maxsplit=1)[0]}://…: give a file name, sqlite:///FILE or postgresql://…"
     )
+
+
+def is_on_server(url: str) -> bool:
+    """Whether what is kept there, or the catalogue of its cells, is on a server that many processes share."""
+    return url.removeprefix(CELLS).startswith(POSTGRES)
 
 
 @contextmanager

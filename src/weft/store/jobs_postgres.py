@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from weft.store.jobs import Job, State
 from weft.store.postgres_errors import wrapped_errors
-from weft.store.postgres_kept import Connection, KeptConnections
+from weft.store.postgres_kept import Connection, KeptConnections, fetched
 from weft.store.postgres_migrating import migrated
 from weft.store.queries import migrations, queries
 
@@ -121,7 +121,7 @@ class PostgresJobs:
         self._connections.close()
 
     def _rows(self, statement: str, **bound: Any) -> list[Any]:
-        return self._done(lambda db: _fetched(db, JOBS[statement], bound))
+        return self._done(lambda db: fetched(db, JOBS[statement], bound))
 
     def _done(self, verb: Callable[[Connection], T]) -> T:
         with wrapped_errors(self._url):
@@ -133,11 +133,6 @@ def _queue(db: Connection, schema: str) -> None:
     [(is_there,)] = db.execute(JOBS["has_queue"]).fetchall()
     if not is_there:
         db.execute(schema.encode())
-
-
-def _fetched(db: Connection, statement: str, bound: dict[str, Any]) -> list[Any]:
-    done = db.execute(statement, bound)
-    return done.fetchall() if done.description else []
 
 
 def _job(row: Sequence[Any]) -> Job:

@@ -5,7 +5,7 @@ was lost is tried once more, so each must be such that it may be done twice.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
@@ -66,3 +66,9 @@ class KeptConnections:
     def _drop_idle(self) -> None:
         while db := self._taken():
             db.close()
+
+
+def fetched(db: Connection, statement: str, bound: Mapping[str, Any]) -> list[Any]:
+    """The rows of a statement; none, if it gives none."""
+    done = db.execute(statement, bound)
+    return done.fetchall() if done.description else []

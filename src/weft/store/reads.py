@@ -63,6 +63,7 @@ def ask(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: P
 
 
 Reads: TypeAlias = Generator[Sequence[Ask[Any]], Sequence[Any], T]
+Fetch: TypeAlias = Callable[[Sequence[Ask[Any]]], Sequence[Any]]
 
 
 def read(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: P.kwargs) -> Reads[T]:
@@ -90,19 +91,22 @@ def together(*stages: Reads[Any]) -> Reads[tuple[Any, ...]]:
     return tuple((yield from side_by_side(stages)))
 
 
-def counted(stage: Reads[T], rows: Counter[str]) -> Reads[T]:
-    """The same stage; `rows` counts what it is given, by kind: `entities`, `facts`, `mentions`, `passages`."""
-    given: Sequence[Any] | None = None
-    while True:
-        try:
-            asks = stage.send(given)  # type: ignore[arg-type]  # None begins
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        given = yield asks
+def answered(store: "Store", stage: Reads[T], rows: Counter[str] | None = None) -> T:
+    """What a stage makes of what this store knows; `rows` counts what it was given."""
+    return driven(stage, counted(lambda asks: _answers(store, asks), Counter() if rows is None else rows))
+
+
+def counted(fetch: Fetch, rows: Counter[str]) -> Fetch:
+    """The same answers; `rows` counts them by kind: `entities`, `facts`, `mentions`, `passages`."""
+
+    def fetched(asks: Sequence[Ask[Any]]) -> Sequence[Any]:
+        given = fetch(asks)
         for each, answer in zip(asks, given, strict=True):
             if each.verb in GIVES:
                 rows[GIVES[each.verb]] += _size(answer)
+        return given
+
+    return fetched
 
 
 def _size(answer: Any) -> int:
@@ -112,11 +116,6 @@ def _size(answer: Any) -> int:
     if isinstance(answer, WeftError):
         return 0
     return _size(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
-
-
-def answered(store: "Store", stage: Reads[T]) -> T:
-    """What a stage makes of what this store knows."""
-    return driven(stage, lambda asks: _answers(store, asks))
 
 
 def _answers(store: "Store", asks: Sequence[Ask[Any]]) -> Sequence[Any]:

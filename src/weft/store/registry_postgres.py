@@ -6,7 +6,7 @@ It has a schema of its own, `weft_service`, and shares a database with the store
 from typing import Any
 
 from weft.store.postgres_errors import wrapped_errors
-from weft.store.postgres_kept import Connection, KeptConnections
+from weft.store.postgres_kept import KeptConnections, fetched
 from weft.store.postgres_migrating import migrated
 from weft.store.queries import migrations, queries
 from weft.store.registry_rows import RowsRegistry
@@ -21,7 +21,7 @@ def open_postgres(url: str, *, wait_seconds: int = 5) -> RowsRegistry:
 
     def rows(statement: str, **bound: Any) -> list[Any]:
         with wrapped_errors(url):
-            return connections.retried(lambda db: _fetched(db, REGISTRY[statement], bound))
+            return connections.retried(lambda db: fetched(db, REGISTRY[statement], bound))
 
     try:
         with wrapped_errors(url):
@@ -30,8 +30,3 @@ def open_postgres(url: str, *, wait_seconds: int = 5) -> RowsRegistry:
         connections.close()
         raise
     return RowsRegistry(rows, connections.close)
-
-
-def _fetched(db: Connection, statement: str, bound: dict[str, Any]) -> list[Any]:
-    done = db.execute(statement, bound)
-    return done.fetchall() if done.description else []

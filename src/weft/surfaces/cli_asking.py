@@ -4,7 +4,9 @@ They ask the engine, and `cli_shown` or `wire` says it; they change nothing but 
 """
 
 import time
-from typing import Annotated
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
 
 import typer
 
@@ -63,14 +65,7 @@ def search(
     """
     with asking(store, collection, method) as memory:
         began = time.perf_counter()
-        found = memory.search(
-            question,
-            top_k=top,
-            where=filter_of(label, where),
-            method=method_of(method),
-            recipe=recipe_of(method_of(method), recipe),
-            as_of=as_of,
-        )
+        found = memory.search(question, **_asked(method, recipe, top, label, where, as_of))
         if context:
             made = memory.context(found, style=style, config=Context(max_tokens=tokens))
             tell(wire.Context.of(made), shown.plain(made.text), as_json)
@@ -100,15 +95,7 @@ def ask_why(
     """
     with asking(store, collection, method) as memory:
         began = time.perf_counter()
-        found = memory.search(
-            question,
-            top_k=top,
-            where=filter_of(label, where),
-            method=method_of(method),
-            recipe=recipe_of(method_of(method), recipe),
-            as_of=as_of,
-            count_use=False,
-        )
+        found = memory.search(question, **_asked(method, recipe, top, label, where, as_of), count_use=False)
         seconds = time.perf_counter() - began
         rank = _rank(found, hit)
         of_hit = wire.Found.of(found).model_copy(update={"hits": [wire.Hit.of(found.hits[rank - 1])]})
@@ -160,6 +147,25 @@ def stats(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = 
         place = without_password(settings.store)
         people = cli_figures.statistics(known, store=place, collection=settings.collection, size=size)
         tell(wire.Statistics.of(known), people, as_json)
+
+
+def _asked(
+    method: str,
+    numbers: Sequence[str],
+    top: int | None,
+    labels: Sequence[str],
+    where: Sequence[str],
+    as_of: datetime | None,
+) -> dict[str, Any]:
+    """How to search, as the engine takes it."""
+    name = method_of(method)
+    return {
+        "top_k": top,
+        "where": filter_of(labels, where),
+        "method": name,
+        "recipe": recipe_of(name, numbers),
+        "as_of": as_of,
+    }
 
 
 def _rank(found: Found, hit: str) -> int:

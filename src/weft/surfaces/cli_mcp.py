@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import typer
 
 from weft.engine import Weft
-from weft.errors import ConfigError
 from weft.surfaces import mcp_clients
 from weft.surfaces.cli_options import InCollection, StoreAt, given, seen_by
 from weft.surfaces.cli_terminal import told_errors
+from weft.surfaces.extras import needing
 from weft.surfaces.opening import opened
 from weft.surfaces.settings import Settings, load, users_own
 from weft.surfaces.tools import READING, RESEARCH, TOOLS, Agent
@@ -96,7 +96,7 @@ def _install(to: mcp_clients.Client, name: str, made: mcp_clients.Entry, yes: bo
 
 
 def _over_stdio(agent: Callable[[], Agent], read_only: bool) -> None:
-    with _needing_mcp():
+    with needing("the MCP server needs", "mcp"):
         import anyio  # noqa: PLC0415
 
         from weft.surfaces.mcp import over_stdio, server  # noqa: PLC0415
@@ -108,7 +108,7 @@ def _over_stdio(agent: Callable[[], Agent], read_only: bool) -> None:
 
 def _over_http(settings: Settings, names: Sequence[str]) -> Callable[[Callable[[], Agent], bool], None]:
     """Serves where the settings say; whoever can reach that can use it, for there are no keys here."""
-    with _needing_mcp():
+    with needing("the MCP server needs", "mcp"):
         import uvicorn  # noqa: PLC0415
 
         from weft.surfaces.mcp import LOOPBACK, application, server  # noqa: PLC0415
@@ -148,11 +148,3 @@ def _opened_when_asked(
     finally:
         for memory in memories:
             memory.close()
-
-
-@contextmanager
-def _needing_mcp() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise ConfigError(f"the MCP server needs {error.name}: pip install 'weft[mcp]'") from error

@@ -13,9 +13,11 @@ import typer
 from rich.table import Column, Table
 
 from weft.errors import ConfigError, NotFound
-from weft.store import POSTGRES, open_registry
+from weft.store import is_on_server, open_registry
 from weft.store.registry import EVERY, SCOPES, Key, Registry, Scope
+from weft.surfaces.cli_options import given
 from weft.surfaces.cli_terminal import AsJson, tell, told_errors
+from weft.surfaces.extras import needing
 from weft.surfaces.http_callers import is_loopback
 from weft.surfaces.settings import Settings, hand_on, load
 
@@ -49,11 +51,11 @@ def serve(
 ) -> None:
     """Answer over HTTP until told to stop; requests that are under way are finished."""
     with told_errors():
-        given = {"host": host, "port": port, "workers": workers, "auth": False if no_auth else None}
-        hand_on({"store": store, **{f"http_{name}": value for name, value in given.items()}})
+        http = {"host": host, "port": port, "workers": workers, "auth": False if no_auth else None}
+        hand_on({"store": store, **{f"http_{name}": value for name, value in http.items()}})
         settings = load()
         _check(settings)
-        with _needing_http():
+        with needing("the HTTP service needs", "http"):
             from weft.surfaces.http_service import opened_service  # noqa: PLC0415
         with opened_service(settings) as service:  # what cannot be opened is told here, in a line
             has_keys = bool(service.registry.keys(limit=1))
@@ -120,14 +122,6 @@ def revoke_key(key: KeyId, store: Store = None, as_json: AsJson = False) -> None
 # -- serving -------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _needing_http() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise ConfigError(f"the HTTP service needs {error.name}: pip install 'weft[http]'") from error
-
-
 def _check(settings: Settings) -> None:
     http = settings.http
     if not http.auth and not is_loopback(http.host):
@@ -135,7 +129,7 @@ def _check(settings: Settings) -> None:
             f"without keys anyone who reaches {http.host} may do anything: listen on 127.0.0.1, or leave "
             "http.auth on"
         )
-    if http.workers > 1 and not settings.store.removeprefix("cells+").startswith(POSTGRES):
+    if http.workers > 1 and not is_on_server(settings.store):
         raise ConfigError("a file is served by one process: set http.workers to 1, or use PostgreSQL")
 
 
@@ -189,7 +183,7 @@ def _counting_together(settings: Settings) -> AbstractContextManager[None]:
 @contextmanager
 def _registry(store: str | None) -> Iterator[Registry]:
     with told_errors():
-        settings = load(**({"store": store} if store else {}))
+        settings = load(**given(store=store or ""))
         with closing(open_registry(settings.store)) as registry:
             yield registry
 

@@ -14,6 +14,8 @@ from typing import Annotated
 import typer
 
 from weft.errors import ConfigError
+from weft.store import is_on_server
+from weft.surfaces.cli_options import given
 from weft.surfaces.cli_terminal import told_errors
 from weft.surfaces.settings import Settings, load
 
@@ -24,16 +26,14 @@ Count = Annotated[int, typer.Option("--jobs", min=1, help="Jobs to do at the sam
 def worker(store: Store = None, jobs: Count = 2) -> None:
     """Do jobs until told to stop; a job that is stopped is gone on with by whoever comes next."""
     with told_errors():
-        given = load(**({"store": store} if store else {}))
-        settings = given.model_copy(update={"http": given.http.model_copy(update={"jobs": jobs})})
+        known = load(**given(store=store or ""))
+        settings = known.model_copy(update={"http": known.http.model_copy(update={"jobs": jobs})})
         _check(settings)
         asyncio.run(_worked(settings))
 
 
 def _check(settings: Settings) -> None:
-    from weft.surfaces.jobs_background import is_shared  # noqa: PLC0415
-
-    if not is_shared(settings.store):
+    if not is_on_server(settings.store):
         raise ConfigError(
             "the jobs of a file are done by the service itself: run `weft serve`, or use a store in PostgreSQL"
         )

@@ -3,28 +3,21 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from weft import config, types
 from weft.engine import Weft
 from weft.errors import NotFound
-from weft.surfaces.http_access import SCHEMES, Reading
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, Graph, leads_to, problems
+from weft.surfaces.http_access import Reading
+from weft.surfaces.http_answers import OF_BODIES, Graph, leads_to, problems
 from weft.surfaces.http_bodies import ContextQuestion, HitQuestion, Question
 from weft.surfaces.http_callers import Caller
 from weft.surfaces.http_documents import AsOf, EntityName
-from weft.surfaces.http_routes import Route
+from weft.surfaces.http_routes import router_of
 from weft.surfaces.wire import Context, Found
 
-router = APIRouter(
-    prefix="/v1/collections/{collection}",
-    tags=["asking"],
-    route_class=Route,
-    dependencies=SCHEMES,
-    responses=problems(*OF_ALL),
-)
+router = router_of("asking", "/v1/collections/{collection}")
 WITH_BODY = problems(*OF_BODIES)
-JSON = "application/json"
 OF_A_HIT = leads_to(
     "explain",
     collection="$request.path.collection",

@@ -3,25 +3,20 @@
 import time
 from datetime import UTC, datetime
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
-from weft.engine import BATCH, Weft
+from weft.engine import Weft
 from weft.store.registry import EVERY, Collection
-from weft.surfaces.http_access import SCHEMES, CollectionName, Governing, Known, Reading, Running
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, CollectionInfo, Collections, problems
+from weft.surfaces.http_access import CollectionName, Governing, Known, Reading, Running
+from weft.surfaces.http_answers import OF_BODIES, CollectionInfo, Collections, problems
 from weft.surfaces.http_bodies import After, Limit, NewCollection
 from weft.surfaces.http_callers import no_collection, require, require_all_labels
 from weft.surfaces.http_cursors import cursor, last_of
-from weft.surfaces.http_routes import Route
+from weft.surfaces.http_routes import router_of
+from weft.surfaces.jobs_doing import emptied
 from weft.surfaces.wire import Statistics
 
-router = APIRouter(
-    prefix="/v1/collections",
-    tags=["collections"],
-    route_class=Route,
-    dependencies=SCHEMES,
-    responses=problems(*OF_ALL),
-)
+router = router_of("collections", "/v1/collections")
 
 
 @router.get("", operation_id="list_collections")
@@ -82,7 +77,6 @@ async def stats(desk: Reading) -> Statistics:
 
 
 def _empty(weft: Weft, until: float) -> None:
-    while documents := weft.documents(limit=BATCH):
+    for _ in emptied(weft):
         if time.monotonic() > until:
             raise TimeoutError
-        weft.forget(*(document.id for document in documents))

@@ -7,16 +7,15 @@ from itertools import islice
 from typing import Annotated
 
 from anyio import CancelScope
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
 from weft.engine import Weft
 from weft.errors import Forbidden, NotFound
 from weft.store.base import EVERYTHING
-from weft.surfaces.http_access import SCHEMES, Desk, Reading, Writing
+from weft.surfaces.http_access import Desk, Reading, Writing
 from weft.surfaces.http_answers import (
-    OF_ALL,
     OF_BODIES,
     Facts,
     Page,
@@ -40,19 +39,13 @@ from weft.surfaces.http_bodies import (
 )
 from weft.surfaces.http_callers import Caller, require_all_labels
 from weft.surfaces.http_cursors import cursor, last_of
-from weft.surfaces.http_routes import ONCE, Route
+from weft.surfaces.http_routes import ONCE, router_of
 from weft.surfaces.wire import Contribution, Document, Receipt
 from weft.types import Document as Known
 from weft.types import Filter, document_id
 
 LINES = 64  # of an export, that are made at a time
-router = APIRouter(
-    prefix="/v1/collections/{collection}",
-    tags=["documents"],
-    route_class=Route,
-    dependencies=SCHEMES,
-    responses=problems(*OF_ALL),
-)
+router = router_of("documents", "/v1/collections/{collection}")
 WITH_BODY = problems(*OF_BODIES)
 OF_A_DOCUMENT = leads_to(
     "get_document", "forget_document", collection="$request.path.collection", document="$response.body#/id"
@@ -179,10 +172,9 @@ def _add(weft: Weft, caller: Caller, body: NewDocument) -> str:
 
 
 def _require_labels(caller: Caller, labels: list[str]) -> None:
-    if caller.labels is not None and not caller.labels >= set(labels):
-        raise Forbidden(
-            f"your key gives the labels {', '.join(sorted(caller.labels)) or 'none'} only: use those"
-        )
+    if not caller.covers((), labels):
+        given = ", ".join(sorted(caller.labels or ())) or "none"
+        raise Forbidden(f"your key gives the labels {given} only: use those")
 
 
 def _require_own_address(weft: Weft, caller: Caller, uri: str) -> None:

@@ -7,33 +7,23 @@ the last when it is over; who comes back with `Last-Event-ID` is told what came 
 from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import Header, Path
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
 from weft.store import jobs
-from weft.surfaces.http_access import SCHEMES, Desk, Governing, Reading, Writing
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, problems
-from weft.surfaces.http_bodies import IDENTITY, Body
+from weft.surfaces.http_access import Desk, Governing, Reading, Writing
+from weft.surfaces.http_answers import OF_BODIES, problems
+from weft.surfaces.http_bodies import IDENTITY, After, Body, Limit
 from weft.surfaces.http_callers import require_all_labels
-from weft.surfaces.http_cursors import PATTERN, cursor, last_of
+from weft.surfaces.http_cursors import cursor, last_of
 from weft.surfaces.http_problems import TRY_LATER
-from weft.surfaces.http_routes import ONCE, Route
+from weft.surfaces.http_routes import ONCE, router_of
 from weft.surfaces.wire_jobs import Job, Jobs
 
 HEARTBEAT_SECONDS = 15.0
-router = APIRouter(
-    prefix="/v1/collections/{collection}/jobs",
-    tags=["jobs"],
-    route_class=Route,
-    dependencies=SCHEMES,
-    responses=problems(*OF_ALL),
-)
+router = router_of("jobs", "/v1/collections/{collection}/jobs")
 JobId = Annotated[str, Path(pattern=IDENTITY, description="A job's identity.")]
-After = Annotated[
-    str | None,
-    Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
-]
 Version = Annotated[
     str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$", description="The last event that came.")
 ]
@@ -56,11 +46,9 @@ async def submitted(desk: Governing, body: NewJob) -> Job:
 
 
 @router.get("", operation_id="list_jobs")
-async def listed(
-    desk: Reading, after: After = None, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
-) -> Jobs:
+async def listed(desk: Reading, after: After = None, limit: Limit = 100) -> Jobs:
     """List jobs, the newest first, a page at a time; those that are over are listed for thirty days."""
-    secret = await desk.service.look(lambda registry: registry.secret())
+    secret = desk.service.secret
     of = f"jobs of {desk.collection}"
     last = last_of(secret, of, after) if after else None
     before = (float(last[0]), last[1]) if last else None

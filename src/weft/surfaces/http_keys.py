@@ -7,22 +7,20 @@ those alone, and others are not there for them.
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from weft.errors import Forbidden, NotFound
 from weft.store.registry import Key
-from weft.surfaces.http_access import SCHEMES, Administrator, Running
-from weft.surfaces.http_answers import OF_ALL, OF_BODIES, IssuedKey, KeyInfo, Keys, leads_to, problems
+from weft.surfaces.http_access import Administrator, Running
+from weft.surfaces.http_answers import OF_BODIES, IssuedKey, KeyInfo, Keys, leads_to, problems
 from weft.surfaces.http_bodies import After, Limit, NewKey, Rotation
 from weft.surfaces.http_callers import Caller
 from weft.surfaces.http_cursors import cursor, last_of
-from weft.surfaces.http_routes import Route
+from weft.surfaces.http_routes import router_of
 from weft.surfaces.http_service import Service
 from weft.surfaces.http_tokens import issued, revoked, rotated
 
-router = APIRouter(
-    prefix="/v1/keys", tags=["keys"], route_class=Route, dependencies=SCHEMES, responses=problems(*OF_ALL)
-)
+router = router_of("keys", "/v1/keys")
 OF_A_KEY = leads_to("rotate_key", "revoke_key", key="$response.body#/info/id")
 KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="A key's identity.")]
 

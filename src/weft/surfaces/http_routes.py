@@ -11,12 +11,13 @@ from collections.abc import Callable, Coroutine
 from hashlib import sha256
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from weft.store.registry import Claimed, Kept
-from weft.surfaces.http_access import caller_of, service_of
+from weft.surfaces.http_access import SCHEMES, caller_of, service_of
+from weft.surfaces.http_answers import OF_ALL, problems
 from weft.surfaces.http_callers import Caller
 from weft.surfaces.http_problems import TRY_LATER
 
@@ -58,6 +59,17 @@ class Route(APIRoute):
                 return await handle(request)
 
         return handled
+
+
+def router_of(tag: str, prefix: str) -> APIRouter:
+    """The routes of a subject: of known callers, with the problems that all of them may have."""
+    return APIRouter(
+        prefix=prefix,
+        tags=[tag],
+        route_class=Route,
+        dependencies=SCHEMES,
+        responses=problems(*OF_ALL),
+    )
 
 
 async def _read(request: Request, seconds: float) -> None:

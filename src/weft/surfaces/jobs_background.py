@@ -12,9 +12,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, field
 from functools import partial
 
-from weft.errors import ConfigError, StoreError
-from weft.store import CELLS, POSTGRES
+from weft.errors import StoreError
+from weft.store import CELLS, is_on_server
 from weft.surfaces import jobs_thread
+from weft.surfaces.extras import needing
 from weft.surfaces.http_spooling import Places, Spool, open_spool
 from weft.surfaces.jobs import Jobs
 from weft.surfaces.jobs_doing import Bench
@@ -59,16 +60,11 @@ class Background:
             log.warning("old jobs and uploads are not swept away now: %s", error)
 
 
-def is_shared(store: str) -> bool:
-    """Whether other processes see the jobs of a store."""
-    return store.removeprefix(CELLS).startswith(POSTGRES)
-
-
 @contextmanager
 def opened_background(settings: Settings, bench: Bench) -> Iterator[Background]:
     """The background of a service over the store that the settings name."""
     spool = open_spool(settings.http)
-    opened = _shared if is_shared(settings.store) else _alone
+    opened = _shared if is_on_server(settings.store) else _alone
     background = opened(settings, bench, spool)
     try:
         yield background
@@ -83,10 +79,8 @@ def _alone(settings: Settings, bench: Bench, spool: Spool) -> Background:
 
 
 def _shared(settings: Settings, bench: Bench, spool: Spool) -> Background:
-    try:
+    with needing("jobs in PostgreSQL need", "http"):
         from weft.surfaces import jobs_queue  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(f"jobs in PostgreSQL need {error.name}: pip install 'weft[http]'") from error
     table = jobs_queue.open_table(settings.store.removeprefix(CELLS))
     queue = jobs_queue.PostgresQueue(spool.name)
     jobs = Jobs(table, bench, queue)

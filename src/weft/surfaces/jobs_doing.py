@@ -72,11 +72,17 @@ def forgotten(bench: Bench, job: Job, tell: Tell) -> Result:
     done = 0
     with bench.lent(job.collection) as weft:
         total = weft.stats().documents
-        while documents := weft.documents(limit=BATCH):
-            weft.forget(*(document.id for document in documents))
-            done += len(documents)
+        for gone in emptied(weft):
+            done += gone
             tell({"documents": done, "of_documents": max(done, total)})
     return {"documents": done}
+
+
+def emptied(weft: Weft) -> Iterator[int]:
+    """Forget all that a collection holds, a batch at a time; how many documents each was."""
+    while documents := weft.documents(limit=BATCH):
+        weft.forget(*(document.id for document in documents))
+        yield len(documents)
 
 
 def reembedded(bench: Bench, job: Job, tell: Tell) -> Result:

@@ -19,6 +19,7 @@ from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from procrastinate.schema import SchemaManager
 
 from weft.errors import StoreError, StoreUnavailable
+from weft.store import CELLS
 from weft.store.jobs import Job
 from weft.store.jobs_postgres import PostgresJobs, address
 from weft.surfaces.jobs import Again, Jobs
@@ -101,7 +102,7 @@ async def _working(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None
 
 async def _worked(jobs: Jobs, queue: PostgresQueue, settings: Settings) -> None:
     takeover = settings.http.takeover
-    app = _app(jobs, settings.store.removeprefix("cells+"), settings.http.jobs)
+    app = _app(jobs, settings.store.removeprefix(CELLS), settings.http.jobs)
     try:
         await app.open_async()
         await app.run_worker_async(

@@ -196,8 +196,9 @@ def load(**options: Any) -> Settings:
     try:
         return Settings(**options)
     except ValidationError as error:
+        given = _given(options)
         told = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} ({_origin(options, problem['loc'])})"
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} ({_origin(given, problem['loc'])})"
             for problem in error.errors(include_url=False)
         )
         raise ConfigError(f"{told}. `weft config` lists what there is") from error
@@ -211,8 +212,9 @@ def load(**options: Any) -> Settings:
 
 def told(settings: Settings, **options: Any) -> Iterator[Setting]:
     """Every setting with where it came from; secrets are masked."""
+    given = _given(options)
     for path, value, description in _all(settings):
-        yield _setting(path, value, description, options)
+        yield _setting(path, value, description, given)
 
 
 def unknown_variables() -> tuple[str, ...]:
@@ -266,12 +268,12 @@ def hand_on(options: Mapping[str, object]) -> None:
     os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
 
 
-def _setting(path: tuple[str, ...], value: Any, description: str | None, options: Mapping[str, Any]) -> Setting:
+def _setting(path: tuple[str, ...], value: Any, description: str | None, given: Mapping[str, Any]) -> Setting:
     shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     return Setting(
         name=".".join(path),
         value=without_password(shown) if path == ("store",) else shown,
-        source=_origin(options, path),
+        source=_origin(given, path),
         variable=_variable(path),
         description=description or "",
     )
@@ -287,9 +289,13 @@ def _sources() -> dict[str, InitSettingsSource | EnvSettingsSource]:
     }
 
 
-def _origin(options: Mapping[str, Any], path: tuple[int | str, ...]) -> str:
+def _given(options: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What each place says, the first to be believed first."""
+    return {"option": options} | {name: source() for name, source in _sources().items()}
+
+
+def _origin(given: Mapping[str, Mapping[str, Any]], path: tuple[int | str, ...]) -> str:
     """Where a setting comes from: the first that has it."""
-    given = {"option": options} | {name: source() for name, source in _sources().items()}
     return next((name for name, values in given.items() if _has(values, path)), "default")
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from weft.errors import ConfigError
 from weft.models import Embedder, Observer, Vectors
 from weft.retrieval.search import NO_EMBEDDER
 from weft.surfaces import settings
+from weft.surfaces.extras import needing
 from weft.types import Found, Vector
 
 if TYPE_CHECKING:  # they need the extra
@@ -116,10 +116,8 @@ def configured(wanted: settings.Telemetry) -> Telemetry | None:
     """What the settings ask for, made once a process; None, if they ask for nothing but their defaults."""
     if wanted == settings.Telemetry():
         return None
-    try:
+    with needing("telemetry needs", "telemetry"):
         from weft.surfaces import telemetry_logs, telemetry_metrics, telemetry_spans  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(f"telemetry needs {error.name}: pip install 'weft[telemetry]'") from error
     telemetry_logs.set_up(wanted.logs, wanted.level)
     spans = telemetry_spans.exported(wanted.traces, content=wanted.content) if wanted.traces else None
     return Telemetry(spans, telemetry_metrics.Metrics() if wanted.metrics else None)

@@ -6,11 +6,10 @@ and decide nothing.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from weft import types
 from weft.types import Scalar, Source, Status
 
 
@@ -195,11 +194,6 @@ class Receipt(Wire):
     entities: list[str]
     facts: list[str]
 
-    def back(self) -> types.Receipt:
-        """As the engine takes it, to verify that what it lists is gone."""
-        ids = (self.documents, self.passages, self.entities, self.facts)
-        return types.Receipt(*map(tuple, ids))
-
 
 class Statistics(Wire):
     """How much a collection holds, and the embedding model that it was made with."""
@@ -244,25 +238,3 @@ class Imported(Wire):
     repeated: int
     refused: int
     refusals: list[Refusal]
-
-
-class Claim(Wire):
-    """A fact as a caller puts it, by names."""
-
-    subject: str = Field(min_length=1)
-    predicate: str = Field(min_length=1)
-    object: str = Field(min_length=1)
-    statement: str = ""
-    weight: float = Field(default=5.0, ge=1, le=10)
-    confidence: float = Field(default=1.0, ge=0, le=1)
-    status: Status = "confirmed"
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    subject_type: str = ""
-    object_type: str = ""
-    is_value: bool = False
-
-    def claim(self, source: Source) -> types.Claim:
-        """As the engine takes it."""
-        said: dict[str, Any] = dict(self)
-        return types.Claim(**said, source=source)

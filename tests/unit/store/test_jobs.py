@@ -1,27 +1,12 @@
 """The SQL of jobs is in its files: every statement is used, and migrations are numbered without gaps."""
 
-import ast
-from pathlib import Path
-
+from unit.store.statements import asked_for
 from weft.store import jobs_postgres, postgres_migrating
 from weft.store.queries import migrations, queries
 
 
-def asked_for() -> set[str]:
-    """The names of statements that are run, by either way to run one."""
-    paths = [Path(str(module.__file__)) for module in (jobs_postgres, postgres_migrating)]
-    found: set[str] = set()
-    for node in (node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))):
-        match node:
-            case ast.Subscript(value=ast.Name("JOBS" | "sql"), slice=ast.Constant(str(name))):
-                found.add(name)
-            case ast.Call(func=ast.Attribute(attr="_rows"), args=[ast.Constant(str(name)), *_]):
-                found.add(name)
-    return found
-
-
 def test_every_statement_is_used_and_every_name_exists() -> None:
-    assert asked_for() == set(queries("postgres", "jobs"))
+    assert asked_for("JOBS", "_rows", jobs_postgres, postgres_migrating) == set(queries("postgres", "jobs"))
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

@@ -33,7 +33,7 @@ def test_rows_are_counted_by_kind() -> None:
         ]
     )
     rows: Counter[str] = Counter()
-    assert driven(counted(stage(), rows), lambda _: next(answers)) == 6
+    assert driven(stage(), counted(lambda _: next(answers), rows)) == 6
     assert rows == {"passages": 3, "facts": 3, "mentions": 2}
 
 

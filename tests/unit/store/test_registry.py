@@ -1,11 +1,10 @@
 """The registry's SQL is in its files: every statement is used, and both dialects have the same."""
 
-import ast
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from unit.store.statements import asked_for
 from weft.store import postgres_migrating, registry_postgres, registry_rows, registry_sqlite
 from weft.store.queries import migrations, queries
 
@@ -19,19 +18,6 @@ OF_A_SERVER = {
 }
 
 
-def asked_for(*modules: ModuleType) -> set[str]:
-    """The names of statements that modules run, by either way to run one."""
-    trees = [ast.parse(Path(str(module.__file__)).read_text("utf-8")) for module in modules]
-    found: set[str] = set()
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        match node:
-            case ast.Subscript(value=ast.Name("REGISTRY" | "sql"), slice=ast.Constant(str(name))):
-                found.add(name)
-            case ast.Call(func=ast.Attribute(attr="_rows"), args=[ast.Constant(str(name)), *_]):
-                found.add(name)
-    return found
-
-
 @pytest.mark.parametrize(
     ("dialect", "modules"),
     [
@@ -40,7 +26,7 @@ def asked_for(*modules: ModuleType) -> set[str]:
     ],
 )
 def test_every_statement_is_used_and_every_name_exists(dialect: str, modules: list[ModuleType]) -> None:
-    assert asked_for(*modules) == set(queries(dialect, "registry"))
+    assert asked_for("REGISTRY", "_rows", *modules) == set(queries(dialect, "registry"))
 
 
 def test_both_dialects_have_the_same_but_for_a_reason() -> None:

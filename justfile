@@ -71,16 +71,16 @@ benchmarks folder:
     python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --rates 5 --seconds 4 --collections 1 --workers 2
-    python -m weft.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
-    python -m weft.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
+    python -m waylore.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
+    python -m waylore.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
-    python -m weft.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
+    python -m waylore.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
     python -m benchmarks.stores --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
 
 # the table of docs/benchmarks.md; the first run embeds for an hour and more
 evaluation *arguments:
     python -m benchmarks.pagerank --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --json .cache/pagerank.json
-    python -m weft.evaluation --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --folder .cache/sets \
+    python -m waylore.evaluation --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --folder .cache/sets \
       --sets 2wikimultihopqa musique hotpotqa locomo longmemeval-oracle peerread-citations \
       --beside .cache/pagerank.json {{arguments}}
 

@@ -20,11 +20,11 @@ import numpy as np
 import sqlite_vec
 
 from benchmarks.corpus import Matrix
-from weft.evaluation.datasets import load
-from weft.providers.cache import CachedEmbedder
-from weft.providers.fastembed import FastEmbedder
-from weft.store.codes import BLOCK, bits, distances
-from weft.store.sqlite_searching import CANDIDATES
+from waylore.evaluation.datasets import load
+from waylore.providers.cache import CachedEmbedder
+from waylore.providers.fastembed import FastEmbedder
+from waylore.store.codes import BLOCK, bits, distances
+from waylore.store.sqlite_searching import CANDIDATES
 
 DIMENSION = 384
 CHUNK = 512

@@ -9,7 +9,7 @@ The set goes into a SQLite store and, with the collections `--beside` it, into P
 - partial: one table, and in it an index for each collection
 - marked: one index over all collections in which every word is marked with its collection
 
-and each of them again `+ ours`: four times as many candidates, scored anew by `weft.store.lexicon` (its document
+and each of them again `+ ours`: four times as many candidates, scored anew by `waylore.store.lexicon` (its document
 frequencies are at hand here; a store reads them). `exact` scores every passage. `--stores` adds stores of ours,
 by their addresses. All are compared with SQLite, which reads no more than `lexicon.REACH` postings. The rank
 correlation is Spearman's over the union of both best hundred; who is in one of them only is last in the other.
@@ -32,10 +32,10 @@ from psycopg import sql
 from scipy.stats import spearmanr
 from tools.postgres import server, textsearch
 
-from weft.evaluation.datasets import Dataset, load
-from weft.store import lexicon, open_store
-from weft.store.base import Store
-from weft.text import terms
+from waylore.evaluation.datasets import Dataset, load
+from waylore.store import lexicon, open_store
+from waylore.store.base import Store
+from waylore.text import terms
 
 DEPTH = 100
 WIDER = 4  # times as many candidates are scored anew
@@ -234,7 +234,7 @@ def main() -> None:
     questions = [q.text for q in sets[0].questions]
     print(", ".join(f"{one.name}: {len(c.said):,} passages" for one, c in zip(sets, collections, strict=True)))
     with TemporaryDirectory() as folder, server(textsearch()) as running:
-        store = open_store(str(Path(folder) / "bm25.weft"), "default")
+        store = open_store(str(Path(folder) / "bm25.waylore"), "default")
         fill_store(store, sets[0])
         with psycopg.connect(running.url, autocommit=True) as db:
             db.execute("CREATE EXTENSION pg_textsearch")

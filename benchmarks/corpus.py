@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.types import (
+from waylore.types import (
     Contribution,
     Document,
     Entity,

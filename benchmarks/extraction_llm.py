@@ -17,14 +17,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from weft.errors import ModelUnavailable, WeftError
-from weft.evaluation.datasets import load
-from weft.indexing.extraction import RuleExtractor
-from weft.models import Extraction, Extractor
-from weft.providers.budget import Report
-from weft.providers.llm import MALFORMED, LLMExtractor
-from weft.providers.spacy import SpacyExtractor
-from weft.types import Contribution
+from waylore.errors import ModelUnavailable, WayloreError
+from waylore.evaluation.datasets import load
+from waylore.indexing.extraction import RuleExtractor
+from waylore.models import Extraction, Extractor
+from waylore.providers.budget import Report
+from waylore.providers.llm import MALFORMED, LLMExtractor
+from waylore.providers.spacy import SpacyExtractor
+from waylore.types import Contribution
 
 CONTEXT = 8_192  # tokens that the served model may see
 
@@ -92,7 +92,7 @@ def main() -> None:
     try:
         with served(options.weights, options.base_url, options.threads) as url:
             measure(url, chosen, options)
-    except WeftError as error:
+    except WayloreError as error:
         raise SystemExit(f"error: {error}") from error
 
 

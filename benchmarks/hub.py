@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.config import CHAIN, Recipe
-from weft.indexing import pipeline
-from weft.providers.hashing import HashingEmbedder
-from weft.retrieval.search import search
-from weft.store.sqlite import SqliteStore
-from weft.types import EPOCH, Claim, Contribution, Document, Query, document_id
+from waylore.config import CHAIN, Recipe
+from waylore.indexing import pipeline
+from waylore.providers.hashing import HashingEmbedder
+from waylore.retrieval.search import search
+from waylore.store.sqlite import SqliteStore
+from waylore.types import EPOCH, Claim, Contribution, Document, Query, document_id
 
 QUESTION = "Which harbour does the Hub supply with grain in winter?"
 FACTS = 100  # that one document states
@@ -127,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     limits = most(CHAIN)
-    stores = [filled(options.folder / f"hub-{size}.weft", size) for size in options.sizes]
+    stores = [filled(options.folder / f"hub-{size}.waylore", size) for size in options.sizes]
     medians = measured(stores, CHAIN, options.runs)
     for store, median in zip(stores, medians, strict=True):
         print(f"\n{store.statistics().facts:,} facts, one hub: {median:.1f} ms")

@@ -27,13 +27,13 @@ import numpy as np
 
 from benchmarks.corpus import DIMENSION, Corpus
 from benchmarks.store_growth import MODEL, grow
-from weft import Weft
-from weft.evaluation.datasets import load
-from weft.models import Embedder, Vectors
-from weft.providers.fastembed import FastEmbedder
-from weft.providers.model2vec import Model2VecEmbedder
-from weft.store.sqlite import SqliteStore
-from weft.types import Vector
+from waylore import Waylore
+from waylore.evaluation.datasets import load
+from waylore.models import Embedder, Vectors
+from waylore.providers.fastembed import FastEmbedder
+from waylore.providers.model2vec import Model2VecEmbedder
+from waylore.store.sqlite import SqliteStore
+from waylore.types import Vector
 
 ROUNDS = 3
 
@@ -89,9 +89,9 @@ def throughput(data: Path, set_: str, pages: int, embedder: Embedder) -> dict[st
         adding, bare = float("inf"), float("inf")
         for round_ in range(ROUNDS):
             recording = Recording(embedder)
-            with Weft.open(Path(name) / f"{round_}.weft", embedder=recording) as weft:
-                adding = min(adding, seconds(partial(weft.add_files, folder)))
-                stats = weft.stats()
+            with Waylore.open(Path(name) / f"{round_}.waylore", embedder=recording) as waylore:
+                adding = min(adding, seconds(partial(waylore.add_files, folder)))
+                stats = waylore.stats()
             bare = min(bare, seconds(partial(list, map(embedder.embed_passages, recording.batches))))
     texts = sum(map(len, recording.batches))
     told = {"passages": stats.passages, "facts": stats.facts, "texts": texts}
@@ -107,17 +107,17 @@ def seconds(run: Callable[[], Any]) -> float:
 def growth(size: int, folder: Path, documents: int) -> dict[str, Any]:
     """Milliseconds to add one document to a small store and to a large one."""
     corpus = Corpus()
-    large = SqliteStore(folder / f"ingestion.{size}.weft")
+    large = SqliteStore(folder / f"ingestion.{size}.waylore")
     grow(large, corpus, size)
-    with tempfile.TemporaryDirectory() as name, opened(SqliteStore(f"{name}/small.weft"), corpus) as few:
+    with tempfile.TemporaryDirectory() as name, opened(SqliteStore(f"{name}/small.waylore"), corpus) as few:
         few.add("Warm up.")
         with opened(large, corpus) as many:
             took: dict[str, list[float]] = {"small": [], "large": []}
             for number in range(documents):
                 text = page(corpus, number)
-                for weft, times in ((few, took["small"]), (many, took["large"])):
-                    times.append(1000 * seconds(partial(weft.add, text, uri="one")))
-                    weft.forget(*(d.id for d in weft.documents(under="one")))
+                for waylore, times in ((few, took["small"]), (many, took["large"])):
+                    times.append(1000 * seconds(partial(waylore.add, text, uri="one")))
+                    waylore.forget(*(d.id for d in waylore.documents(under="one")))
     small, grown = median(took["small"]), median(took["large"])
     return {"passages": size, "small": small, "large": grown, "ratio": grown / small}
 
@@ -129,9 +129,9 @@ def page(corpus: Corpus, number: int) -> str:
 
 
 @contextmanager
-def opened(store: SqliteStore, corpus: Corpus) -> Iterator[Weft]:
-    with Weft(store, Free(corpus)) as weft:
-        yield weft
+def opened(store: SqliteStore, corpus: Corpus) -> Iterator[Waylore]:
+    with Waylore(store, Free(corpus)) as waylore:
+        yield waylore
 
 
 def main() -> None:

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.config import RECIPES, Recipe
-from weft.evaluation.datasets import load
-from weft.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
-from weft.retrieval.search import search
-from weft.store.base import Store
-from weft.types import EPOCH, Filter, Query
+from waylore.config import RECIPES, Recipe
+from waylore.evaluation.datasets import load
+from waylore.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
+from waylore.retrieval.search import search
+from waylore.store.base import Store
+from waylore.types import EPOCH, Filter, Query
 
 BARE = "bare hybrid"
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL database of any size from a small sample: what Weft wrote is written again by SQL, many times over.
+"""A PostgreSQL database of any size from a small sample: what Waylore wrote is written again by SQL, many times over.
 
 A million passages take an hour through `store.write`. Here the sample goes that way, and then each table is filled
 with copies of it: for each tenant, and within a tenant. A copy has identities of its own and texts of its own, for
@@ -28,14 +28,14 @@ from pgvector.psycopg import register_vector
 
 from benchmarks.corpus import Corpus, Matrix
 from benchmarks.multiplying_sql import COPIED, COUNTED, KEYS, REST, SAMPLED, TABLES, WORDS
-from weft.naming import keys
-from weft.store import postgres_indexing as indexing
-from weft.store.columns import names_of, readable
-from weft.store.postgres import PostgresStore
-from weft.store.postgres_scope import access_word, key_of, term_word
-from weft.store.postgres_searching import EXACT
-from weft.text import STOP_WORDS, terms
-from weft.types import Contribution, Entity, Fact, Passage, Statistics, entity_id, fact_id, identity
+from waylore.naming import keys
+from waylore.store import postgres_indexing as indexing
+from waylore.store.columns import names_of, readable
+from waylore.store.postgres import PostgresStore
+from waylore.store.postgres_scope import access_word, key_of, term_word
+from waylore.store.postgres_searching import EXACT
+from waylore.text import STOP_WORDS, terms
+from waylore.types import Contribution, Entity, Fact, Passage, Statistics, entity_id, fact_id, identity
 
 MARKS = {1: "qx", 10: "qy", 100: "qz"}  # what a word bears that so many copies share
 SEEN = {3: 1, 6: 10, 20: 100}  # a word in fewer passages of the sample than this is shared by so many copies
@@ -172,7 +172,7 @@ def build(url: str, sample: Sample, tell: Tell) -> None:
     db: Connection
     with psycopg.connect(url, autocommit=True) as db:
         register_vector(db)
-        db.execute("SET search_path = weft, public; SET jit = off; SET max_parallel_workers_per_gather = 0")
+        db.execute("SET search_path = waylore, public; SET jit = off; SET max_parallel_workers_per_gather = 0")
         with db.transaction():
             fill(db, sample, tell)
         db.execute("DROP SCHEMA sample CASCADE")

@@ -93,12 +93,12 @@ COUNTED = """
 """
 KEYS = """
     SELECT c.conrelid::regclass::text, c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
-    WHERE c.connamespace = 'weft'::regnamespace AND c.contype IN ('p', 'u')
+    WHERE c.connamespace = 'waylore'::regnamespace AND c.contype IN ('p', 'u')
       AND c.conrelid::regclass::text NOT IN ('collections', 'migrations') ORDER BY 1, 2
 """
 REST = """
     SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
-    WHERE c.relnamespace = 'weft'::regnamespace AND c.relkind = 'r' AND c.relname NOT IN ('collections', 'migrations')
+    WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' AND c.relname NOT IN ('collections', 'migrations')
       AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid) ORDER BY 1
 """
 WORDS = """

@@ -5,7 +5,7 @@
 Entities and passages are nodes; facts, mentions and names that lie close are edges. The five facts nearest to the
 question restart the walk at their ends, every passage lightly by its cosine, and passages come in the order of their
 rank (Gutiérrez et al., 2025, "From RAG to Memory"; constants are those of its code). It holds the whole graph in
-memory and walks all of it for every question, which is what Weft does not do. It has no LLM filter over the facts,
+memory and walks all of it for every question, which is what Waylore does not do. It has no LLM filter over the facts,
 keeps all their ends where HippoRAG's code keeps the best five (which costs 2Wiki two points of R@5), and knows no
 scopes: it is not for sets whose questions look within one. Seconds run from the text of a question to its ranking, with a cached vector.
 """
@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 
-from weft.evaluation.datasets import Dataset, load
-from weft.evaluation.indexing import add_embedder_options, chosen_embedder
-from weft.evaluation.metrics import recall
-from weft.models import Embedder, Vectors
-from weft.types import Embeddable, Vector
+from waylore.evaluation.datasets import Dataset, load
+from waylore.evaluation.indexing import add_embedder_options, chosen_embedder
+from waylore.evaluation.metrics import recall
+from waylore.models import Embedder, Vectors
+from waylore.types import Embeddable, Vector
 
 DAMPING = 0.5
 FACTS = 5
@@ -183,7 +183,7 @@ def best(scores: Weights, count: int) -> Numbers:
 
 
 def measure(dataset: Dataset, embedder: Embedder) -> dict[str, Any]:
-    """Every question of a set, ranked: a run as weft.evaluation reads it."""
+    """Every question of a set, ranked: a run as waylore.evaluation reads it."""
     start = time.perf_counter()
     graph = graph_of(dataset, embedder)
     took = time.perf_counter() - start

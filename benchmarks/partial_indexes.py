@@ -2,7 +2,7 @@
 
     python -m benchmarks.partial_indexes --indexes 0 100 1000 10000
 
-Each large collection has a partial HNSW index (`weft.store.postgres_indexing`), and PostgreSQL looks at every index of a
+Each large collection has a partial HNSW index (`waylore.store.postgres_indexing`), and PostgreSQL looks at every index of a
 table when it plans a query or adds a row. So this makes as many as asked for, of collections that are empty, and measures
 `dense` and `write` of one with `--passages`, that needs none. Nothing is searched through these indexes. The fastest of
 `--times` calls counts.
@@ -18,9 +18,9 @@ from psycopg import sql
 from tools.postgres import plain, server
 
 from benchmarks.corpus import DIMENSION, Corpus
-from weft.store.postgres import PostgresStore
-from weft.store.postgres_indexing import LINKS
-from weft.store.queries import queries
+from waylore.store.postgres import PostgresStore
+from waylore.store.postgres_indexing import LINKS
+from waylore.store.queries import queries
 
 SQL = queries("postgres")
 MODEL = "synthetic"

@@ -1,8 +1,8 @@
-"""How many requests a second `weft serve` answers in time, on PostgreSQL, with all of it on this machine.
+"""How many requests a second `waylore serve` answers in time, on PostgreSQL, with all of it on this machine.
 
     python -m benchmarks.serving --data SETS --potion WEIGHTS --rates 200 100 50 --seconds 60
 
-A real server of each: PostgreSQL, and `weft serve` with as many workers as asked for. Each collection holds the whole
+A real server of each: PostgreSQL, and `waylore serve` with as many workers as asked for. Each collection holds the whole
 set; searches ask its questions, one in ten requests adds a new note (so that kept answers are seldom good for long).
 Requests are sent when they are due, and waiting for a connection counts as waiting: nothing is asked more
 slowly because answers are slow. Printed for each rate: what was answered, times, errors, memory before and after, and
@@ -30,17 +30,17 @@ import numpy as np
 import psutil
 from tools.postgres import plain, server
 
-from weft.engine import Weft
-from weft.evaluation.datasets import Dataset, load
-from weft.indexing import pipeline
-from weft.models import Embedder
-from weft.providers.hashing import HashingEmbedder
-from weft.providers.model2vec import Model2VecEmbedder
+from waylore.engine import Waylore
+from waylore.evaluation.datasets import Dataset, load
+from waylore.indexing import pipeline
+from waylore.models import Embedder
+from waylore.providers.hashing import HashingEmbedder
+from waylore.providers.model2vec import Model2VecEmbedder
 
 CONNECTIONS = 64
 CALLERS = "callers"
 GOAL = 0.250  # seconds: the p99 that a rate must hold
-COMMAND = [sys.executable, "-c", "from weft.surfaces.command import main; main()"]
+COMMAND = [sys.executable, "-c", "from waylore.surfaces.command import main; main()"]
 
 
 @dataclass(slots=True)
@@ -124,12 +124,12 @@ def running(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
             fill(postgres.url, name, dataset, embedder(options))
         environment = {**os.environ, **settings(options, postgres.url, folder)}
 
-        def weft(*arguments: str) -> str:
+        def waylore(*arguments: str) -> str:
             call = [*COMMAND, *arguments]
             done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=True)
             return done.stdout
 
-        made = json.loads(weft("keys", "create", "load", "--scope", "admin", "--json"))
+        made = json.loads(waylore("keys", "create", "load", "--scope", "admin", "--json"))
         with (Path(folder) / "log").open("wb") as log:
             service = subprocess.Popen([*COMMAND, "serve"], cwd=folder, env=environment, stdout=log, stderr=log)
             try:
@@ -149,7 +149,7 @@ def running(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
 
 def fill(url: str, collection: str, dataset: Dataset, embedder: Embedder) -> None:
     """Write the whole set to a collection."""
-    with Weft.open(url, collection=collection, embedder=embedder) as memory:
+    with Waylore.open(url, collection=collection, embedder=embedder) as memory:
         for few in pipeline.batches(dataset.contributions, 256):
             pipeline.write(memory._store, embedder, few)
 
@@ -162,16 +162,16 @@ def embedder(options: argparse.Namespace) -> Embedder:
 def settings(options: argparse.Namespace, url: str, folder: str) -> dict[str, str]:
     """What the service is told: no limit of requests, for one caller sends them all."""
     model = (
-        {"WEFT_EMBEDDING_PROVIDER": "model2vec", "WEFT_EMBEDDING_PATH": str(options.potion.resolve())}
+        {"WAYLORE_EMBEDDING_PROVIDER": "model2vec", "WAYLORE_EMBEDDING_PATH": str(options.potion.resolve())}
         if options.potion
-        else {"WEFT_EMBEDDING_PROVIDER": "hashing"}
+        else {"WAYLORE_EMBEDDING_PROVIDER": "hashing"}
     )
     return model | {
-        "WEFT_STORE": url,
-        "WEFT_HTTP_PORT": str(options.port),
-        "WEFT_HTTP_WORKERS": str(options.workers),
-        "WEFT_HTTP_RATE": "0",
-        "WEFT_HTTP_SPOOL": folder,
+        "WAYLORE_STORE": url,
+        "WAYLORE_HTTP_PORT": str(options.port),
+        "WAYLORE_HTTP_WORKERS": str(options.workers),
+        "WAYLORE_HTTP_RATE": "0",
+        "WAYLORE_HTTP_SPOOL": folder,
         "OPENBLAS_NUM_THREADS": "1",
     }
 

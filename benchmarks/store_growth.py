@@ -24,12 +24,12 @@ import apsw
 import numpy as np
 
 from benchmarks.corpus import DIMENSION, Corpus, Matrix, name
-from weft.store import codes
-from weft.store.sqlite import SqliteStore
-from weft.store.sqlite_file import SQL, connect
-from weft.store.sqlite_scope import Scopes, any_of, by_ids
-from weft.text import terms
-from weft.types import Filter, entity_id
+from waylore.store import codes
+from waylore.store.sqlite import SqliteStore
+from waylore.store.sqlite_file import SQL, connect
+from waylore.store.sqlite_scope import Scopes, any_of, by_ids
+from waylore.text import terms
+from waylore.types import Filter, entity_id
 
 BATCH = 1_000
 TOP = 40
@@ -241,7 +241,7 @@ def grown(folder: Path, sizes: list[int], corpus: Corpus) -> Iterator[tuple[int,
     folder.mkdir(parents=True, exist_ok=True)
     before: Path | None = None
     for size in sorted(sizes):
-        path = folder / f"{size}.weft"
+        path = folder / f"{size}.waylore"
         if before is not None and not path.exists():
             shutil.copyfile(before, path)
         store = SqliteStore(path)

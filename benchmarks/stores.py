@@ -2,7 +2,7 @@
 
     python -m benchmarks.stores --data SETS --sets musique 2wikimultihopqa --model WEIGHTS --vectors DIR
 
-All options are those of `weft.evaluation`, which is run once for each. Four servers are started and removed again;
+All options are those of `waylore.evaluation`, which is run once for each. Four servers are started and removed again;
 the catalogue of cells is on the first, beside the collection that is searched there alone.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from tools.postgres import plain, servers
 
-from weft.evaluation.__main__ import main as evaluate
-from weft.store import cells, open_catalogue
+from waylore.evaluation.__main__ import main as evaluate
+from waylore.store import cells, open_catalogue
 
 CELLS = ("east", "north", "west")
 

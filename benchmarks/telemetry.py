@@ -21,16 +21,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft import Weft
-from weft.config import RECIPES, Cache
-from weft.evaluation.datasets import Question, load
-from weft.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
-from weft.models import Embedder
-from weft.store.base import Store
-from weft.surfaces.telemetry import Telemetry, WatchedEmbedder
-from weft.surfaces.telemetry_metrics import Metrics
-from weft.surfaces.telemetry_spans import exported
-from weft.types import Filter
+from waylore import Waylore
+from waylore.config import RECIPES, Cache
+from waylore.evaluation.datasets import Question, load
+from waylore.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
+from waylore.models import Embedder
+from waylore.store.base import Store
+from waylore.surfaces.telemetry import Telemetry, WatchedEmbedder
+from waylore.surfaces.telemetry_metrics import Metrics
+from waylore.surfaces.telemetry_spans import exported
+from waylore.types import Filter
 
 NONE_KEPT = Cache(size=1, seconds=0)
 
@@ -52,10 +52,10 @@ class Spent(NamedTuple):
     processor: list[float]
 
 
-def asked(weft: Weft, question: Question, method: str, spent: Spent) -> None:
+def asked(waylore: Waylore, question: Question, method: str, spent: Spent) -> None:
     where = Filter(metadata={"scope": question.scope}) if question.scope else Filter()
     wall, processor = time.perf_counter(), time.thread_time()
-    weft.search(question.text, method=method, where=where, count_use=False)
+    waylore.search(question.text, method=method, where=where, count_use=False)
     spent.processor.append(time.thread_time() - processor)
     spent.wall.append(time.perf_counter() - wall)
 
@@ -64,14 +64,14 @@ def measured(
     store: Store, embedder: Embedder, questions: Sequence[Question], method: str, telemetry: Telemetry
 ) -> tuple[Spent, Spent, float]:
     """Off, on, and the processor's seconds for sending."""
-    off = Weft(store, embedder, cache=NONE_KEPT)
+    off = Waylore(store, embedder, cache=NONE_KEPT)
     watched = WatchedEmbedder(embedder, telemetry)
-    on = Weft(store, watched, cache=NONE_KEPT, observer=telemetry.observer("default", embedder.name))
+    on = Waylore(store, watched, cache=NONE_KEPT, observer=telemetry.observer("default", embedder.name))
     without, with_ = Spent([], []), Spent([], [])
     began = time.process_time() - time.thread_time()
     for number, question in enumerate(questions):
-        for weft, spent in [(off, without), (on, with_)][:: -1 if number % 2 else 1]:
-            asked(weft, question, method, spent)
+        for waylore, spent in [(off, without), (on, with_)][:: -1 if number % 2 else 1]:
+            asked(waylore, question, method, spent)
     telemetry.flush()
     return without, with_, time.process_time() - time.thread_time() - began
 

@@ -27,8 +27,8 @@ from tools.postgres import kept, plain
 from benchmarks.latency import BARE
 from benchmarks.tenants_databases import SAMPLE, SETTINGS, Size, ensure, ensure_reader, sample
 from benchmarks.tenants_measuring import SEARCHES, Figures, asked, measure
-from weft.evaluation.datasets import load
-from weft.evaluation.indexing import add_embedder_options, chosen_embedder
+from waylore.evaluation.datasets import load
+from waylore.evaluation.indexing import add_embedder_options, chosen_embedder
 
 
 def table(results: dict[Size, Figures]) -> str:

@@ -11,10 +11,10 @@ from tools.postgres import HASTY, Server, Settings
 
 from benchmarks.corpus import Matrix
 from benchmarks.multiplying import Sample, build, thinned
-from weft.evaluation.datasets import Dataset
-from weft.indexing.pipeline import embedded, vectors_of
-from weft.models import Embedder
-from weft.types import Contribution, Embeddable, Filter
+from waylore.evaluation.datasets import Dataset
+from waylore.indexing.pipeline import embedded, vectors_of
+from waylore.models import Embedder
+from waylore.types import Contribution, Embeddable, Filter
 
 SAMPLE = 2_000  # passages that are written through the store, at the most
 FEW = Filter(labels=frozenset(["few"]))  # lets a tenth through
@@ -122,4 +122,4 @@ def ensure_reader(server: Server) -> None:
     """The role that asks: it owns nothing, so that opening a store builds no index."""
     with psycopg.connect(server.url, autocommit=True) as db:
         if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
-            db.execute("CREATE ROLE reader LOGIN IN ROLE weft_app")
+            db.execute("CREATE ROLE reader LOGIN IN ROLE waylore_app")

@@ -18,13 +18,13 @@ from tools.postgres import Server
 from benchmarks.latency import BARE, bare, measured
 from benchmarks.multiplying import Sample, tenant
 from benchmarks.tenants_databases import FEW, Size
-from weft.config import RECIPES
-from weft.evaluation.datasets import Dataset
-from weft.models import Embedder
-from weft.retrieval.search import search
-from weft.store.postgres import PostgresStore
-from weft.store.postgres_scope import key_of
-from weft.types import EPOCH, Filter, Query
+from waylore.config import RECIPES
+from waylore.evaluation.datasets import Dataset
+from waylore.models import Embedder
+from waylore.retrieval.search import search
+from waylore.store.postgres import PostgresStore
+from waylore.store.postgres_scope import key_of
+from waylore.types import EPOCH, Filter, Query
 
 ASKED = 20  # tenants that are asked, at the most
 WARMED = 6  # times that a statement runs before it is prepared, and once more
@@ -149,8 +149,8 @@ def round_trips(server: Server, size: Size, of: Asked) -> dict[str, float]:
 
 def recall(server: Server, size: Size, of: Asked, where: Filter, most: int = 30) -> float:
     """How many of the ten nearest that the filter lets through `dense` finds."""
-    exactly = """SELECT v.id FROM weft.passage_vectors v WHERE v.collection = %s AND (%s::text[] IS NULL OR v.access IN (
-        SELECT a.access FROM weft.accesses a WHERE a.collection = v.collection AND a.labels && %s))
+    exactly = """SELECT v.id FROM waylore.passage_vectors v WHERE v.collection = %s AND (%s::text[] IS NULL OR v.access IN (
+        SELECT a.access FROM waylore.accesses a WHERE a.collection = v.collection AND a.labels && %s))
         ORDER BY v.vector <=> %s, v.id LIMIT 10"""
     labels = None if where.labels is None else sorted(where.labels)
     hits = []
@@ -175,9 +175,9 @@ def bytes_a_passage(server: Server, size: Size) -> dict[str, dict[str, float]]:
         FROM pg_class t CROSS JOIN LATERAL (
           SELECT x.indexrelid AS oid, x.indexrelid::regclass::text AS relname FROM pg_index x WHERE x.indrelid = t.oid
           UNION ALL SELECT NULL, NULL) i
-        WHERE t.relnamespace = 'weft'::regnamespace AND t.relkind = 'r'"""
+        WHERE t.relnamespace = 'waylore'::regnamespace AND t.relkind = 'r'"""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     with psycopg.connect(server.url_of(size.database)) as db:
         for table, part, taken in db.execute(query):
-            found[table][part.removeprefix("weft.")] = taken / size.passages
+            found[table][part.removeprefix("waylore.")] = taken / size.passages
     return dict(found)

@@ -1,4 +1,4 @@
-"""What a large upload takes: a real `weft serve` on PostgreSQL is sent a file, and watched until the job is done.
+"""What a large upload takes: a real `waylore serve` on PostgreSQL is sent a file, and watched until the job is done.
 
     python -m benchmarks.upload --megabytes 512
     python -m benchmarks.upload --megabytes 512 --format txt --embedder hashing --extractor none
@@ -142,7 +142,7 @@ def followed(client: httpx.Client, job: str, *, quiet: bool) -> None:
 def measured(given: argparse.Namespace, folder: Path, url: str) -> bool:
     path = folder / f"large.{given.format}"
     size = made(path, given.format, given.megabytes)
-    others = {"WEFT_EMBEDDING_PROVIDER": given.embedder, "WEFT_EXTRACTION_PROVIDER": given.extractor}
+    others = {"WAYLORE_EMBEDDING_PROVIDER": given.embedder, "WAYLORE_EXTRACTION_PROVIDER": given.extractor}
     small = folder / f"small.{given.format}"
     made(small, given.format, 0.3)
     with serving(url, folder, others=others, max_upload=2_000_000_000) as served, served.client() as client:
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quiet", action="store_true", help="print the result alone")
     given = parser.parse_args(arguments)
     with (
-        tempfile.TemporaryDirectory(prefix="weft-upload-") as folder,
+        tempfile.TemporaryDirectory(prefix="waylore-upload-") as folder,
         server(plain(), settings=HASTY if given.hasty else SAFE) as database,
         database.database() as url,
     ):

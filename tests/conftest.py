@@ -13,12 +13,12 @@ from tools.postgres import NotHere, Server, plain, server, servers, textsearch
 
 from databases import running
 from federation.cells import on_servers
-from weft.store import Federation
+from waylore.store import Federation
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start need not compile everything anew
-pytest.register_assert_rewrite("weft.testing")
-settings.register_profile("weft", deadline=None)
-settings.load_profile("weft")
+pytest.register_assert_rewrite("waylore.testing")
+settings.register_profile("waylore", deadline=None)
+settings.load_profile("waylore")
 
 
 @pytest.fixture(scope="session")

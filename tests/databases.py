@@ -12,10 +12,10 @@ import psycopg
 from tools.postgres import Server, plain
 from tools.postgres import server as started
 
-from weft.store.base import Store
+from waylore.store.base import Store
 
 if TYPE_CHECKING:  # its assertions are rewritten when a test imports it first
-    from weft.testing import OpenStore
+    from waylore.testing import OpenStore
 
 _numbers = count(1)
 _kept = ExitStack()
@@ -35,7 +35,7 @@ def server() -> str:
 
 def database() -> str:
     """The address of an empty database of its own: half a second, so only for what a collection cannot show."""
-    name = f"weft_{os.getpid()}_{next(_numbers)}"
+    name = f"waylore_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name}")
     return running().url_of(name)

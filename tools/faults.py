@@ -227,7 +227,7 @@ class Disk:
 @contextmanager
 def small_disk(size: int) -> Iterator[Disk]:
     """A file system of so many bytes, in memory; `tools.postgres.server(folder=…)` keeps its data on it."""
-    with TemporaryDirectory(prefix="weft-disk-") as folder:
+    with TemporaryDirectory(prefix="waylore-disk-") as folder:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
         try:
             subprocess.run(mount, check=True, capture_output=True)

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 COMMAND_LINE = ".[cli,local,files]"
 MINUTE = 60
-CORE = {"weft", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
+CORE = {"waylore", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -65,7 +65,7 @@ def first_answer(folder: Path) -> Path:
     """Install the command line, type what the README says, and compare; return the environment's Python."""
     start = time.monotonic()
     python = environment(folder, COMMAND_LINE)
-    told = true(README, python.with_name("weft"))
+    told = true(README, python.with_name("waylore"))
     took = time.monotonic() - start
     print(f"from nothing to the first answer of the command line in {took:.0f} s")
     if comparable(told) != comparable(README):

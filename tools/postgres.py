@@ -36,7 +36,7 @@ import psycopg
 from psycopg import sql
 
 ROOT = Path(__file__).parents[1]
-TEXTSEARCH = Path(os.environ.get("WEFT_TEXTSEARCH") or ROOT / ".cache" / "postgres-textsearch")
+TEXTSEARCH = Path(os.environ.get("WAYLORE_TEXTSEARCH") or ROOT / ".cache" / "postgres-textsearch")
 PATIENCE = 60.0  # seconds in which a server must start, recovery included, or stop
 HOST = "127.0.0.1"
 PORTS = range(20_000, 32_000)  # connections that go out are given higher ones, which a restart might find taken
@@ -273,7 +273,7 @@ def _is_alive(process: psutil.Process) -> bool:
 @contextmanager
 def _guarded(within: Path | None) -> Iterator[Path]:
     """A new folder that goes when the block or this process ends, and with it the servers in it."""
-    place = mkdtemp(prefix="weft-servers-", dir=within)
+    place = mkdtemp(prefix="waylore-servers-", dir=within)
     guard = subprocess.Popen(["sh", "-c", GUARD, "sh", place], stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield Path(place)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # PostgreSQL 18 with pgvector and pg_textsearch, from Debian forky, in a folder of its own; for tests and benchmarks.
 #
-#     bash tools/postgres_textsearch.sh [FOLDER]     default: WEFT_TEXTSEARCH, else .cache/postgres-textsearch
+#     bash tools/postgres_textsearch.sh [FOLDER]     default: WAYLORE_TEXTSEARCH, else .cache/postgres-textsearch
 #
 # Runs as root on a Debian machine with any release. The mirror is the one that the machine's own apt uses, or
-# WEFT_DEBIAN_MIRROR. What is there already and whole is left alone. Nothing is started and nothing outside of
+# WAYLORE_DEBIAN_MIRROR. What is there already and whole is left alone. Nothing is started and nothing outside of
 # the folder is changed, but for debootstrap, which is installed where it is missing. `tools/postgres.py` starts it.
 set -euo pipefail
-folder=${1:-${WEFT_TEXTSEARCH:-$(dirname "$0")/../.cache/postgres-textsearch}}
+folder=${1:-${WAYLORE_TEXTSEARCH:-$(dirname "$0")/../.cache/postgres-textsearch}}
 oldest=1.5.1 # before it, WHERE with ORDER BY and LIMIT returned some rows twice and others never
 
 refuse() {
@@ -21,9 +21,9 @@ refuse() {
 
 command -v debootstrap >/dev/null || { apt-get -qq update && apt-get -qq install --yes debootstrap >/dev/null 2>&1; }
 mirror() { apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian //p' | head -1; }
-from=${WEFT_DEBIAN_MIRROR:-$(mirror)}
+from=${WAYLORE_DEBIAN_MIRROR:-$(mirror)}
 from=${from:-$(apt-get -qq update && mirror)}
-[ -n "$from" ] || refuse "apt knows no Debian mirror here: name one in WEFT_DEBIAN_MIRROR"
+[ -n "$from" ] || refuse "apt knows no Debian mirror here: name one in WAYLORE_DEBIAN_MIRROR"
 
 mkdir -p "$(dirname "$folder")"
 made=$(mktemp -d "$folder.XXXXXX")

@@ -18,10 +18,10 @@ from typing import Any
 import typer
 from tools.reference_http import http
 
-import weft
-from weft.evaluation.__main__ import parser_of
-from weft.surfaces.cli import app
-from weft.surfaces.settings import Section, Settings, told
+import waylore
+from waylore.evaluation.__main__ import parser_of
+from waylore.surfaces.cli import app
+from waylore.surfaces.settings import Section, Settings, told
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tools.reference`: change the code, not this page. -->"
@@ -40,7 +40,7 @@ def cli() -> str:
         _paragraphs(root.help),
         "How they are used: [the command line](../how-to/command-line.md).",
     ]
-    for name, command in _commands(root, "weft"):
+    for name, command in _commands(root, "waylore"):
         parts += [f"## {name}", _paragraphs(command.help), *_parameters(name, command)]
     return _page(parts)
 
@@ -55,7 +55,7 @@ def _commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _parameters(name: str, command: Any) -> list[str]:
-    if name == "weft eval":
+    if name == "waylore eval":
         listed = parser_of(name)._actions[1:]
         rows = [(f"`{a.option_strings[0]}`", a.help or ", ".join(a.choices or ())) for a in listed]
         return [_table("Option", "", rows)]
@@ -93,8 +93,8 @@ def settings() -> str:
     defaults = Settings.model_construct()
     known = {one.name: one for one in told(defaults)}
     intro = (
-        "The first wins: an option of a command, an environment variable, `.env`, `weft.toml` in the working "
-        "folder, your own `~/.config/weft/config.toml`, the default. `weft config` shows which it was."
+        "The first wins: an option of a command, an environment variable, `.env`, `waylore.toml` in the working "
+        "folder, your own `~/.config/waylore/config.toml`, the default. `waylore config` shows which it was."
     )
     parts = ["# Settings", NOTE, intro]
     sections = {name: value for name, value in vars(defaults).items() if isinstance(value, Section)}
@@ -121,13 +121,11 @@ HEAD = ("Setting", "Variable", "Default", "")
 
 
 def python() -> str:
-    """The public names of `weft`, with what they take and what they are for."""
-    intro = (
-        "What `from weft import …` gives. Methods of `Weft` have twins that are awaited: `asearch`, `aadd` …"
-    )
+    """The public names of `waylore`, with what they take and what they are for."""
+    intro = "What `from waylore import …` gives. Methods of `Waylore` have twins that are awaited: `asearch`, `aadd` …"
     parts = ["# Python", NOTE, intro]
-    for name in weft.__all__:
-        parts += _name(name, getattr(weft, name))
+    for name in waylore.__all__:
+        parts += _name(name, getattr(waylore, name))
     return _page(parts)
 
 

@@ -6,15 +6,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from weft.surfaces.http import create_app
-from weft.surfaces.http_openapi import TAGS
-from weft.surfaces.settings import Settings
+from waylore.surfaces.http import create_app
+from waylore.surfaces.http_openapi import TAGS
+from waylore.surfaces.settings import Settings
 
 HEAD = """# HTTP
 
 <!-- Written by `python -m tools.reference`: change the code, not this page. -->
 
-Every route of `weft serve`. The whole of it, with every field and limit, is `/openapi.json` of a running
+Every route of `waylore serve`. The whole of it, with every field and limit, is `/openapi.json` of a running
 service; how it is used is in [serve it over HTTP](../how-to/serve.md)."""
 
 

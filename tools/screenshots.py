@@ -25,7 +25,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 POTION = ROOT / ".cache" / "models" / "potion"
-START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
 FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # they would be fetched from elsewhere
 QUESTION = "Who can help when the login is down?"
 NOTES = {
@@ -117,12 +117,12 @@ def picture(command: str, printed: str, columns: int) -> str:
     )
     console.print(Text.from_ansi(printed.rstrip("\n")), soft_wrap=True)
     plain = FONTS.sub("", CONSOLE_SVG_FORMAT)
-    return console.export_svg(title=f"weft {command}", theme=DARK, code_format=plain, unique_id="weft")
+    return console.export_svg(title=f"waylore {command}", theme=DARK, code_format=plain, unique_id="waylore")
 
 
 def run(folder: Path, columns: int, *arguments: str) -> str:
     """What a command prints at a terminal that is so wide."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "NO_COLOR"))}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("WAYLORE_", "NO_COLOR"))}
     env |= {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm-256color", "COLUMNS": str(columns)}
     done = subprocess.run(
         [sys.executable, "-c", START, *arguments],

@@ -1,4 +1,4 @@
-"""A real `weft serve`, a process of its own on loopback, for tests and benchmarks to treat as the world does.
+"""A real `waylore serve`, a process of its own on loopback, for tests and benchmarks to treat as the world does.
 
 The product knows nothing of this.
 """
@@ -17,7 +17,7 @@ import httpx
 import psutil
 from tools.postgres import HOST, free_port
 
-COMMAND = [sys.executable, "-c", "from weft.surfaces.command import main; main()"]
+COMMAND = [sys.executable, "-c", "from waylore.surfaces.command import main; main()"]
 PATIENCE = 60.0
 
 
@@ -71,9 +71,9 @@ def serving(
         "spool": str(spool),
         **settings,
     }
-    env = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
-    env |= {f"WEFT_HTTP_{name.upper()}": str(value) for name, value in told.items()}
-    env |= {"WEFT_STORE": store, "WEFT_TELEMETRY_LEVEL": "info", "XDG_CONFIG_HOME": str(folder), **others}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("WAYLORE_")}
+    env |= {f"WAYLORE_HTTP_{name.upper()}": str(value) for name, value in told.items()}
+    env |= {"WAYLORE_STORE": store, "WAYLORE_TELEMETRY_LEVEL": "info", "XDG_CONFIG_HOME": str(folder), **others}
     log = folder / f"{command[0]}-{port}.log"
     with log.open("wb") as out:
         process = subprocess.Popen([*COMMAND, *command], cwd=folder, env=env, stdout=out, stderr=out)

@@ -3,7 +3,7 @@
     python -m tools.transcripts docs/how-to/command-line.md            write it
     python -m tools.transcripts docs/how-to/command-line.md --check    only say whether it is true
 
-A command is a line `$ weft …` in a `console` block; all commands of a page share one empty folder. A file that
+A command is a line `$ waylore …` in a `console` block; all commands of a page share one empty folder. A file that
 they need is made by a comment of the page, `<!-- file notes/login.md` up to `-->`; `<!-- folder examples -->`
 is one of the project's, `<!-- model bge-small -->` gives them the test weights as what they would fetch. What
 differs from run to run (times, identities, free room, the last digits of a score) is not compared.
@@ -29,8 +29,8 @@ FOLDER = re.compile(r"^<!-- folder (\S+) -->$", re.MULTILINE)
 MODEL = re.compile(r"^<!-- model (\S+) -->$", re.MULTILINE)
 LONGEST = 100  # seconds of a command: one that serves, and so never ends, has no prompt in the docs
 ROOT = Path(__file__).parents[1]
-START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
-OURS = ("WEFT_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
+OURS = ("WAYLORE_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
 VARYING = (
     (r" +[\d.]+ ms", " 0 ms"),
     (r"in [\d.]+ s\b", "in 0 s"),
@@ -42,7 +42,7 @@ VARYING = (
 
 
 def true(text: str, program: Path | None = None) -> str:
-    """The page with what its commands print now, by this source or by a `weft` that is installed."""
+    """The page with what its commands print now, by this source or by a `waylore` that is installed."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         for path in FOLDER.findall(text):
@@ -51,15 +51,15 @@ def true(text: str, program: Path | None = None) -> str:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(content, "utf-8")
         model = MODEL.search(text)
-        weights = {"WEFT_EMBEDDING_PATH": str(CACHE / model.group(1))} if model else {}
+        weights = {"WAYLORE_EMBEDDING_PATH": str(CACHE / model.group(1))} if model else {}
         path = {"PATH": f"{(program or _ours(folder)).parent}{os.pathsep}{os.environ['PATH']}"}
         env = _without_ours() | path | weights | {"XDG_CONFIG_HOME": str(folder), "COLUMNS": "80"}
         return BLOCK.sub(lambda block: f"```console\n{_block(block.group(1), folder, env)}```", text)
 
 
 def _ours(folder: Path) -> Path:
-    """A program `weft` that runs this source."""
-    program = folder / ".bin" / "weft"
+    """A program `waylore` that runs this source."""
+    program = folder / ".bin" / "waylore"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(START)} "$@"\n')
     program.chmod(0o755)

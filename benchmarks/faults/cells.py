@@ -15,11 +15,11 @@ from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report, Request
 from benchmarks.faults.notes import Ledger, Settled, settled
 from benchmarks.faults.servers import Size, with_password
-from weft.config import Cells
-from weft.engine import Weft
-from weft.store import Federation, cells, open_cell, open_federated
-from weft.store.catalogue_sqlite import SqliteCatalogue
-from weft.store.federated import FederatedStore
+from waylore.config import Cells
+from waylore.engine import Waylore
+from waylore.store import Federation, cells, open_cell, open_federated
+from waylore.store.catalogue_sqlite import SqliteCatalogue
+from waylore.store.federated import FederatedStore
 
 NAMES = ("east", "north", "west")
 FAULTY = "west"
@@ -44,8 +44,8 @@ class Trio:
     def settled(self) -> Settled:
         """What is wrong with the collections in the end."""
         found = [
-            settled(weft, store, ledger)
-            for (weft, ledger), store in zip(self.load.wefts, self.stores, strict=True)
+            settled(waylore, store, ledger)
+            for (waylore, ledger), store in zip(self.load.waylores, self.stores, strict=True)
         ]
         return Settled(tuple(x for f in found for x in f.lost), tuple(x for f in found for x in f.wrong))
 
@@ -60,9 +60,11 @@ def federated(size: Size, config: Cells = CONFIG) -> Iterator[Trio]:
         federation = Federation(catalogue(folder, proxies, started), open_cell, config)
         stack.callback(federation.close)
         stores = [open_federated(federation, name) for name in ("a", "b", "c")]  # in the order of the cells
-        wefts = [stack.enter_context(notes.opened(store)) for store in stores]
+        waylores = [stack.enter_context(notes.opened(store)) for store in stores]
         ledgers = [Ledger(first=NUMBERS * i) for i in range(len(stores))]
-        load = Load(list(zip(wefts, ledgers, strict=True)), searches=size.searches / 4, writes=size.writes / 2)
+        load = Load(
+            list(zip(waylores, ledgers, strict=True)), searches=size.searches / 4, writes=size.writes / 2
+        )
         load.methods = ("chain", "hybrid", "keyword", "keyword")
         load.fill(size.notes // len(stores))
         load.reader = stack.enter_context(notes.opened(open_federated(federation, "a,b,c")))
@@ -72,7 +74,7 @@ def federated(size: Size, config: Cells = CONFIG) -> Iterator[Trio]:
 
 def catalogue(folder: Path, proxies: dict[str, Proxy], started: Sequence[Server]) -> SqliteCatalogue:
     """A catalogue of cells that are reached over proxies."""
-    made = SqliteCatalogue(folder / "catalogue.weft")
+    made = SqliteCatalogue(folder / "catalogue.waylore")
     for (name, between), one in zip(proxies.items(), started, strict=True):
         cells.add(made, name, with_password(between.url(one.url)))
     return made
@@ -144,7 +146,7 @@ def slow(size: Size) -> Report:
         return report
 
 
-def _patient(trio: Trio) -> Weft:
+def _patient(trio: Trio) -> Waylore:
     config = replace(CONFIG, hedge_seconds=60.0)
     federation = Federation(trio.federation.catalogue, open_cell, config)
     made = notes.opened(open_federated(federation, "a,b,c"))
@@ -152,8 +154,8 @@ def _patient(trio: Trio) -> Weft:
     return made
 
 
-def _seconds(weft: Weft | None) -> float:
-    assert weft is not None
+def _seconds(waylore: Waylore | None) -> float:
+    assert waylore is not None
     begun = time.monotonic()
-    weft.search(f"Which ship lies at Pier 3, at {begun}?", count_use=False)
+    waylore.search(f"Which ship lies at Pier 3, at {begun}?", count_use=False)
     return time.monotonic() - begun

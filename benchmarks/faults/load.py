@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.faults.notes import EMBEDDER, Ledger, Note, Settled, contribution, note_of
-from weft.engine import Weft
-from weft.errors import NotFound, WeftError
-from weft.indexing import pipeline
-from weft.types import Found
+from waylore.engine import Waylore
+from waylore.errors import NotFound, WayloreError
+from waylore.indexing import pipeline
+from waylore.types import Found
 
 THREADS = 200  # that wait for answers at once
 SECRET = "hunter2"  # the password in addresses, which no error may tell
@@ -88,7 +88,7 @@ class Report:
         return [
             f"{type(error).__name__}: {text}"
             for error, text in told
-            if not isinstance(error, WeftError) or SECRET in text or not any(p in text for p in places)
+            if not isinstance(error, WayloreError) or SECRET in text or not any(p in text for p in places)
         ]
 
 
@@ -102,8 +102,8 @@ def kind_of(error: Exception) -> str:
 class Load:
     """Requests to collections, at a rate, until it is stopped."""
 
-    wefts: Sequence[tuple[Weft, Ledger]]  # each is written by its own ledger
-    reader: Weft | None = None  # who is asked for all of them; by default each for its own
+    waylores: Sequence[tuple[Waylore, Ledger]]  # each is written by its own ledger
+    reader: Waylore | None = None  # who is asked for all of them; by default each for its own
     searches: float = 40.0
     writes: float = 10.0
     methods: Sequence[str] = ("chain", "hybrid", "keyword", "keyword", "get")
@@ -138,9 +138,9 @@ class Load:
 
     def fill(self, notes: int) -> None:
         """Write so many notes first, each collection's in one transaction."""
-        for weft, ledger in self.wefts:
+        for waylore, ledger in self.waylores:
             first = [ledger.begin(Random(0), is_new=True) for _ in range(notes)]
-            pipeline.write(weft._store, EMBEDDER, [contribution(note) for note in first])
+            pipeline.write(waylore._store, EMBEDDER, [contribution(note) for note in first])
             for note in first:
                 ledger.end(note, is_acknowledged=True)
 
@@ -156,13 +156,15 @@ class Load:
             due += 1 / rate
 
     def _search(self, chance: Random) -> None:
-        weft, ledger = chance.choice(list(self.wefts))
+        waylore, ledger = chance.choice(list(self.waylores))
         method = chance.choice(list(self.methods))
-        self._send(method, lambda: ask(self.reader or weft, [o for _, o in self.wefts], ledger, method, chance))
+        self._send(
+            method, lambda: ask(self.reader or waylore, [o for _, o in self.waylores], ledger, method, chance)
+        )
 
     def _write(self, chance: Random) -> None:
-        weft, ledger = chance.choice(list(self.wefts))
-        self._send("write", lambda: write(weft, ledger, chance))
+        waylore, ledger = chance.choice(list(self.waylores))
+        self._send("write", lambda: write(waylore, ledger, chance))
 
     def _send(self, kind: str, run: Callable[[], tuple[str, tuple[str, ...]]]) -> None:
         begun = time.monotonic()
@@ -175,18 +177,18 @@ class Load:
         self._waiting.release()
 
 
-def write(weft: Weft, ledger: Ledger, chance: Random) -> tuple[str, tuple[str, ...]]:
+def write(waylore: Waylore, ledger: Ledger, chance: Random) -> tuple[str, tuple[str, ...]]:
     """Write a note, and remember whether it was acknowledged."""
     note, is_acknowledged = ledger.begin(chance), False
     try:
-        is_acknowledged = weft.add(note.text, uri=note.uri, facts=note.facts) == note.id
+        is_acknowledged = waylore.add(note.text, uri=note.uri, facts=note.facts) == note.id
     finally:
         ledger.end(note, is_acknowledged=is_acknowledged)
     return "" if is_acknowledged else f"{note} got another identity", ()
 
 
 def ask(
-    weft: Weft, ledgers: Sequence[Ledger], ledger: Ledger, method: str, chance: Random
+    waylore: Waylore, ledgers: Sequence[Ledger], ledger: Ledger, method: str, chance: Random
 ) -> tuple[str, tuple[str, ...]]:
     """Ask for a note that was acknowledged; say what is wrong with the answer, and what it says is missing."""
     note = ledger.known(chance)
@@ -194,8 +196,8 @@ def ask(
         return "", ()
     floors = [(each, each.floor()) for each in ledgers]
     if method == "get":
-        return _got(weft, ledger, note, ledger.floor()), ()
-    found = weft.search(note.marker if method == "keyword" else note.text, method=method)
+        return _got(waylore, ledger, note, ledger.floor()), ()
+    found = waylore.search(note.marker if method == "keyword" else note.text, method=method)
     strange = [
         hit.passage.text
         for hit in found.hits
@@ -215,9 +217,9 @@ def _missed(found: Found, ledger: Ledger, note: Note) -> str:
     return f"{note} was acknowledged and is not among {[hit.passage.text for hit in found.hits]}"
 
 
-def _got(weft: Weft, ledger: Ledger, note: Note, floor: dict[int, int]) -> str:
+def _got(waylore: Waylore, ledger: Ledger, note: Note, floor: dict[int, int]) -> str:
     try:
-        got = weft.get(note.id)
+        got = waylore.get(note.id)
     except NotFound:
         return f"{note} was acknowledged and is not there"
     shown = note_of(got.passages[0].text)

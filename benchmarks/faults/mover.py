@@ -3,8 +3,8 @@
 import sys
 
 from benchmarks.faults.moving import CONFIG
-from weft.store.catalogue_sqlite import SqliteCatalogue
-from weft.store.moving import move
+from waylore.store.catalogue_sqlite import SqliteCatalogue
+from waylore.store.moving import move
 
 
 def main(catalogue: str, collection: str, cell: str) -> None:

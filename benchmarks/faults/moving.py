@@ -17,11 +17,11 @@ from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report
 from benchmarks.faults.notes import Ledger, Settled, settled
 from benchmarks.faults.servers import Size, with_password
-from weft.config import Cells
-from weft.engine import Weft
-from weft.store import Federation, cells, open_cell, open_federated
-from weft.store.catalogue_sqlite import SqliteCatalogue
-from weft.store.federated import FederatedStore
+from waylore.config import Cells
+from waylore.engine import Waylore
+from waylore.store import Federation, cells, open_cell, open_federated
+from waylore.store.catalogue_sqlite import SqliteCatalogue
+from waylore.store.federated import FederatedStore
 
 ROOT = Path(__file__).parents[2]
 HERE, THERE = "east", "west"
@@ -35,13 +35,13 @@ class Pair:
 
     file: Path
     catalogue: SqliteCatalogue
-    weft: Weft
+    waylore: Waylore
     store: FederatedStore
     load: Load
 
     def report(self, fault: str, since: float, there: str) -> Report:
         """What callers saw, whether all of it is in one cell, and nothing in the other."""
-        found = settled(self.weft, self.store, self.load.wefts[0][1])
+        found = settled(self.waylore, self.store, self.load.waylores[0][1])
         left = HERE if there == THERE else THERE
         strays = [f"{there} does not have it"] * (self.catalogue.placed(["notes"])["notes"].cell != there)
         strays += [f"{left} still has {number} documents" for number in [self._held(left)] if number]
@@ -60,17 +60,17 @@ def pair(size: Size) -> Iterator[Pair]:
     """Two servers with a collection in the first, and the load that it is to bear."""
     share = size.searches / Size().searches
     with TemporaryDirectory() as folder, servers(plain(), 2, settings=SAFE) as started:
-        file = Path(folder) / "catalogue.weft"
+        file = Path(folder) / "catalogue.waylore"
         catalogue = SqliteCatalogue(file)
         for name, one in zip((HERE, THERE), started, strict=True):
             cells.add(catalogue, name, with_password(one.url))
         federation = Federation(SqliteCatalogue(file), open_cell, CONFIG)
         store = open_federated(federation, "notes")
-        with notes.opened(store) as weft:
-            load = Load([(weft, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
+        with notes.opened(store) as waylore:
+            load = Load([(waylore, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
             load.methods = ("chain", "hybrid", "keyword", "keyword", "keyword", "keyword", "get", "get", "get")
             load.fill(size.notes)
-            yield Pair(file, catalogue, weft, store, load)
+            yield Pair(file, catalogue, waylore, store, load)
         federation.close()
         catalogue.close()
 

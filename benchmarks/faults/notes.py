@@ -14,12 +14,12 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from weft.config import Cache
-from weft.engine import Weft
-from weft.indexing import pipeline
-from weft.providers.hashing import HashingEmbedder
-from weft.store import SqliteStore, Store
-from weft.types import Claim, Contribution, Document, document_id
+from waylore.config import Cache
+from waylore.engine import Waylore
+from waylore.indexing import pipeline
+from waylore.providers.hashing import HashingEmbedder
+from waylore.store import SqliteStore, Store
+from waylore.types import Claim, Contribution, Document, document_id
 
 NOW = datetime(2024, 5, 17, tzinfo=UTC)
 EMBEDDER = HashingEmbedder(64, quiet=True)
@@ -61,9 +61,9 @@ class Note:
         ]
 
 
-def opened(store: Store) -> Weft:
+def opened(store: Store) -> Waylore:
     """A collection whose clock stands still, and that keeps no answers: every one must come from the store."""
-    return Weft(store, EMBEDDER, clock=lambda: NOW, cache=Cache(seconds=0.0))
+    return Waylore(store, EMBEDDER, clock=lambda: NOW, cache=Cache(seconds=0.0))
 
 
 @lru_cache(maxsize=100_000)
@@ -139,7 +139,7 @@ class Settled:
     wrong: tuple[str, ...]
 
 
-def settled(weft: Weft, store: Store, ledger: Ledger) -> Settled:
+def settled(waylore: Waylore, store: Store, ledger: Ledger) -> Settled:
     """Compare a store with what was acknowledged, and with a quiet SQLite store that holds the same."""
     there = {c.document.id: c for c in store.export()}
     held = {number: _held(there.get(Note(number).id), ledger, number) for number in ledger.begun}
@@ -149,7 +149,7 @@ def settled(weft: Weft, store: Store, ledger: Ledger) -> Settled:
         if note is None and number in ledger.acknowledged
     ]
     known = [note for note in held.values() if note]
-    return Settled(tuple(lost), tuple(_differences(weft, store, list(there.values()), known)))
+    return Settled(tuple(lost), tuple(_differences(waylore, store, list(there.values()), known)))
 
 
 def _held(found: Contribution | None, ledger: Ledger, number: int) -> Note | None:
@@ -159,9 +159,9 @@ def _held(found: Contribution | None, ledger: Ledger, number: int) -> Note | Non
     return next((note for note in notes if found and found.digest == contribution(note).digest), None)
 
 
-def _differences(weft: Weft, store: Store, there: list[Contribution], held: list[Note]) -> Iterator[str]:
+def _differences(waylore: Waylore, store: Store, there: list[Contribution], held: list[Note]) -> Iterator[str]:
     with TemporaryDirectory() as folder:
-        quiet_store = SqliteStore(Path(folder) / "quiet.weft")
+        quiet_store = SqliteStore(Path(folder) / "quiet.waylore")
         with opened(quiet_store) as quiet:
             pipeline.write(quiet_store, EMBEDDER, [contribution(note) for note in held])
             if list(quiet_store.export()) != there:
@@ -169,7 +169,7 @@ def _differences(weft: Weft, store: Store, there: list[Contribution], held: list
             if _counts(store) != _counts(quiet_store):
                 yield f"there are {_counts(store)} parts, in a quiet store {_counts(quiet_store)}"
             for note in held[:: max(len(held) // QUIET_QUESTIONS, 1)]:
-                if _hits(weft, note) != _hits(quiet, note):
+                if _hits(waylore, note) != _hits(quiet, note):
                     yield f"{note} is found otherwise than in a quiet store"
 
 
@@ -178,6 +178,6 @@ def _counts(store: Store) -> tuple[int, ...]:
     return told.documents, told.passages, told.entities, told.facts, told.mentions
 
 
-def _hits(weft: Weft, note: Note) -> list[tuple[str, str, float]]:
-    found = weft.search(note.text, method="hybrid", count_use=False)
+def _hits(waylore: Waylore, note: Note) -> list[tuple[str, str, float]]:
+    found = waylore.search(note.text, method="hybrid", count_use=False)
     return [(hit.passage.id, hit.passage.text, round(hit.score, 5)) for hit in found.hits]

@@ -13,9 +13,9 @@ from tools.postgres import SAFE, Server, plain, server
 from benchmarks.faults import notes
 from benchmarks.faults.load import SECRET, Load, Report
 from benchmarks.faults.notes import Ledger, settled
-from weft.engine import Weft
-from weft.errors import StoreUnavailable
-from weft.store.postgres import PostgresStore
+from waylore.engine import Waylore
+from waylore.errors import StoreUnavailable
+from waylore.store.postgres import PostgresStore
 
 MEBIBYTE = 1 << 20
 
@@ -41,24 +41,24 @@ def with_password(url: str) -> str:
 
 
 @contextmanager
-def opened(url: str, size: Size) -> Iterator[tuple[Weft, PostgresStore, Load]]:
+def opened(url: str, size: Size) -> Iterator[tuple[Waylore, PostgresStore, Load]]:
     """A collection with its first notes, and the load that it is to bear."""
     store = PostgresStore(with_password(url), "notes")
-    with notes.opened(store) as weft:
-        load = Load([(weft, Ledger())], searches=size.searches, writes=size.writes)
+    with notes.opened(store) as waylore:
+        load = Load([(waylore, Ledger())], searches=size.searches, writes=size.writes)
         load.fill(size.notes)
-        yield weft, store, load
+        yield waylore, store, load
 
 
-def reported(fault: str, weft: Weft, store: PostgresStore, load: Load, since: float) -> Report:
+def reported(fault: str, waylore: Waylore, store: PostgresStore, load: Load, since: float) -> Report:
     """What the callers saw, and what is there now."""
-    found = settled(weft, store, load.wefts[0][1])
+    found = settled(waylore, store, load.waylores[0][1])
     return load.report(fault, found, since)
 
 
 def killed(size: Size) -> Report:
     """The server is killed with SIGKILL and started again, while it is read and written."""
-    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (weft, store, load):
+    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (waylore, store, load):
         pause = size.seconds / (size.times + 1)
         starts = []
         with load.running():
@@ -70,14 +70,14 @@ def killed(size: Size) -> Report:
                 starts.append(time.monotonic() - begun)
                 since = time.monotonic()
             time.sleep(pause)
-        report = reported(f"server killed, started again ({size.times}x)", weft, store, load, since)
+        report = reported(f"server killed, started again ({size.times}x)", waylore, store, load, since)
         report.notes.append(f"the server itself took {max(starts):.1f} s to start")
         return report
 
 
 def away(size: Size) -> Report:
     """The server is killed and stays away for longer than a caller's patience lasts elsewhere, then starts."""
-    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (weft, store, load):
+    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (waylore, store, load):
         load.searches, load.writes = load.searches / 8, load.writes / 8  # all that comes meanwhile waits
         with load.running():
             time.sleep(1.0)
@@ -86,7 +86,7 @@ def away(size: Size) -> Report:
             one.start()
             since = time.monotonic()
             time.sleep(size.seconds / 2)
-        return reported(f"server away for {size.seconds / 2:g} s", weft, store, load, since)
+        return reported(f"server away for {size.seconds / 2:g} s", waylore, store, load, since)
 
 
 def cut(size: Size) -> Report:
@@ -95,7 +95,7 @@ def cut(size: Size) -> Report:
     with (
         server(plain(), settings=SAFE) as one,
         proxy(one.port) as between,
-        opened(between.url(one.url), size) as (weft, store, load),
+        opened(between.url(one.url), size) as (waylore, store, load),
     ):
         pause = size.seconds / (3 * size.times + 1)
         with load.running():
@@ -105,18 +105,18 @@ def cut(size: Size) -> Report:
                     time.sleep(0.2)
                 since = time.monotonic()
             time.sleep(pause)
-        return reported(f"cut in mid-answer ({3 * size.times}x)", weft, store, load, since)
+        return reported(f"cut in mid-answer ({3 * size.times}x)", waylore, store, load, since)
 
 
 def terminated(size: Size) -> Report:
     """`pg_terminate_backend` on a connection at random, ten times a second."""
-    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (weft, store, load):
+    with server(plain(), settings=SAFE) as one, opened(one.url, size) as (waylore, store, load):
         with load.running():
             with terminating(one.url, every=0.1) as gone:
                 time.sleep(2 * size.seconds / 3)
             since = time.monotonic()
             time.sleep(size.seconds / 3)
-        return reported(f"pg_terminate_backend ({len(gone)}x)", weft, store, load, since)
+        return reported(f"pg_terminate_backend ({len(gone)}x)", waylore, store, load, since)
 
 
 def full_disk(size: Size) -> Report:
@@ -124,17 +124,17 @@ def full_disk(size: Size) -> Report:
     with (
         small_disk(64 * MEBIBYTE) as disk,
         server(plain(), settings=SAFE) as one,
-        opened(_database_on(one, str(disk.folder)), size) as (weft, store, load),
+        opened(_database_on(one, str(disk.folder)), size) as (waylore, store, load),
     ):
         with load.running():
             time.sleep(size.seconds / 4)
             disk.fill()
-            _until_refused(weft, load)
+            _until_refused(waylore, load)
             time.sleep(size.seconds / 2)
             disk.clear()
             since = time.monotonic()
             time.sleep(size.seconds / 4)
-        report = reported("disk of the tables full", weft, store, load, since)
+        report = reported("disk of the tables full", waylore, store, load, since)
         report.notes.append(next(str(r.error) for r in load.requests if r.error))
         return report
 
@@ -144,7 +144,7 @@ def full_server(size: Size) -> Report:
     with (
         small_disk(160 * MEBIBYTE) as disk,
         server(plain(), settings=SAFE, folder=disk.folder) as one,
-        opened(one.url, size) as (weft, store, load),
+        opened(one.url, size) as (waylore, store, load),
     ):
         load.searches, load.writes = load.searches / 4, load.writes / 2
         with load.running():
@@ -158,19 +158,19 @@ def full_server(size: Size) -> Report:
             one.wait()
             since = time.monotonic()
             time.sleep(size.seconds / 4)
-        report = reported("disk of tables and log full", weft, store, load, since)
+        report = reported("disk of tables and log full", waylore, store, load, since)
         report.notes.append("the server ended" if ended else "the server went on")
         return report
 
 
-def _until_refused(weft: Weft, load: Load) -> None:
+def _until_refused(waylore: Waylore, load: Load) -> None:
     """Write until that is refused: a table may have room of its own for a while."""
-    ledger = load.wefts[0][1]
+    ledger = load.waylores[0][1]
     chance = Random(3)
     while not any(r.kind == "write" and r.error for r in load.requests):
         note, is_acknowledged = ledger.begin(chance), False
         try:
-            weft.add(note.text, uri=note.uri, facts=note.facts)
+            waylore.add(note.text, uri=note.uri, facts=note.facts)
             is_acknowledged = True
         except StoreUnavailable:
             time.sleep(0.05)

@@ -16,9 +16,9 @@ from tools.postgres import Server, plain, server
 from benchmarks.faults.load import ask
 from benchmarks.faults.notes import Ledger
 from benchmarks.faults.servers import Size, opened
-from weft.engine import Weft
-from weft.errors import StoreUnavailable
-from weft.store.postgres import PostgresStore
+from waylore.engine import Waylore
+from waylore.errors import StoreUnavailable
+from waylore.store.postgres import PostgresStore
 
 THREADS = (1, 2, 4, 8, 16, 24)
 BUSY = 0.85  # of a core, or of all of them, counts as busy: also what others use
@@ -27,7 +27,7 @@ CONNECTED = """
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database()
 """
 
-LOCK = "LOCK TABLE weft.collections IN ACCESS EXCLUSIVE MODE"
+LOCK = "LOCK TABLE waylore.collections IN ACCESS EXCLUSIVE MODE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,11 @@ def crowded(size: Size, numbers: Sequence[int] = THREADS) -> Crowd:
     """Search from 1, 2, 4, … threads at once, each as fast as it can."""
     with server(plain()) as one:
         before, found, most = _connected(one), [], 0
-        with opened(one.url, size) as (weft, store, load):
+        with opened(one.url, size) as (waylore, store, load):
             for number in numbers:
-                found.append(_throughput(one, weft, load.wefts[0][1], number, size.seconds / len(numbers)))
+                found.append(
+                    _throughput(one, waylore, load.waylores[0][1], number, size.seconds / len(numbers))
+                )
                 most = max(most, _connected(one))
             is_whole = _until(lambda: _in_use(store) == 0)
         # The server takes a moment to see that one is gone, also of those who ask it.
@@ -75,13 +77,13 @@ def crowded(size: Size, numbers: Sequence[int] = THREADS) -> Crowd:
         return Crowd(found, before, most, after, is_whole)
 
 
-def _throughput(one: Server, weft: Weft, ledger: Ledger, number: int, seconds: float) -> Throughput:
+def _throughput(one: Server, waylore: Waylore, ledger: Ledger, number: int, seconds: float) -> Throughput:
     over, wrong, counts = threading.Event(), list[str](), [0] * number
 
     def work(own: int) -> None:
         chance = Random(own)
         while not over.is_set():
-            wrong.extend(filter(None, [ask(weft, [ledger], ledger, "chain", chance)[0]]))
+            wrong.extend(filter(None, [ask(waylore, [ledger], ledger, "chain", chance)[0]]))
             counts[own] += 1
 
     before, begun = _cores(one), time.monotonic()
@@ -139,22 +141,22 @@ def exhausted(connections: int = 2, wait_seconds: float = 1.0) -> Refused:
     """All connections wait for a lock that a stranger holds; the next one who asks is refused, and served later."""
     with server(plain()) as one:
         store = PostgresStore(one.url, "notes", connections=connections, wait_seconds=wait_seconds)
-        with Weft(store) as weft, ThreadPoolExecutor(connections) as threads:
-            weft.add("note")
+        with Waylore(store) as waylore, ThreadPoolExecutor(connections) as threads:
+            waylore.add("note")
             with psycopg.connect(one.url) as stranger:
                 stranger.execute(LOCK)
                 held = [threads.submit(store.lexical, "note", top_k=1) for _ in range(connections)]
                 time.sleep(0.5)  # until both have a connection, and wait
-                refused = _refused(weft)
+                refused = _refused(waylore)
             assert all(len(each.result()) == 1 for each in held)
-            assert weft.search("note", count_use=False).hits
+            assert waylore.search("note", count_use=False).hits
             return refused
 
 
-def _refused(weft: Weft) -> Refused:
+def _refused(waylore: Waylore) -> Refused:
     begun = time.monotonic()
     try:
-        weft.search("note", count_use=False)
+        waylore.search("note", count_use=False)
     except StoreUnavailable as error:
         return Refused(str(error), time.monotonic() - begun)
     return Refused("", 0.0)

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from tools.models import CACHE, damaged
 
-from weft import Claim, Embedder, Filter, Found, Hit, Weft
-from weft.config import HYBRID, RECIPES
-from weft.providers.fastembed import FastEmbedder
-from weft.retrieval.context import Style
-from weft.types import Metadata
+from waylore import Claim, Embedder, Filter, Found, Hit, Waylore
+from waylore.config import HYBRID, RECIPES
+from waylore.providers.fastembed import FastEmbedder
+from waylore.retrieval.context import Style
+from waylore.types import Metadata
 
 GOLDEN = Path(__file__).parent / "golden"
 WORLDS = ("assistant", "family", "papers", "systems")
@@ -74,7 +74,7 @@ class Golden:
         labels = None if self.labels is None else frozenset(self.labels)
         return Filter(labels=labels, metadata=self.metadata)
 
-    def ask(self, memory: Weft, method: str, *, top_k: int) -> Found:
+    def ask(self, memory: Waylore, method: str, *, top_k: int) -> Found:
         return memory.search(
             self.question, top_k=top_k, where=self.where, method=method, as_of=self.as_of, count_use=False
         )
@@ -109,12 +109,12 @@ QUESTIONS = questions()
 # -- the worlds ----------------------------------------------------------------------------------------
 
 
-def filled(path: Path, embedder: Embedder, world: str) -> Weft:
+def filled(path: Path, embedder: Embedder, world: str) -> Waylore:
     """A fresh collection with the documents of a world, each recorded when the world says it was."""
     plain = read(world)
     now = moment(plain["now"])
     today = [now]
-    memory = Weft.open(path / f"{world}.weft", embedder=embedder, extractor=None, clock=lambda: today[0])
+    memory = Waylore.open(path / f"{world}.waylore", embedder=embedder, extractor=None, clock=lambda: today[0])
     for document in plain["documents"]:
         today[0] = moment(document.pop("recorded")) if "recorded" in document else now
         source = document.get("source", "file")
@@ -131,16 +131,16 @@ def claim(fact: list[str] | dict[str, Any], source: str) -> Claim:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Weft]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Waylore]]:
     directory = CACHE / "bge-small"
     if damaged("bge-small", directory):
         remedy = f"{directory} is missing or damaged; run `python tools/models.py bge-small`"
         pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
     embedder = FastEmbedder(path=directory, threads=1)
     path = tmp_path_factory.mktemp("golden")
-    opened: dict[str, Weft] = {}
+    opened: dict[str, Waylore] = {}
 
-    def open_world(name: str) -> Weft:
+    def open_world(name: str) -> Waylore:
         if name not in opened:
             opened[name] = filled(path, embedder, name)
         return opened[name]
@@ -153,7 +153,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 # -- the check -----------------------------------------------------------------------------------------
 
 
-def check(memory: Weft, golden: Golden) -> None:
+def check(memory: Waylore, golden: Golden) -> None:
     """Ask, compare, and show question, answer and expectation where they differ."""
     found = golden.ask(memory, golden.recipe, top_k=golden.top_k)
     other = golden.ask(memory, golden.over, top_k=max(golden.first, golden.top_k))
@@ -208,7 +208,7 @@ def _wrong_words(golden: Golden, found: Found) -> Iterator[str]:
         yield f"the method must be chosen because {golden.chosen!r}, not {found.chosen!r}"
 
 
-def _wrong_promises(memory: Weft, golden: Golden, found: Found) -> Iterator[str]:
+def _wrong_promises(memory: Waylore, golden: Golden, found: Found) -> Iterator[str]:
     """What holds for every answer: nothing of the base is lost, and without the graph nothing is added."""
     recipe = replace(RECIPES[found.recipe], graph="", top_k=golden.top_k)
     base = memory.search(golden.question, recipe=recipe, where=golden.where, count_use=False)
@@ -240,7 +240,7 @@ def _line(rank: int, hit: Hit) -> str:
 
 @pytest.mark.model
 @pytest.mark.parametrize("golden", QUESTIONS, ids=lambda g: f"{g.recipe}-{g.world}-{g.id}")
-def test_answers_are_as_a_sensible_person_wants_them(world: Callable[[str], Weft], golden: Golden) -> None:
+def test_answers_are_as_a_sensible_person_wants_them(world: Callable[[str], Waylore], golden: Golden) -> None:
     check(world(golden.world), golden)
 
 

@@ -1,4 +1,4 @@
-"""Weft reads its own docs and source, and answers what a contributor would ask.
+"""Waylore reads its own docs and source, and answers what a contributor would ask.
 
 Names and facts are found by rules, vectors are potion's: no language model, nothing prepared by hand.
 """
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tools.models import CACHE
 
-from weft import Weft
-from weft.providers.model2vec import Model2VecEmbedder
+from waylore import Waylore
+from waylore.providers.model2vec import Model2VecEmbedder
 
 ROOT = Path(__file__).parents[2]
 ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
@@ -18,10 +18,10 @@ ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
 # how many hits it must be.
 QUESTIONS = [
     (
-        "Which module imports weft.retrieval.gating?",
-        "src/weft/retrieval/search.py",
+        "Which module imports waylore.retrieval.gating?",
+        "src/waylore/retrieval/search.py",
         "",
-        "weft.retrieval.gating ←imports— weft.retrieval.search",
+        "waylore.retrieval.gating ←imports— waylore.retrieval.search",
         3,
     ),
     (
@@ -31,7 +31,7 @@ QUESTIONS = [
         "SQLite",
         3,
     ),
-    ("What does the gate decide?", "src/weft/retrieval/gating.py", "gate", "Gate →", 3),
+    ("What does the gate decide?", "src/waylore/retrieval/gating.py", "gate", "Gate →", 3),
     (
         "How do I write a store of my own?",
         "docs/how-to/write-a-store.md",
@@ -50,9 +50,9 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
     embedder = Model2VecEmbedder(CACHE / "potion")  # `python tools/models.py potion` fetches it
-    with Weft.open(tmp_path_factory.mktemp("own") / "own.weft", embedder=embedder) as memory:
+    with Waylore.open(tmp_path_factory.mktemp("own") / "own.waylore", embedder=embedder) as memory:
         for path in ADDED:
             memory.add_files(ROOT / path, root=ROOT)
         yield memory
@@ -60,7 +60,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
 
 @pytest.mark.parametrize(("question", "uri", "heading", "path", "among"), QUESTIONS, ids=lambda x: str(x)[:40])
 def test_a_contributor_is_answered(
-    memory: Weft, question: str, uri: str, heading: str, path: str, among: int
+    memory: Waylore, question: str, uri: str, heading: str, path: str, among: int
 ) -> None:
     hits = memory.search(question).hits[:among]
     answers = [h for h in hits if h.document.uri == uri and (not heading or heading in h.passage.headings)]
@@ -68,6 +68,6 @@ def test_a_contributor_is_answered(
     assert any(path in str(hit.path) for hit in answers), [str(hit.path) for hit in answers]
 
 
-def test_all_of_it_was_read(memory: Weft) -> None:
+def test_all_of_it_was_read(memory: Waylore) -> None:
     assert memory.stats().documents > 100
     assert memory.stats().facts > 2_000

@@ -14,13 +14,16 @@ from tools.helm import helm
 from tools.models import FetchError
 from tools.postgres import NotHere
 
-from weft.surfaces.settings import Settings, told
+from waylore.surfaces.settings import Settings, told
 
-CHART = Path(__file__).parents[2] / "deploy" / "helm" / "weft"
+CHART = Path(__file__).parents[2] / "deploy" / "helm" / "waylore"
 VERSIONS = ("1.25", "1.30", "1.35")
-SMALL = {"existingSecret": "weft"}
+SMALL = {"existingSecret": "waylore"}
 LARGE = {
-    "secrets": {"WEFT_STORE": "postgresql://weft:secret@db/weft", "WEFT_EMBEDDING_KEY": 'a "quoted" key'},
+    "secrets": {
+        "WAYLORE_STORE": "postgresql://waylore:secret@db/waylore",
+        "WAYLORE_EMBEDDING_KEY": 'a "quoted" key',
+    },
     "autoscaling": {"enabled": True},
     "worker": {"enabled": True, "replicas": 3},
     "spool": {"create": True, "storageClass": "nfs"},
@@ -28,7 +31,7 @@ LARGE = {
     "ingress": {
         "enabled": True,
         "className": "nginx",
-        "tls": [{"hosts": ["weft.example"], "secretName": "tls"}],
+        "tls": [{"hosts": ["waylore.example"], "secretName": "tls"}],
     },
     "networkPolicy": {"enabled": True, "from": [{"podSelector": {"matchLabels": {"may": "ask"}}}]},
     "imagePullSecrets": [{"name": "registry"}],
@@ -81,23 +84,23 @@ def test_lint_and_schemas(command: Path, values: Manifest, tmp_path: Path) -> No
 
 def test_little_is_made_unless_asked_for(command: Path, tmp_path: Path) -> None:
     assert set(rendered(command, SMALL, tmp_path)) == {
-        ("Deployment", "mine-weft"),
-        ("Service", "mine-weft"),
-        ("ServiceAccount", "mine-weft"),
-        ("Pod", "mine-weft-answers"),
+        ("Deployment", "mine-waylore"),
+        ("Service", "mine-waylore"),
+        ("ServiceAccount", "mine-waylore"),
+        ("Pod", "mine-waylore-answers"),
     }
     assert set(rendered(command, LARGE, tmp_path)) == {
-        ("Deployment", "mine-weft"),
-        ("Deployment", "mine-weft-worker"),
-        ("Service", "mine-weft"),
-        ("ServiceAccount", "mine-weft"),
-        ("Secret", "mine-weft"),
-        ("PersistentVolumeClaim", "mine-weft-spool"),
-        ("HorizontalPodAutoscaler", "mine-weft"),
-        ("PodDisruptionBudget", "mine-weft"),
-        ("Ingress", "mine-weft"),
-        ("NetworkPolicy", "mine-weft"),
-        ("Pod", "mine-weft-answers"),
+        ("Deployment", "mine-waylore"),
+        ("Deployment", "mine-waylore-worker"),
+        ("Service", "mine-waylore"),
+        ("ServiceAccount", "mine-waylore"),
+        ("Secret", "mine-waylore"),
+        ("PersistentVolumeClaim", "mine-waylore-spool"),
+        ("HorizontalPodAutoscaler", "mine-waylore"),
+        ("PodDisruptionBudget", "mine-waylore"),
+        ("Ingress", "mine-waylore"),
+        ("NetworkPolicy", "mine-waylore"),
+        ("Pod", "mine-waylore-answers"),
     }
 
 
@@ -105,7 +108,7 @@ def test_little_is_made_unless_asked_for(command: Path, tmp_path: Path) -> None:
 def test_every_pod_is_locked_down(command: Path, values: Manifest, tmp_path: Path) -> None:
     made = rendered(command, values, tmp_path)
     pods = [m["spec"]["template"]["spec"] for (kind, _), m in made.items() if kind == "Deployment"]
-    for pod in [*pods, made["Pod", "mine-weft-answers"]["spec"]]:
+    for pod in [*pods, made["Pod", "mine-waylore-answers"]["spec"]]:
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -120,7 +123,7 @@ def test_every_pod_is_locked_down(command: Path, values: Manifest, tmp_path: Pat
 
 def test_probes_ports_and_folders(command: Path, tmp_path: Path) -> None:
     made = rendered(command, SMALL, tmp_path)
-    pod = made["Deployment", "mine-weft"]["spec"]["template"]["spec"]
+    pod = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
     paths = {
         probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")
@@ -128,38 +131,38 @@ def test_probes_ports_and_folders(command: Path, tmp_path: Path) -> None:
     assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
     assert container["args"] == ["serve"]
     mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
-    assert mounted == {"/tmp", "/var/lib/weft", "/var/lib/weft/spool", "/var/lib/weft/models"}
+    assert mounted == {"/tmp", "/var/lib/waylore", "/var/lib/waylore/spool", "/var/lib/waylore/models"}
     assert {mount["name"] for mount in container["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
-    assert pod["enableServiceLinks"] is False  # else a service named weft sets WEFT_PORT
+    assert pod["enableServiceLinks"] is False  # else a service named waylore sets WAYLORE_PORT
     stopping = int(container["lifecycle"]["preStop"]["exec"]["command"][1]) + 30
     assert pod["terminationGracePeriodSeconds"] > stopping
 
 
 def test_the_service_finds_the_service_and_not_the_worker(command: Path, tmp_path: Path) -> None:
     made = rendered(command, LARGE, tmp_path)
-    wanted = made["Service", "mine-weft"]["spec"]["selector"].items()
+    wanted = made["Service", "mine-waylore"]["spec"]["selector"].items()
 
     def labels(name: str) -> set[tuple[str, str]]:
         return set(made["Deployment", name]["spec"]["template"]["metadata"]["labels"].items())
 
-    assert wanted <= labels("mine-weft")
-    assert not wanted <= labels("mine-weft-worker")
-    assert "replicas" not in made["Deployment", "mine-weft"]["spec"]  # the autoscaler's to say
+    assert wanted <= labels("mine-waylore")
+    assert not wanted <= labels("mine-waylore-worker")
+    assert "replicas" not in made["Deployment", "mine-waylore"]["spec"]  # the autoscaler's to say
 
 
 def test_every_variable_of_ours_is_a_setting(command: Path, tmp_path: Path) -> None:
     made = rendered(command, SMALL, tmp_path)
-    [container] = made["Deployment", "mine-weft"]["spec"]["template"]["spec"]["containers"]
+    [container] = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]["containers"]
     known = {setting.variable for setting in told(Settings.model_construct())}
     assert {variable["name"] for variable in container["env"]} <= known
-    assert container["envFrom"] == [{"secretRef": {"name": "weft"}}]
+    assert container["envFrom"] == [{"secretRef": {"name": "waylore"}}]
 
 
 def test_another_secret_restarts_the_pods(command: Path, tmp_path: Path) -> None:
     def annotations(password: str) -> object:
-        values = {"secrets": {"WEFT_STORE": f"postgresql://weft:{password}@db/weft"}}
+        values = {"secrets": {"WAYLORE_STORE": f"postgresql://waylore:{password}@db/waylore"}}
         made = rendered(command, values, tmp_path)
-        return made["Deployment", "mine-weft"]["spec"]["template"]["metadata"]["annotations"]
+        return made["Deployment", "mine-waylore"]["spec"]["template"]["metadata"]["annotations"]
 
     assert annotations("old") == annotations("old")
     assert annotations("old") != annotations("new")
@@ -167,7 +170,7 @@ def test_another_secret_restarts_the_pods(command: Path, tmp_path: Path) -> None
 
 def test_several_pods_may_have_uploads_of_their_own(command: Path, tmp_path: Path) -> None:
     made = rendered(command, {**SMALL, "replicas": 2, "spool": {"perPod": True}}, tmp_path)
-    pod = made["Deployment", "mine-weft"]["spec"]["template"]["spec"]
+    pod = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]
     [spool] = [volume for volume in pod["volumes"] if volume["name"] == "spool"]
     assert spool == {"name": "spool", "emptyDir": {"sizeLimit": "5Gi"}}
 
@@ -175,15 +178,15 @@ def test_several_pods_may_have_uploads_of_their_own(command: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({}, "Weft needs a database: set existingSecret"),
+        ({}, "Waylore needs a database: set existingSecret"),
         ({**SMALL, "replicas": 2}, "uploads that wait in a pod go with it: set spool.create"),
         ({**SMALL, "autoscaling": {"enabled": True}}, "uploads that wait in a pod go with it"),
         ({**SMALL, "worker": {"enabled": True}}, "a worker reads what the service was sent: set spool.create"),
         ({**SMALL, "worker": {"enabled": True}, "spool": {"perPod": True}}, "a worker reads"),
-        ({**SMALL, "secrets": {"WEFT_STORE": "x"}}, "both set"),
+        ({**SMALL, "secrets": {"WAYLORE_STORE": "x"}}, "both set"),
         ({**SMALL, "replica": 2}, "Additional property replica is not allowed"),
         ({**SMALL, "spool": {"size": "much"}}, "spool.size"),
-        ({**SMALL, "settings": {"WEFT-STORE": "x"}}, "settings"),
+        ({**SMALL, "settings": {"WAYLORE-STORE": "x"}}, "settings"),
     ],
 )
 def test_a_mistake_says_what_to_do(command: Path, values: Manifest, told: str, tmp_path: Path) -> None:

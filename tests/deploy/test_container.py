@@ -15,7 +15,7 @@ import pytest
 import yaml
 from tools.postgres import NotHere
 
-from weft.surfaces.settings import Settings, load, told
+from waylore.surfaces.settings import Settings, load, told
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -50,11 +50,11 @@ def test_hadolint_has_nothing_to_say() -> None:
 
 def test_the_image_runs_as_nobody_and_writes_to_one_folder() -> None:
     assert instructions("USER") == ["10001:10001"]
-    assert instructions("VOLUME") == ["/var/lib/weft"]
-    assert instructions("WORKDIR") == ["/var/lib/weft"]
-    written = {name: variables()[name] for name in ("HOME", "HF_HOME", "WEFT_HTTP_SPOOL")}
-    assert all(path.startswith("/var/lib/weft") for path in written.values())
-    assert variables()["FASTEMBED_CACHE_PATH"] == "${BAKED:-/var/lib/weft/models}"
+    assert instructions("VOLUME") == ["/var/lib/waylore"]
+    assert instructions("WORKDIR") == ["/var/lib/waylore"]
+    written = {name: variables()[name] for name in ("HOME", "HF_HOME", "WAYLORE_HTTP_SPOOL")}
+    assert all(path.startswith("/var/lib/waylore") for path in written.values())
+    assert variables()["FASTEMBED_CACHE_PATH"] == "${BAKED:-/var/lib/waylore/models}"
 
 
 def test_the_image_brings_no_weights_unless_asked() -> None:
@@ -78,8 +78,8 @@ def test_the_extras_of_the_image_are_extras() -> None:
 
 def test_every_variable_of_ours_is_a_setting(compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     known = {setting.variable for setting in told(Settings.model_construct())}
-    set_here = {name: value for name, value in variables().items() if name.startswith("WEFT_")}
-    for service in ("weft", "worker"):
+    set_here = {name: value for name, value in variables().items() if name.startswith("WAYLORE_")}
+    for service in ("waylore", "worker"):
         set_here |= compose["services"][service]["environment"]
     plain = {name: re.sub(r"\$\{\w+:-(.*)\}", r"\1", value) for name, value in set_here.items()}
     assert set(plain) <= known
@@ -90,30 +90,30 @@ def test_every_variable_of_ours_is_a_setting(compose: dict[str, Any], monkeypatc
     assert settings.telemetry.logs == "json"
 
 
-def test_secrets_are_files_and_ours_has_a_name_that_weft_reads(compose: dict[str, Any]) -> None:
-    assert set(compose["secrets"]) == {"weft_store", "postgres_password"}
+def test_secrets_are_files_and_ours_has_a_name_that_waylore_reads(compose: dict[str, Any]) -> None:
+    assert set(compose["secrets"]) == {"waylore_store", "postgres_password"}
     assert all(set(secret) == {"file"} for secret in compose["secrets"].values())
-    assert compose["services"]["weft"]["secrets"] == ["weft_store"]
-    assert "password" not in str(compose["services"]["weft"]["environment"]).lower()
+    assert compose["services"]["waylore"]["secrets"] == ["waylore_store"]
+    assert "password" not in str(compose["services"]["waylore"]["environment"]).lower()
     known = {setting.variable.lower() for setting in told(Settings.model_construct())}
-    assert "weft_store" in known
+    assert "waylore_store" in known
     assert "deploy/secrets/" in (ROOT / ".gitignore").read_text("utf-8").split()
 
 
-@pytest.mark.parametrize("service", ["weft", "worker"])
+@pytest.mark.parametrize("service", ["waylore", "worker"])
 def test_containers_are_locked_down(compose: dict[str, Any], service: str) -> None:
     declared = compose["services"][service]
     assert declared["read_only"] is True
     assert declared["cap_drop"] == ["ALL"]
     assert declared["security_opt"] == ["no-new-privileges:true"]
     assert declared["depends_on"] == {"postgres": {"condition": "service_healthy"}}
-    assert {volume.partition(":")[2] for volume in declared["volumes"]} == {"/var/lib/weft"}
+    assert {volume.partition(":")[2] for volume in declared["volumes"]} == {"/var/lib/waylore"}
     assert "privileged" not in declared
 
 
 def test_the_service_listens_to_this_machine_only(compose: dict[str, Any]) -> None:
     published = [port for declared in compose["services"].values() for port in declared.get("ports", [])]
-    assert published == ["127.0.0.1:${WEFT_PORT:-8080}:8080"]
+    assert published == ["127.0.0.1:${WAYLORE_PORT:-8080}:8080"]
 
 
 def test_docker_compose_reads_it(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from shutil import which
 
 import pytest
 
-from weft.surfaces.settings import Settings, told
+from waylore.surfaces.settings import Settings, told
 
-UNIT = (Path(__file__).parents[2] / "deploy" / "systemd" / "weft.service").read_text("utf-8")
+UNIT = (Path(__file__).parents[2] / "deploy" / "systemd" / "waylore.service").read_text("utf-8")
 
 
 @pytest.fixture
@@ -18,20 +18,20 @@ def unit(tmp_path: Path) -> Path:
     """The unit with a program that is there."""
     if not which("systemd-analyze"):
         pytest.skip("no systemd-analyze here")
-    written = tmp_path / "weft.service"
-    written.write_text(UNIT.replace("/opt/weft/bin/weft", sys.executable))
+    written = tmp_path / "waylore.service"
+    written.write_text(UNIT.replace("/opt/waylore/bin/waylore", sys.executable))
     return written
 
 
 def test_systemd_reads_it(unit: Path) -> None:
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
-    assert [line for line in done.stderr.splitlines() if "weft.service" in line] == []
+    assert [line for line in done.stderr.splitlines() if "waylore.service" in line] == []
 
 
 def test_it_may_do_little(unit: Path) -> None:
     asked = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(unit)]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    exposure = re.search(r"Overall exposure level for weft.service: (\d+\.\d)", done.stdout)
+    exposure = re.search(r"Overall exposure level for waylore.service: (\d+\.\d)", done.stdout)
     assert exposure, done.stderr
     assert float(exposure[1]) <= 1.5
 
@@ -39,5 +39,5 @@ def test_it_may_do_little(unit: Path) -> None:
 def test_every_variable_of_ours_is_a_setting() -> None:
     known = {setting.variable for setting in told(Settings.model_construct())}
     credentials = {name.upper() for name in re.findall(r"^LoadCredential=(\w+):", UNIT, re.MULTILINE)}
-    assert credentials == {"WEFT_STORE"}
-    assert credentials | set(re.findall(r"\b(WEFT_\w+)=", UNIT)) <= known
+    assert credentials == {"WAYLORE_STORE"}
+    assert credentials | set(re.findall(r"\b(WAYLORE_\w+)=", UNIT)) <= known

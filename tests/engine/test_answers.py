@@ -19,11 +19,11 @@ import pytest
 from cachetools import TTLCache
 
 from retrieval.worlds import EMBEDDER, NOW, QUESTION, SAMPLE, Halves, contributions, ids
-from weft import Claim, Filter, Weft
-from weft.config import CHAIN, HYBRID, RECIPES, Cache, Gate
-from weft.errors import ConfigError, ModelUnavailable
-from weft.store.sqlite import SqliteStore
-from weft.types import Ranking, Vector
+from waylore import Claim, Filter, Waylore
+from waylore.config import CHAIN, HYBRID, RECIPES, Cache, Gate
+from waylore.errors import ConfigError, ModelUnavailable
+from waylore.store.sqlite import SqliteStore
+from waylore.types import Ranking, Vector
 
 EVERYONE = Filter(labels=frozenset())
 
@@ -70,13 +70,13 @@ class Reversing:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr("weft.engine.TTLCache", partial(TTLCache, timer=time.timer))
+    monkeypatch.setattr("waylore.engine.TTLCache", partial(TTLCache, timer=time.timer))
     return time
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.weft"
+    return tmp_path / "memory.waylore"
 
 
 @pytest.fixture
@@ -87,15 +87,15 @@ def store(path: Path) -> Counting:
 
 
 @pytest.fixture
-def memory(store: Counting, time: Time) -> Iterator[Weft]:
-    with Weft(store, EMBEDDER, clock=time.clock) as memory:
+def memory(store: Counting, time: Time) -> Iterator[Waylore]:
+    with Waylore(store, EMBEDDER, clock=time.clock) as memory:
         yield memory
 
 
 # -- kept ----------------------------------------------------------------------------------------------
 
 
-def test_the_same_question_is_answered_from_what_was_kept(memory: Weft, store: Counting) -> None:
+def test_the_same_question_is_answered_from_what_was_kept(memory: Waylore, store: Counting) -> None:
     first = memory.search(QUESTION)
     assert store.searches == {"dense": 1, "lexical": 1}
     assert memory.search(QUESTION) == first
@@ -117,7 +117,7 @@ def test_the_same_question_is_answered_from_what_was_kept(memory: Weft, store: C
     ],
     ids=str,
 )
-def test_another_question_is_another_answer(memory: Weft, store: Counting, other: dict[str, Any]) -> None:
+def test_another_question_is_another_answer(memory: Waylore, store: Counting, other: dict[str, Any]) -> None:
     memory.search(QUESTION)
     memory.search(**{"query": QUESTION, **other})
     assert store.searches["lexical"] == 2
@@ -126,7 +126,7 @@ def test_another_question_is_another_answer(memory: Weft, store: Counting, other
     assert store.searches["lexical"] == 2
 
 
-def test_what_was_kept_for_one_caller_is_not_told_to_another(memory: Weft) -> None:
+def test_what_was_kept_for_one_caller_is_not_told_to_another(memory: Waylore) -> None:
     memory.add("The storm is a secret of the harbour.", labels=["spies"])
     spies = memory.search(QUESTION, where=Filter(labels=frozenset({"spies"})))
     assert "secret" in repr(spies.hits)
@@ -134,20 +134,20 @@ def test_what_was_kept_for_one_caller_is_not_told_to_another(memory: Weft) -> No
     assert "secret" not in repr(memory.search(QUESTION, where=EVERYONE).hits)
 
 
-def test_a_write_by_another_is_seen_at_once(memory: Weft, path: Path) -> None:
+def test_a_write_by_another_is_seen_at_once(memory: Waylore, path: Path) -> None:
     before = memory.search("What of the new pier?")
-    with Weft.open(path, embedder=EMBEDDER) as other:
+    with Waylore.open(path, embedder=EMBEDDER) as other:
         pier = other.add("The new pier is open.")
         assert "new pier" in repr(memory.search("What of the new pier?").hits)
         other.forget(pier)
     assert memory.search("What of the new pier?").hits == before.hits
 
 
-def test_a_write_by_another_process_is_seen_at_once(memory: Weft, path: Path) -> None:
+def test_a_write_by_another_process_is_seen_at_once(memory: Waylore, path: Path) -> None:
     memory.search("What of the new pier?")
     program = (
-        "import sys\nfrom retrieval.worlds import EMBEDDER\nfrom weft import Weft\n"
-        "with Weft.open(sys.argv[1], embedder=EMBEDDER) as memory: memory.add('The new pier is open.')"
+        "import sys\nfrom retrieval.worlds import EMBEDDER\nfrom waylore import Waylore\n"
+        "with Waylore.open(sys.argv[1], embedder=EMBEDDER) as memory: memory.add('The new pier is open.')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     subprocess.run([sys.executable, "-c", program, str(path)], env=environment, check=True, timeout=60)
@@ -159,13 +159,13 @@ def test_an_answer_that_lacks_something_is_not_kept(store: Counting) -> None:
         def embed_query(self, text: str) -> Vector:
             raise ModelUnavailable
 
-    with Weft(store, Down(16, quiet=True)) as memory:
+    with Waylore(store, Down(16, quiet=True)) as memory:
         assert memory.search(QUESTION).missing
         assert memory.search(QUESTION).missing
         assert store.searches["lexical"] == 2
 
 
-def test_an_answer_is_kept_for_so_long_and_no_longer(memory: Weft, store: Counting, time: Time) -> None:
+def test_an_answer_is_kept_for_so_long_and_no_longer(memory: Waylore, store: Counting, time: Time) -> None:
     memory.search(QUESTION)
     time.seconds = 59.9
     memory.search(QUESTION)
@@ -175,7 +175,7 @@ def test_an_answer_is_kept_for_so_long_and_no_longer(memory: Weft, store: Counti
     assert store.searches["lexical"] == 2
 
 
-def test_asking_again_does_not_make_an_answer_last(memory: Weft, store: Counting, time: Time) -> None:
+def test_asking_again_does_not_make_an_answer_last(memory: Waylore, store: Counting, time: Time) -> None:
     for seconds in (0.0, 50.0, 100.0):
         time.seconds = seconds
         memory.search(QUESTION)
@@ -184,32 +184,32 @@ def test_asking_again_does_not_make_an_answer_last(memory: Weft, store: Counting
 
 @pytest.mark.parametrize("cache", [Cache(seconds=0.0), Cache(size=1)])
 def test_as_little_is_kept_as_was_asked_for(store: Counting, time: Time, cache: Cache) -> None:
-    with Weft(store, EMBEDDER, clock=time.clock, cache=cache) as memory:
+    with Waylore(store, EMBEDDER, clock=time.clock, cache=cache) as memory:
         answers = [memory.search(question) for question in ("storm", "harbour", "storm", "harbour")]
         assert store.searches["lexical"] == 4
         assert answers[0] == answers[2]
 
 
-def test_a_reranker_is_not_taken_for_another(memory: Weft) -> None:
+def test_a_reranker_is_not_taken_for_another(memory: Waylore) -> None:
     def first_with(sign: int) -> str:
         return ids(memory.search(QUESTION, reranker=Reversing(sign)))[0]
 
     assert first_with(1) != first_with(-1)
 
 
-def test_a_collection_of_another_model_is_not_searched_by_the_old_one(memory: Weft, path: Path) -> None:
+def test_a_collection_of_another_model_is_not_searched_by_the_old_one(memory: Waylore, path: Path) -> None:
     class Another(Halves):
         name = "another"
 
     assert memory.search(QUESTION).missing == ()
-    Weft.reembed(path, embedder=Another(16, quiet=True))
+    Waylore.reembed(path, embedder=Another(16, quiet=True))
     assert memory.search(QUESTION).missing != ()
 
 
 # -- prewarmed, counted --------------------------------------------------------------------------------
 
 
-def test_what_is_asked_for_most_is_prewarmed(memory: Weft, store: Counting, path: Path) -> None:
+def test_what_is_asked_for_most_is_prewarmed(memory: Waylore, store: Counting, path: Path) -> None:
     for question in (
         "What of Ada?",
         "What does Ada need?",
@@ -219,7 +219,7 @@ def test_what_is_asked_for_most_is_prewarmed(memory: Weft, store: Counting, path
         "Zeno?",
     ):
         memory.search(question)
-    with Weft.open(path, embedder=EMBEDDER) as other:
+    with Waylore.open(path, embedder=EMBEDDER) as other:
         other.add("Something new.")
     assert memory.prewarm(most=2) == 2
     store.searches.clear()
@@ -229,7 +229,7 @@ def test_what_is_asked_for_most_is_prewarmed(memory: Weft, store: Counting, path
     assert store.searches["lexical"] == 1
 
 
-def test_what_is_named_is_prewarmed_and_not_counted(memory: Weft, store: Counting) -> None:
+def test_what_is_named_is_prewarmed_and_not_counted(memory: Waylore, store: Counting) -> None:
     assert memory.prewarm("Byron", "Engine") == 2
     store.searches.clear()
     memory.search("Engine", count_use=False)
@@ -237,7 +237,7 @@ def test_what_is_named_is_prewarmed_and_not_counted(memory: Weft, store: Countin
 
 
 def test_prewarming_says_how_many_answers_are_kept(store: Counting) -> None:
-    with Weft(store) as memory:
+    with Waylore(store) as memory:
         kept = memory.prewarm("Byron", "Engine")
         store.searches.clear()
         for name in ("Byron", "Engine"):
@@ -245,7 +245,7 @@ def test_prewarming_says_how_many_answers_are_kept(store: Counting) -> None:
         assert kept == 2 - store.searches["lexical"]
 
 
-def test_uses_of_facts_on_paths_are_counted(memory: Weft, path: Path, time: Time) -> None:
+def test_uses_of_facts_on_paths_are_counted(memory: Waylore, path: Path, time: Time) -> None:
     time.seconds = 1.0
     found = memory.search(QUESTION)
     memory.search(QUESTION)
@@ -267,7 +267,7 @@ def test_facts_count_if_they_are_valid_now_or_then(store: Counting, time: Time) 
     begins, ends = NOW + timedelta(days=1), NOW + timedelta(days=2)
     claim = Claim("Mull", "hosts", "Regatta", valid_from=begins, valid_to=ends)
     recipe = replace(CHAIN, gate=Gate(min_confidence=0.0))
-    with Weft(store, EMBEDDER, clock=time.clock, cache=Cache(seconds=0.0)) as memory:
+    with Waylore(store, EMBEDDER, clock=time.clock, cache=Cache(seconds=0.0)) as memory:
         memory.add_facts([claim])
 
         def told(as_of: datetime | None = None) -> bool:
@@ -297,19 +297,19 @@ def test_facts_count_if_they_are_valid_now_or_then(store: Counting, time: Time) 
     ],
 )
 def test_the_method_is_chosen_by_the_question_and_the_answer_says_why(
-    memory: Weft, question: str, chosen: str
+    memory: Waylore, question: str, chosen: str
 ) -> None:
     found = memory.search(question, method="auto")
     assert (found.chosen, found.recipe) == (chosen, chosen.partition(":")[0])
     assert memory.search(question, method=found.recipe).chosen == ""
 
 
-def test_a_method_that_there_is_not_is_refused_with_those_that_there_are(memory: Weft) -> None:
+def test_a_method_that_there_is_not_is_refused_with_those_that_there_are(memory: Waylore) -> None:
     with pytest.raises(ConfigError, match="use auto, " + ", ".join(RECIPES)):
         memory.search(QUESTION, method="magic")
 
 
-def test_a_recipe_goes_before_a_method(memory: Weft) -> None:
+def test_a_recipe_goes_before_a_method(memory: Waylore) -> None:
     mine = replace(HYBRID, name="mine")
     found = memory.search(QUESTION, method="magic", recipe=mine)
     assert (found.recipe, found.chosen) == ("mine", "")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft import Claim, Filter, Weft
-from weft.errors import (
+from waylore import Claim, Filter, Waylore
+from waylore.errors import (
     ConfigError,
     ModelMismatch,
     ModelUnavailable,
@@ -17,9 +17,9 @@ from weft.errors import (
     QueryError,
     StoreUnavailable,
 )
-from weft.models import Vectors
-from weft.providers.hashing import HashingEmbedder
-from weft.types import Vector
+from waylore.models import Vectors
+from waylore.providers.hashing import HashingEmbedder
+from waylore.types import Vector
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -42,18 +42,18 @@ class Failing(HashingEmbedder):
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.weft"
+    return tmp_path / "memory.waylore"
 
 
 @pytest.fixture
-def memory(path: Path) -> Iterator[Weft]:
-    with Weft.open(path, embedder=EMBEDDER, extractor=None, clock=lambda: NOON) as memory:
+def memory(path: Path) -> Iterator[Waylore]:
+    with Waylore.open(path, embedder=EMBEDDER, extractor=None, clock=lambda: NOON) as memory:
         for title, text in TEXTS.items():
             memory.add(text, title=title, uri=title)
         yield memory
 
 
-def test_a_question_is_answered_with_an_explanation(memory: Weft) -> None:
+def test_a_question_is_answered_with_an_explanation(memory: Waylore) -> None:
     found = memory.search("Who was the father of Ada?", top_k=2)
     best = found.hits[0]
     assert best.document.title == "Byron"
@@ -65,7 +65,7 @@ def test_a_question_is_answered_with_an_explanation(memory: Weft) -> None:
     assert len(found.hits) == 2
 
 
-def test_a_fact_is_found_explained_and_forgotten_like_any_document(memory: Weft) -> None:
+def test_a_fact_is_found_explained_and_forgotten_like_any_document(memory: Waylore) -> None:
     [fact] = memory.add_facts([("Analytical Engine", "located_in", "London")])
     [same] = memory.add_facts(
         [Claim("analytical engine", "located in", "LONDON", weight=5, source="user_edit")]
@@ -78,7 +78,7 @@ def test_a_fact_is_found_explained_and_forgotten_like_any_document(memory: Weft)
     assert memory.stats().facts == 0
 
 
-def test_facts_belong_to_the_text_that_states_them(memory: Weft) -> None:
+def test_facts_belong_to_the_text_that_states_them(memory: Waylore) -> None:
     document = memory.add(
         "Ada's mother was Annabella.\n\n" + "Filler. " * 200 + "\n\nHer tutor was De Morgan.",
         facts=[("Ada", "mother", "Annabella"), ("Ada", "tutor", "De Morgan")],
@@ -91,13 +91,13 @@ def test_facts_belong_to_the_text_that_states_them(memory: Weft) -> None:
     assert len(told.passages) > 1
 
 
-def test_the_same_again_changes_nothing(memory: Weft) -> None:
+def test_the_same_again_changes_nothing(memory: Waylore) -> None:
     before = memory.stats()
     memory.add(TEXTS["Byron"], title="Byron", uri="Byron")
     assert memory.stats() == before
 
 
-def test_labels_and_metadata_decide_who_sees_what(memory: Weft) -> None:
+def test_labels_and_metadata_decide_who_sees_what(memory: Waylore) -> None:
     memory.add("The engine's secret drawings are in the attic.", labels=["family"], metadata={"kind": "note"})
     everyone = memory.search("secret drawings attic", where=Filter(labels=frozenset()))
     family = memory.search("secret drawings attic", where=Filter(labels=frozenset({"family"})))
@@ -107,15 +107,15 @@ def test_labels_and_metadata_decide_who_sees_what(memory: Weft) -> None:
     assert [hit.document.metadata for hit in notes.hits] == [{"kind": "note"}]
 
 
-def test_get_tells_nothing_a_caller_may_not_see(memory: Weft) -> None:
+def test_get_tells_nothing_a_caller_may_not_see(memory: Waylore) -> None:
     secret = memory.add("A secret.", labels=["family"])
     with pytest.raises(NotFound):
         memory.get(secret, where=Filter(labels=frozenset()))
     assert memory.get(secret).document.labels == {"family"}
 
 
-def test_without_an_embedder_words_are_searched_and_the_answer_says_so(path: Path, memory: Weft) -> None:
-    with Weft.open(path) as reader:
+def test_without_an_embedder_words_are_searched_and_the_answer_says_so(path: Path, memory: Waylore) -> None:
+    with Waylore.open(path) as reader:
         found = reader.search("poet")
         assert [hit.document.title for hit in found.hits] == ["Byron"]
         assert "no embedder" in found.missing[0]
@@ -123,8 +123,8 @@ def test_without_an_embedder_words_are_searched_and_the_answer_says_so(path: Pat
             reader.add("New text.")
 
 
-def test_an_embedder_that_is_down_leaves_the_words(path: Path, memory: Weft) -> None:
-    with Weft.open(path, embedder=Failing(64, quiet=True)) as reader:
+def test_an_embedder_that_is_down_leaves_the_words(path: Path, memory: Waylore) -> None:
+    with Waylore.open(path, embedder=Failing(64, quiet=True)) as reader:
         found = reader.search("poet")
         assert [hit.document.title for hit in found.hits] == ["Byron"]
         assert found.missing == ("dense: the embedding service does not answer",)
@@ -132,21 +132,21 @@ def test_an_embedder_that_is_down_leaves_the_words(path: Path, memory: Weft) -> 
             reader.add("New text.")
 
 
-def test_another_model_is_refused_until_reembedded(path: Path, memory: Weft) -> None:
+def test_another_model_is_refused_until_reembedded(path: Path, memory: Waylore) -> None:
     memory.add_facts([("Ada", "wrote", "notes")])
     memory.close()
     other = HashingEmbedder(96, quiet=True)
     with pytest.raises(ModelMismatch, match=r"hashing-64.*reembed"):
-        Weft.open(path, embedder=other)
+        Waylore.open(path, embedder=other)
     progress: list[int] = []
-    made = Weft.reembed(path, embedder=other, progress=progress.append)
+    made = Waylore.reembed(path, embedder=other, progress=progress.append)
     assert progress[-1] == made
-    with Weft.open(path, embedder=other) as again:
+    with Waylore.open(path, embedder=other) as again:
         assert again.search("father of Ada").hits[0].document.title == "Byron"
         assert again.stats().model == "hashing-96"
 
 
-def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Weft) -> None:
+def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Waylore) -> None:
     for i in range(300):
         memory.add(f"Note {i} about engine part {i}.")
     memory.close()
@@ -158,37 +158,37 @@ def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Weft) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Weft.reembed(path, embedder=other, progress=interrupt)
-    with Weft.open(path, embedder=EMBEDDER) as old:
+        Waylore.reembed(path, embedder=other, progress=interrupt)
+    with Waylore.open(path, embedder=EMBEDDER) as old:
         assert old.search("engine part 7").missing == ()
-    assert Weft.reembed(path, embedder=other) == 303 - done[0]
+    assert Waylore.reembed(path, embedder=other) == 303 - done[0]
 
 
-def test_reembedding_with_the_same_model_is_nothing(path: Path, memory: Weft) -> None:
-    assert Weft.reembed(path, embedder=EMBEDDER) == 0
+def test_reembedding_with_the_same_model_is_nothing(path: Path, memory: Waylore) -> None:
+    assert Waylore.reembed(path, embedder=EMBEDDER) == 0
 
 
-def test_labels_may_come_from_anywhere(memory: Weft) -> None:
+def test_labels_may_come_from_anywhere(memory: Waylore) -> None:
     document = memory.add("A generated permission.", labels=(label for label in ["family"]))
     assert memory.get(document).document.labels == {"family"}
 
 
 def test_a_collection_without_vectors_can_be_given_them(path: Path) -> None:
-    with Weft.open(path) as bare:
+    with Waylore.open(path) as bare:
         bare.add("A text about boats.", facts=[("boat", "has", "sail")])
     with pytest.raises(ModelMismatch, match="no model"):
-        Weft.open(path, embedder=EMBEDDER)
-    Weft.reembed(path, embedder=EMBEDDER)
-    with Weft.open(path, embedder=EMBEDDER) as memory:
+        Waylore.open(path, embedder=EMBEDDER)
+    Waylore.reembed(path, embedder=EMBEDDER)
+    with Waylore.open(path, embedder=EMBEDDER) as memory:
         assert memory.search("boats").hits[0].placements[0].search == "dense"
 
 
-def test_everything_moves_in_an_export(tmp_path: Path, memory: Weft) -> None:
+def test_everything_moves_in_an_export(tmp_path: Path, memory: Waylore) -> None:
     memory.add_facts(
         [("Ada", "wrote", "notes"), Claim("Ada", "born", "1815", is_value=True)], labels=["family"]
     )
     assert memory.export(tmp_path / "a.jsonl") == 5
-    with Weft.open(tmp_path / "copy.weft", embedder=EMBEDDER, clock=lambda: NOON) as copy:
+    with Waylore.open(tmp_path / "copy.waylore", embedder=EMBEDDER, clock=lambda: NOON) as copy:
         assert copy.import_(tmp_path / "a.jsonl") == 5
         assert copy.import_(tmp_path / "a.jsonl") == 0
         copy.export(tmp_path / "b.jsonl")
@@ -196,8 +196,8 @@ def test_everything_moves_in_an_export(tmp_path: Path, memory: Weft) -> None:
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
-def test_collections_of_one_file_are_apart(path: Path, memory: Weft) -> None:
-    with Weft.open(path, collection="other", embedder=HashingEmbedder(32, quiet=True)) as other:
+def test_collections_of_one_file_are_apart(path: Path, memory: Waylore) -> None:
+    with Waylore.open(path, collection="other", embedder=HashingEmbedder(32, quiet=True)) as other:
         assert other.search("Ada").hits == ()
         other.add("Ada is also a town.")
         assert len(other.search("Ada").hits) == 1
@@ -205,17 +205,17 @@ def test_collections_of_one_file_are_apart(path: Path, memory: Weft) -> None:
 
 
 def test_use_is_counted_after_the_answer(path: Path) -> None:
-    with Weft.open(path, embedder=EMBEDDER, clock=lambda: NOON) as memory:
+    with Waylore.open(path, embedder=EMBEDDER, clock=lambda: NOON) as memory:
         memory.add("Ada wrote notes.", facts=[("Ada", "wrote", "notes")])
         version = memory.stats().version
         memory.search("notes")
-    with Weft.open(path, embedder=EMBEDDER) as memory:
+    with Waylore.open(path, embedder=EMBEDDER) as memory:
         assert memory.stats().version == version
 
 
 def test_awaited_twins_do_the_same(path: Path) -> None:
     async def talk() -> list[str]:
-        with Weft.open(path, embedder=EMBEDDER) as memory:
+        with Waylore.open(path, embedder=EMBEDDER) as memory:
             first = await memory.aadd("Ada wrote notes.")
             await memory.aadd_facts([("Ada", "liked", "machines")])
             found = await asyncio.gather(*(memory.asearch("Ada") for _ in range(8)))
@@ -230,7 +230,7 @@ def test_awaited_twins_do_the_same(path: Path) -> None:
     assert asyncio.run(talk()) == ["Ada liked machines", *["2"] * 8]
 
 
-def test_a_passage_is_found_by_whom_it_is_for(memory: Weft) -> None:
+def test_a_passage_is_found_by_whom_it_is_for(memory: Waylore) -> None:
     id_ = memory.add("Ada earns ten crowns.", labels=["office"])
     [passage] = memory.get(id_).passages
     found, document = memory.passage(passage.id, where=Filter(labels=frozenset({"office"})))
@@ -241,14 +241,14 @@ def test_a_passage_is_found_by_whom_it_is_for(memory: Weft) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t "])
-def test_nothing_can_neither_be_added_nor_asked(memory: Weft, text: str) -> None:
+def test_nothing_can_neither_be_added_nor_asked(memory: Waylore, text: str) -> None:
     with pytest.raises(QueryError, match="empty"):
         memory.add(text)
     with pytest.raises(QueryError, match="empty"):
         memory.search(text)
 
 
-def test_half_a_character_is_refused_whole(memory: Weft) -> None:
+def test_half_a_character_is_refused_whole(memory: Waylore) -> None:
     before = memory.stats()
     with pytest.raises(QueryError, match="half of a character"):
         memory.add("A broken emoji: \ud83d")
@@ -256,24 +256,24 @@ def test_half_a_character_is_refused_whole(memory: Weft) -> None:
 
 
 def test_more_can_be_asked_for_than_searches_look_at_by_default(path: Path) -> None:
-    with Weft.open(path, embedder=EMBEDDER) as memory:
+    with Waylore.open(path, embedder=EMBEDDER) as memory:
         facts = [(f"Part {i}", "belongs to", "the engine") for i in range(2_300)]
         memory.add_facts(facts)
         assert len(memory.search("engine", top_k=2_300).hits) == 2_300
 
 
-def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Weft) -> None:
+def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Waylore) -> None:
     with pytest.raises(QueryError, match="at least one"):
         memory.search("Ada", top_k=0)
     with pytest.raises(ConfigError, match="use auto, chain, hybrid"):
         memory.search("Ada", method="magic")
     with pytest.raises(ConfigError, match="sqlite:///"):
-        Weft.open("mysql://somewhere")
+        Waylore.open("mysql://somewhere")
     with pytest.raises(StoreUnavailable, match="folder"):
-        Weft.open(tmp_path / "nowhere" / "x.weft")
-    (tmp_path / "text.weft").write_text("this is no database, but it is long enough to be looked at" * 20)
-    with pytest.raises(StoreUnavailable, match="Weft file"):
-        Weft.open(tmp_path / "text.weft")
+        Waylore.open(tmp_path / "nowhere" / "x.waylore")
+    (tmp_path / "text.waylore").write_text("this is no database, but it is long enough to be looked at" * 20)
+    with pytest.raises(StoreUnavailable, match="Waylore file"):
+        Waylore.open(tmp_path / "text.waylore")
 
 
 def test_an_embedder_that_lies_about_its_length_is_caught(path: Path) -> None:
@@ -281,13 +281,13 @@ def test_an_embedder_that_lies_about_its_length_is_caught(path: Path) -> None:
         def embed_passages(self, texts: Sequence[str]) -> Vectors:
             return np.ones((len(texts), 3), dtype=np.float32)
 
-    with Weft.open(path, embedder=Liar(64, quiet=True)) as memory, pytest.raises(Exception, match="shape"):
+    with Waylore.open(path, embedder=Liar(64, quiet=True)) as memory, pytest.raises(Exception, match="shape"):
         memory.add("Anything.")
 
 
 def test_the_only_passage_there_is_has_a_score(path: Path) -> None:
     """Nothing lifts it over others, and yet its shares make up its score."""
-    with Weft.open(path, embedder=EMBEDDER) as memory:
+    with Waylore.open(path, embedder=EMBEDDER) as memory:
         memory.add("Ada knows Byron.", facts=[("Ada", "knows", "Byron")])
         [hit] = memory.search("Whom does Ada know?").hits
     assert 0.0 < hit.score < 1.0
@@ -295,6 +295,6 @@ def test_the_only_passage_there_is_has_a_score(path: Path) -> None:
 
 
 def test_a_statement_of_blanks_is_none(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft") as memory:
+    with Waylore.open(tmp_path / "a.waylore") as memory:
         [document] = memory.add_facts([Claim("Ada", "knows", "Bo", statement="\x0b ")])
         assert memory.get(document).passages[0].text == "Ada knows Bo"

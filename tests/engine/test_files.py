@@ -11,22 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import Filter, Weft
-from weft.indexing import ingesting
-from weft.indexing.blocks import Limits, Refusal
-from weft.indexing.extraction import RuleExtractor
-from weft.indexing.progress import Progress
-from weft.models import Extraction
-from weft.providers.hashing import HashingEmbedder
-from weft.types import Document, Passage
+from waylore import Filter, Waylore
+from waylore.indexing import ingesting
+from waylore.indexing.blocks import Limits, Refusal
+from waylore.indexing.extraction import RuleExtractor
+from waylore.indexing.progress import Progress
+from waylore.models import Extraction
+from waylore.providers.hashing import HashingEmbedder
+from waylore.types import Document, Passage
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
 LOGIN = "---\nowner: Mara\n---\n# Login\n\nLogin checks passwords. It asks Sessions for tokens.\n"
 
 
-def opened(path: Path) -> Weft:
-    return Weft.open(path, embedder=EMBEDDER, clock=lambda: THEN)
+def opened(path: Path) -> Waylore:
+    return Waylore.open(path, embedder=EMBEDDER, clock=lambda: THEN)
 
 
 @pytest.fixture
@@ -39,20 +39,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Weft]:
-    with opened(tmp_path / "notes.weft") as weft:
-        yield weft
+def memory(tmp_path: Path) -> Iterator[Waylore]:
+    with opened(tmp_path / "notes.waylore") as waylore:
+        yield waylore
 
 
-def told(memory: Weft, document: str) -> set[str]:
+def told(memory: Waylore, document: str) -> set[str]:
     return {str(fact) for fact in memory.get(document).facts}
 
 
-def addresses(memory: Weft) -> list[str]:
+def addresses(memory: Waylore) -> list[str]:
     return [document.uri for document in memory.documents()]
 
 
-def test_what_files_declare_and_say_becomes_facts(memory: Weft, folder: Path) -> None:
+def test_what_files_declare_and_say_becomes_facts(memory: Waylore, folder: Path) -> None:
     added = memory.add_files(folder, root=folder)
     assert (added.files, added.documents, added.passages, added.refusals) == (2, 3, 3, ())
     assert addresses(memory) == ["login.md", "people.csv#row=2", "people.csv#row=3"]
@@ -65,7 +65,7 @@ def test_what_files_declare_and_say_becomes_facts(memory: Weft, folder: Path) ->
     }
 
 
-def test_unchanged_files_are_not_read_again(memory: Weft, folder: Path) -> None:
+def test_unchanged_files_are_not_read_again(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
     version = memory.stats().version
     os.utime(folder / "login.md")
@@ -74,7 +74,7 @@ def test_unchanged_files_are_not_read_again(memory: Weft, folder: Path) -> None:
     assert memory.stats().version == version
 
 
-def test_a_thousand_unchanged_files_take_less_than_two_seconds(memory: Weft, folder: Path) -> None:
+def test_a_thousand_unchanged_files_take_less_than_two_seconds(memory: Waylore, folder: Path) -> None:
     for number in range(1_000):
         (folder / f"{number}.md").write_text(f"# Note {number}\n\nMara wrote note {number} for Kofi.\n")
     memory.add_files(folder)
@@ -83,7 +83,7 @@ def test_a_thousand_unchanged_files_take_less_than_two_seconds(memory: Weft, fol
     assert time.monotonic() - began < 2.0
 
 
-def test_a_changed_file_replaces_what_it_said(memory: Weft, folder: Path) -> None:
+def test_a_changed_file_replaces_what_it_said(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
     (folder / "login.md").write_text("# Login\n\nLogin needs Vault now.\n")
     (folder / "people.csv").write_text("name,team,text\nMara,Payments,likes tea\n")
@@ -94,7 +94,7 @@ def test_a_changed_file_replaces_what_it_said(memory: Weft, folder: Path) -> Non
     assert not memory.search("Kofi").entities
 
 
-def test_a_vanished_file_is_forgotten_only_if_asked(memory: Weft, folder: Path) -> None:
+def test_a_vanished_file_is_forgotten_only_if_asked(memory: Waylore, folder: Path) -> None:
     memory.add("Added by hand.", uri="notes/hand.md")
     memory.add_files(folder, root=folder.parent)
     (folder / "people.csv").unlink()
@@ -103,7 +103,7 @@ def test_a_vanished_file_is_forgotten_only_if_asked(memory: Weft, folder: Path) 
     assert addresses(memory) == ["notes/hand.md", "notes/login.md"]
 
 
-def test_pruning_leaves_other_places_alone(memory: Weft, folder: Path, tmp_path: Path) -> None:
+def test_pruning_leaves_other_places_alone(memory: Waylore, folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.md").write_text("# Other\n\nAnother place.\n")
@@ -115,20 +115,20 @@ def test_pruning_leaves_other_places_alone(memory: Weft, folder: Path, tmp_path:
     assert "login.md" in addresses(memory)
 
 
-def test_a_forgotten_document_comes_back_when_its_file_is_added_again(memory: Weft, folder: Path) -> None:
+def test_a_forgotten_document_comes_back_when_its_file_is_added_again(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
     memory.forget(memory.documents()[0].id)
     assert memory.add_files(folder, root=folder).documents == 1
 
 
-def test_other_labels_are_a_change(memory: Weft, folder: Path) -> None:
+def test_other_labels_are_a_change(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
     assert memory.add_files(folder, root=folder, labels=["staff"], metadata={"team": "all"}).documents == 3
     assert memory.documents(where=Filter(labels=frozenset())) == ()
     assert {d.metadata["team"] for d in memory.documents()} == {"all"}
 
 
-def test_what_cannot_be_read_is_told_each_time_and_stops_nothing(memory: Weft, folder: Path) -> None:
+def test_what_cannot_be_read_is_told_each_time_and_stops_nothing(memory: Waylore, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
     (folder / "half.jsonl").write_text('{"text": "whole"}\n{"text": \n')
     for documents in (4, 0):
@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_told_each_time_and_stops_nothing(memory: Weft, f
     assert memory.add_files(folder, root=folder, prune=True).forgotten == 1
 
 
-def test_a_file_that_cannot_be_read_any_more_keeps_what_it_said(memory: Weft, folder: Path) -> None:
+def test_a_file_that_cannot_be_read_any_more_keeps_what_it_said(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
     (folder / "login.md").write_bytes(b"\x00\x01")
     added = memory.add_files(folder, root=folder, prune=True)
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_read_any_more_keeps_what_it_said(memory: Weft, fo
     assert "login.md" in addresses(memory)
 
 
-def test_progress_is_told_to_its_end(memory: Weft, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_told_to_its_end(memory: Waylore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingesting, "PARTS", 1)
     seen: list[Progress] = []
     memory.add_files(folder, progress=seen.append)
@@ -158,7 +158,7 @@ def test_progress_is_told_to_its_end(memory: Weft, folder: Path, monkeypatch: py
 
 
 def test_ctrl_c_leaves_what_is_whole_and_the_next_run_goes_on(
-    memory: Weft, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    memory: Waylore, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(ingesting, "PARTS", 1)
 
@@ -168,17 +168,17 @@ def test_ctrl_c_leaves_what_is_whole_and_the_next_run_goes_on(
     with pytest.raises(KeyboardInterrupt):
         memory.add_files(folder, root=folder, progress=interrupt)
     memory.add_files(folder, root=folder)
-    with opened(tmp_path / "once.weft") as once:
+    with opened(tmp_path / "once.waylore") as once:
         once.add_files(folder, root=folder)
         assert exported(once, tmp_path) == exported(memory, tmp_path)
 
 
-def exported(memory: Weft, folder: Path) -> bytes:
+def exported(memory: Waylore, folder: Path) -> bytes:
     memory.export(folder / "export")
     return (folder / "export").read_bytes()
 
 
-def test_a_hash_in_a_name_is_no_place_in_a_file(memory: Weft, tmp_path: Path) -> None:
+def test_a_hash_in_a_name_is_no_place_in_a_file(memory: Waylore, tmp_path: Path) -> None:
     folder = tmp_path / "C# 100%"
     folder.mkdir()
     (folder / "C").write_text("The language C.")
@@ -201,7 +201,7 @@ class Unsteady(RuleExtractor):
 
 def test_what_a_substitute_read_is_read_again(tmp_path: Path, folder: Path) -> None:
     extractor = Unsteady()
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER, extractor=extractor) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER, extractor=extractor) as memory:
         memory.add_files(folder)
         assert memory.add_files(folder).unchanged == 0
         extractor.is_there = True
@@ -227,13 +227,13 @@ def test_however_a_folder_came_to_be_as_it_is_so_is_memory(rounds: list[list[tup
         place = Path(name)
         folder = place / "folder"
         (folder / "c").mkdir(parents=True)
-        with opened(place / "grown.weft") as grown, opened(place / "fresh.weft") as fresh:
+        with opened(place / "grown.waylore") as grown, opened(place / "fresh.waylore") as fresh:
             for some in rounds:
                 apply(folder, some)
                 grown.add_files(folder, root=folder, prune=True)
-            for weft in (grown, fresh):
-                keep_readable(folder, weft.add_files(folder, root=folder, prune=True).refusals)
-                weft.add_files(folder, root=folder, prune=True)
+            for waylore in (grown, fresh):
+                keep_readable(folder, waylore.add_files(folder, root=folder, prune=True).refusals)
+                waylore.add_files(folder, root=folder, prune=True)
             assert exported(grown, place) == exported(fresh, place)
 
 
@@ -251,7 +251,7 @@ def keep_readable(folder: Path, refusals: tuple[Refusal, ...]) -> None:
         (folder / refusal.uri.partition("#")[0]).unlink(missing_ok=True)
 
 
-def test_a_large_file_that_shrank_is_forgotten_a_little_at_a_time(memory: Weft, tmp_path: Path) -> None:
+def test_a_large_file_that_shrank_is_forgotten_a_little_at_a_time(memory: Waylore, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f'{{"text": "Row {n}."}}\n' for n in range(3_000)))
     assert memory.add_files(path, root=tmp_path).documents == 3_000
@@ -262,7 +262,7 @@ def test_a_large_file_that_shrank_is_forgotten_a_little_at_a_time(memory: Weft, 
     assert memory.add_files(path, root=tmp_path).unchanged == 1
 
 
-def test_a_file_lies_where_it_lies_and_has_the_address_it_is_given(memory: Weft, tmp_path: Path) -> None:
+def test_a_file_lies_where_it_lies_and_has_the_address_it_is_given(memory: Waylore, tmp_path: Path) -> None:
     for name, said in (("a1.md", "# Login\n\nMara owns it."), ("b2.md", "# Login\n\nKofi owns it.")):
         (tmp_path / name).write_text(said)
         memory.add_files(tmp_path / name, uri="https://example.org/login")
@@ -272,7 +272,7 @@ def test_a_file_lies_where_it_lies_and_has_the_address_it_is_given(memory: Weft,
     assert (again.unchanged, again.documents) == (1, 0)
 
 
-def test_a_file_that_grows_long_comes_in_parts_and_back(memory: Weft, tmp_path: Path) -> None:
+def test_a_file_that_grows_long_comes_in_parts_and_back(memory: Waylore, tmp_path: Path) -> None:
     path, limits = tmp_path / "a.txt", Limits(whole=100)
     path.write_text("A short one.\n")
     memory.add_files(path, root=tmp_path, limits=limits)
@@ -286,7 +286,7 @@ def test_a_file_that_grows_long_comes_in_parts_and_back(memory: Weft, tmp_path: 
 
 
 def test_progress_is_told_within_a_large_file(
-    memory: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Waylore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingesting, "PARTS", 64)
     path = tmp_path / "rows.jsonl"
@@ -299,7 +299,7 @@ def test_progress_is_told_within_a_large_file(
     assert read[-1] == told[-1].of_bytes == path.stat().st_size
 
 
-def test_only_so_many_refusals_are_kept(memory: Weft, tmp_path: Path) -> None:
+def test_only_so_many_refusals_are_kept(memory: Waylore, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("{}\n" * 2_500 + '{"text": "A row."}\n')
     added = memory.add_files(path, root=tmp_path)

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import Claim, Weft
-from weft.providers.hashing import HashingEmbedder
-from weft.text import terms
+from waylore import Claim, Waylore
+from waylore.providers.hashing import HashingEmbedder
+from waylore.text import terms
 
 EMBEDDER = HashingEmbedder(32, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
@@ -64,7 +64,7 @@ additions = st.builds(
 steps = st.lists(additions | st.integers(0, 9), min_size=1, max_size=9)
 
 
-def add(memory: Weft, added: Added) -> str:
+def add(memory: Waylore, added: Added) -> str:
     return memory.add(
         added.text,
         title=added.title,
@@ -75,11 +75,11 @@ def add(memory: Weft, added: Added) -> str:
     )
 
 
-def opened(folder: Path, name: str) -> Weft:
-    return Weft.open(folder / name, embedder=EMBEDDER, clock=lambda: THEN)
+def opened(folder: Path, name: str) -> Waylore:
+    return Waylore.open(folder / name, embedder=EMBEDDER, clock=lambda: THEN)
 
 
-def exported(memory: Weft, folder: Path) -> bytes:
+def exported(memory: Waylore, folder: Path) -> bytes:
     memory.export(folder / "export.jsonl")
     return (folder / "export.jsonl").read_bytes()
 
@@ -102,7 +102,7 @@ def found_of(gone: Sequence[Added], kept: Sequence[Added], path: Path) -> list[s
 @settings(max_examples=40, deadline=None)
 @given(steps)
 def test_what_is_forgotten_was_never_there(taken: Sequence[Added | int]) -> None:
-    with tempfile.TemporaryDirectory() as name, opened(Path(name), "a.weft") as memory:
+    with tempfile.TemporaryDirectory() as name, opened(Path(name), "a.waylore") as memory:
         folder, held, gone = Path(name), dict[str, Added](), list[Added]()
         for step in taken:
             if isinstance(step, Added):
@@ -113,8 +113,8 @@ def test_what_is_forgotten_was_never_there(taken: Sequence[Added | int]) -> None
                 id_ = sorted(held)[step % len(held)]
                 gone.append(held.pop(id_))
                 assert memory.verify_forgotten(memory.forget(id_)) == ()
-                assert found_of(gone, list(held.values()), folder / "a.weft") == []
-        with opened(folder, "never.weft") as never:
+                assert found_of(gone, list(held.values()), folder / "a.waylore") == []
+        with opened(folder, "never.waylore") as never:
             for each in held.values():
                 add(never, each)
             assert exported(memory, folder) == exported(never, folder)
@@ -132,21 +132,21 @@ def test_nothing_is_left_of_many_in_a_file_of_many_pages(tmp_path: Path) -> None
         labels = frozenset(own[3:4] if number % 9 == 0 else [])
         return Added(text, own[4], own[5], labels, {"key": own[6]}, [claim])
 
-    with opened(tmp_path, "a.weft") as memory:
+    with opened(tmp_path, "a.waylore") as memory:
         added = [made(number) for number in range(400)]
         ids = [add(memory, each) for each in added]
         places = chosen.sample(range(400), 150)
         receipts = [memory.forget(*(ids[p] for p in places[at : at + 5])) for at in range(0, 150, 5)]
         gone, kept = [added[p] for p in places], [a for p, a in enumerate(added) if p not in places]
         assert [line for receipt in receipts[-2:] for line in memory.verify_forgotten(receipt)] == []
-        assert found_of(gone, kept, tmp_path / "a.weft") == []
+        assert found_of(gone, kept, tmp_path / "a.waylore") == []
 
 
 def test_a_reader_in_the_midst_delays_the_proof_and_not_the_forgetting(tmp_path: Path) -> None:
     kept = Added("Whatever stays stays.", "", "", frozenset(), {}, ())
     gone = Added("Qwertzuiop asdfghjkl.", "", "", frozenset(), {}, ())
-    path = tmp_path / "a.weft"
-    with opened(tmp_path, "a.weft") as memory, closing(apsw.Connection(str(path))) as reader:
+    path = tmp_path / "a.waylore"
+    with opened(tmp_path, "a.waylore") as memory, closing(apsw.Connection(str(path))) as reader:
         ids = [add(memory, each) for each in (kept, gone)]
         reader.execute("BEGIN; SELECT count(*) FROM passages").fetchall()
         receipt = memory.forget(ids[1])
@@ -160,7 +160,7 @@ def test_a_reader_in_the_midst_delays_the_proof_and_not_the_forgetting(tmp_path:
 
 def test_what_was_replaced_goes_with_the_log(tmp_path: Path) -> None:
     old, new = (Added(text, "", "page", frozenset(), {}, ()) for text in ("Qwertzuiop.", "Asdfghjkl."))
-    with opened(tmp_path, "a.weft") as memory:
+    with opened(tmp_path, "a.waylore") as memory:
         add(memory, old)
         add(memory, new)
-    assert found_of([old], [new], tmp_path / "a.weft") == []
+    assert found_of([old], [new], tmp_path / "a.waylore") == []

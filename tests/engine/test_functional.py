@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import Claim, Filter, Weft
-from weft.providers.hashing import HashingEmbedder
-from weft.retrieval.validity import begins, ends_of
-from weft.types import Fact
+from waylore import Claim, Filter, Waylore
+from waylore.providers.hashing import HashingEmbedder
+from waylore.retrieval.validity import begins, ends_of
+from waylore.types import Fact
 
 YEARS = [datetime(year, 1, 1, tzinfo=UTC) for year in range(2020, 2027)]
 PUBLIC = Filter(labels=frozenset())
@@ -23,18 +23,18 @@ def today() -> list[datetime]:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, today: list[datetime]) -> Iterator[Weft]:
+def memory(tmp_path: Path, today: list[datetime]) -> Iterator[Waylore]:
     embedder = HashingEmbedder(64, quiet=True)
-    path = tmp_path / "work.weft"
-    with Weft.open(path, embedder=embedder, functional=["works at"], clock=lambda: today[0]) as weft:
-        yield weft
+    path = tmp_path / "work.waylore"
+    with Waylore.open(path, embedder=embedder, functional=["works at"], clock=lambda: today[0]) as waylore:
+        yield waylore
 
 
 def objects(facts: tuple[Fact, ...]) -> set[str]:
     return {fact.object for fact in facts}
 
 
-def test_a_newer_fact_ends_the_older_one_which_is_kept(memory: Weft, today: list[datetime]) -> None:
+def test_a_newer_fact_ends_the_older_one_which_is_kept(memory: Waylore, today: list[datetime]) -> None:
     memory.add_facts([("Mara", "works_at", "Acme"), ("Mara", "likes", "tea")])
     today[0] = YEARS[3]
     memory.add_facts([("Mara", "works_at", "Initech"), ("Mara", "likes", "chess")])
@@ -45,7 +45,7 @@ def test_a_newer_fact_ends_the_older_one_which_is_kept(memory: Weft, today: list
 
 
 @pytest.mark.parametrize("method", ["chain", "neighbourhood", "activation", "guided"])
-def test_a_search_goes_by_what_holds(memory: Weft, today: list[datetime], method: str) -> None:
+def test_a_search_goes_by_what_holds(memory: Waylore, today: list[datetime], method: str) -> None:
     memory.add_facts([("Mara", "works_at", "Acme")])
     today[0] = YEARS[3]
     memory.add_facts([("Mara", "works_at", "Initech")])
@@ -55,7 +55,7 @@ def test_a_search_goes_by_what_holds(memory: Weft, today: list[datetime], method
     assert "Acme" in objects(then.facts)
 
 
-def test_a_fact_says_itself_when_it_began(memory: Weft, today: list[datetime]) -> None:
+def test_a_fact_says_itself_when_it_began(memory: Waylore, today: list[datetime]) -> None:
     memory.add_facts([Claim("Mara", "works_at", "Initech", valid_from=YEARS[3])])
     today[0] = YEARS[5]  # what is learnt later may be older
     memory.add_facts([Claim("Mara", "works_at", "Acme", valid_from=YEARS[1])])
@@ -63,7 +63,7 @@ def test_a_fact_says_itself_when_it_began(memory: Weft, today: list[datetime]) -
     assert objects(memory.facts("Mara", as_of=YEARS[2])) == {"Acme"}
 
 
-def test_forgetting_the_newer_brings_the_older_back(memory: Weft, today: list[datetime]) -> None:
+def test_forgetting_the_newer_brings_the_older_back(memory: Waylore, today: list[datetime]) -> None:
     memory.add_facts([("Mara", "works_at", "Acme")])
     today[0] = YEARS[3]
     newer = memory.add_facts([("Mara", "works_at", "Initech")])
@@ -71,7 +71,7 @@ def test_forgetting_the_newer_brings_the_older_back(memory: Weft, today: list[da
     assert objects(memory.facts("Mara", as_of=YEARS[4])) == {"Acme"}
 
 
-def test_what_is_hidden_ends_nothing(memory: Weft, today: list[datetime]) -> None:
+def test_what_is_hidden_ends_nothing(memory: Waylore, today: list[datetime]) -> None:
     memory.add_facts([("Mara", "works_at", "Acme")])
     today[0] = YEARS[3]
     memory.add_facts([("Mara", "works_at", "Initech")], labels=["staff"])
@@ -79,7 +79,7 @@ def test_what_is_hidden_ends_nothing(memory: Weft, today: list[datetime]) -> Non
     assert objects(memory.search("Mara", where=PUBLIC, as_of=YEARS[4]).facts) == {"Acme"}
 
 
-def test_the_object_may_have_many_subjects(memory: Weft, today: list[datetime]) -> None:
+def test_the_object_may_have_many_subjects(memory: Waylore, today: list[datetime]) -> None:
     memory.add_facts([("Mara", "works_at", "Acme")])
     today[0] = YEARS[3]
     memory.add_facts([("Kofi", "works_at", "Acme")])

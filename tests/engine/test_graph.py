@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import Filter, Weft
-from weft.errors import QueryError
-from weft.types import Branch
+from waylore import Filter, Waylore
+from waylore.errors import QueryError
+from waylore.types import Branch
 
 NAMES = st.sampled_from("Ada Bo Cy Di Ed Flo".split())
 FACTS = st.lists(st.tuples(NAMES, st.sampled_from(["knows", "owns"]), NAMES), min_size=1, max_size=20)
@@ -22,7 +22,7 @@ def every(branches: tuple[Branch, ...]) -> Iterator[Branch]:
 
 
 def test_a_tree_leads_outward(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft") as memory:
+    with Waylore.open(tmp_path / "a.waylore") as memory:
         memory.add_facts(
             [("login", "needs", "sessions"), ("Mara", "owns", "sessions"), ("Kofi", "leads", "Mara")]
         )
@@ -41,7 +41,7 @@ def test_a_tree_leads_outward(tmp_path: Path) -> None:
 def test_every_fact_is_shown_once_and_no_more_than_asked(
     tmp_path_factory: pytest.TempPathFactory, facts: list[tuple[str, str, str]], hops: int, most: int
 ) -> None:
-    with Weft.open(tmp_path_factory.mktemp("graph") / "a.weft") as memory:
+    with Waylore.open(tmp_path_factory.mktemp("graph") / "a.waylore") as memory:
         memory.add_facts(facts)
         shown = [
             b.fact.id for around in memory.graph("Ada", hops=hops, most=most) for b in every(around.branches)
@@ -52,7 +52,7 @@ def test_every_fact_is_shown_once_and_no_more_than_asked(
 
 
 def test_what_may_not_be_seen_is_not_around(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft") as memory:
+    with Waylore.open(tmp_path / "a.waylore") as memory:
         memory.add_facts([("Ada", "knows", "Bo")])
         memory.add_facts([("Bo", "owes", "Cy")], labels=["secret"])
         shown = memory.graph("Ada", hops=2, where=Filter(labels=frozenset()))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import Claim, Filter, Weft
-from weft.models import Embedder
-from weft.providers.hashing import HashingEmbedder
+from waylore import Claim, Filter, Waylore
+from waylore.models import Embedder
+from waylore.providers.hashing import HashingEmbedder
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 HALLUCINATION = "The user John Doe works at Google as a senior engineer."
@@ -20,7 +20,7 @@ OTHERS = [f"The user has {n} boxes of tea in room {n * 7}, next to the lift." fo
 COPIES = 668
 
 
-def rows(memory: Weft) -> tuple[int, int, int]:
+def rows(memory: Waylore) -> tuple[int, int, int]:
     stats = memory.stats()
     return stats.documents, stats.passages, stats.facts
 
@@ -37,7 +37,7 @@ def uses(path: Path, kind: str, like: str) -> int:
         return int(db.execute(query, (like, kind)).get)
 
 
-def remember(memory: Weft, text: str, labels: Sequence[str] = ()) -> str:
+def remember(memory: Waylore, text: str, labels: Sequence[str] = ()) -> str:
     return memory.add(text, source="conversation", labels=labels)
 
 
@@ -60,8 +60,8 @@ def test_a_hallucination_that_is_recalled_668_times_stays_one(
     tmp_path: Path, embedder: Embedder | None
 ) -> None:
     """The case of mem0: what was recalled was extracted and stored again, until it was found 668 times."""
-    path = tmp_path / "a.weft"
-    with Weft.open(path, embedder=embedder) as memory:
+    path = tmp_path / "a.waylore"
+    with Waylore.open(path, embedder=embedder) as memory:
         for text in (*OTHERS, HALLUCINATION):
             remember(memory, text)
         (first,) = {remember(memory, HALLUCINATION)}
@@ -75,16 +75,16 @@ def test_a_hallucination_that_is_recalled_668_times_stays_one(
 
 
 def test_it_is_recognised_by_another_process_after_a_restart(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER, extractor=None) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER, extractor=None) as memory:
         first = remember(memory, HALLUCINATION)
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER, extractor=None) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER, extractor=None) as memory:
         assert remember(memory, HALLUCINATION.upper()) == first
         assert rows(memory) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("style", ["passages", "graph", "narrative"])
 def test_a_context_that_comes_back_is_recognised(tmp_path: Path, style: str) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER) as memory:
         lives = [("Ada", "lives in", "Rome"), ("Ada", "plays", "cello")]
         memory.add(
             "Ada lives in Rome with two cats. She plays the cello.",
@@ -104,7 +104,7 @@ def test_a_context_that_comes_back_is_recognised(tmp_path: Path, style: str) -> 
 
 
 def test_many_hits_joined_are_recognised(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft") as memory:
+    with Waylore.open(tmp_path / "a.waylore") as memory:
         for text in OTHERS:
             remember(memory, text)
         before = rows(memory)
@@ -125,7 +125,7 @@ def test_many_hits_joined_are_recognised(tmp_path: Path) -> None:
     ],
 )
 def test_a_correction_is_stored(tmp_path: Path, correction: str) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER) as memory:
         remember(memory, HALLUCINATION)
         id_ = remember(memory, correction)
         assert [p.text for p in memory.get(id_).passages] == [correction]
@@ -134,7 +134,7 @@ def test_a_correction_is_stored(tmp_path: Path, correction: str) -> None:
 
 def test_only_the_same_readers_have_the_same_memory(tmp_path: Path) -> None:
     """Whoever may not see a document learns nothing of it: not by an identity, nor by a row that is missing."""
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER) as memory:
         secret = remember(memory, HALLUCINATION, ["spies"])
         public = remember(memory, HALLUCINATION.upper())
         assert public != secret
@@ -144,7 +144,7 @@ def test_only_the_same_readers_have_the_same_memory(tmp_path: Path) -> None:
 
 
 def test_a_memory_is_found_by_every_filter_that_it_was_given(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER) as memory:
         said = {"ada": "I like green tea.", "bob": "i like green tea", "cem": "- I LIKE GREEN TEA"}
         for who, text in said.items():
             memory.add(text, source="conversation", metadata={"who": who})
@@ -154,7 +154,7 @@ def test_a_memory_is_found_by_every_filter_that_it_was_given(tmp_path: Path) -> 
 
 
 def test_files_and_what_has_an_address_are_left_alone(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER) as memory:
         remember(memory, HALLUCINATION)
         memory.add(HALLUCINATION.upper(), source="file")
         memory.add(HALLUCINATION, source="conversation", uri="chat/1")
@@ -162,7 +162,7 @@ def test_files_and_what_has_an_address_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_repeat_may_bring_a_new_fact(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER, extractor=None) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER, extractor=None) as memory:
         first = remember(memory, HALLUCINATION)
         works = ("John Doe", "works at", "Google")
         for _ in range(3):
@@ -171,8 +171,8 @@ def test_a_repeat_may_bring_a_new_fact(tmp_path: Path) -> None:
 
 
 def test_a_fact_that_repeats_is_used_and_not_stored(tmp_path: Path) -> None:
-    path = tmp_path / "a.weft"
-    with Weft.open(path, embedder=EMBEDDER) as memory:
+    path = tmp_path / "a.waylore"
+    with Waylore.open(path, embedder=EMBEDDER) as memory:
         memory.add("Ada lives in Rome.", facts=[("Ada", "lives in", "Rome")])
         before = rows(memory)
         variants = [("Ada", "lives in", "Rome"), ("ada", "Lives_in", "ROME")]
@@ -188,7 +188,7 @@ def test_a_fact_that_repeats_is_used_and_not_stored(tmp_path: Path) -> None:
 
 
 def test_a_fact_that_is_corrected_is_stored(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "a.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "a.waylore", embedder=EMBEDDER) as memory:
         lives = Claim("Ada", "lives in", "Rome", source="user_edit")
         (first,) = memory.add_facts([lives])
         (again,) = memory.add_facts([Claim("Ada", "lives in", "Rome", source="user_edit", status="retracted")])
@@ -209,7 +209,10 @@ texts = st.lists(sentences, min_size=1, max_size=30).map(" ".join)
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(texts, st.sampled_from(["file", "conversation"])), min_size=1, max_size=6), sentences)
 def test_adding_any_hit_back_never_adds_a_row(added: list[tuple[str, str]], asked: str) -> None:
-    with tempfile.TemporaryDirectory() as name, Weft.open(Path(name) / "a.weft", embedder=EMBEDDER) as memory:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        Waylore.open(Path(name) / "a.waylore", embedder=EMBEDDER) as memory,
+    ):
         for text, source in added:
             memory.add(text, source=source)  # type: ignore[arg-type]
         before = rows(memory)

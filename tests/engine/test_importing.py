@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from weft import Filter, Weft
-from weft.errors import ConfigError
-from weft.providers.hashing import HashingEmbedder
+from waylore import Filter, Waylore
+from waylore.errors import ConfigError
+from waylore.providers.hashing import HashingEmbedder
 
 
 def lines(*rows: Any) -> str:
@@ -109,8 +109,8 @@ FORMATS = {
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Weft]:
-    with Weft.open(tmp_path / "memory.weft", embedder=HashingEmbedder(64, quiet=True)) as memory:
+def memory(tmp_path: Path) -> Iterator[Waylore]:
+    with Waylore.open(tmp_path / "memory.waylore", embedder=HashingEmbedder(64, quiet=True)) as memory:
         yield memory
 
 
@@ -128,13 +128,13 @@ def write(format_: str, tmp_path: Path) -> Callable[..., Path]:
     return written
 
 
-def exported(memory: Weft, path: Path) -> str:
+def exported(memory: Waylore, path: Path) -> str:
     memory.export(path)
     return path.read_text("utf-8")
 
 
 def test_what_was_imported_is_found_with_its_path(
-    memory: Weft, format_: str, write: Callable[..., Path]
+    memory: Waylore, format_: str, write: Callable[..., Path]
 ) -> None:
     done = memory.import_from(write())
     assert (done.format, done.refused, done.documents) == (format_, 0, done.written)
@@ -146,7 +146,7 @@ def test_what_was_imported_is_found_with_its_path(
     assert hit.path.start.lower() == "mara lind"
 
 
-def test_importing_again_changes_nothing(memory: Weft, write: Callable[..., Path], tmp_path: Path) -> None:
+def test_importing_again_changes_nothing(memory: Waylore, write: Callable[..., Path], tmp_path: Path) -> None:
     first = memory.import_from(write(), labels=["team"])
     before = exported(memory, tmp_path / "before.jsonl")
     version = memory.stats().version
@@ -156,14 +156,14 @@ def test_importing_again_changes_nothing(memory: Weft, write: Callable[..., Path
     assert exported(memory, tmp_path / "after.jsonl") == before
 
 
-def test_a_grown_file_adds_what_is_new(memory: Weft, format_: str, write: Callable[..., Path]) -> None:
+def test_a_grown_file_adds_what_is_new(memory: Waylore, format_: str, write: Callable[..., Path]) -> None:
     before = memory.import_from(write())
     grown = memory.import_from(write(more=True))
     renamed = 1 if format_ == "research" else 0  # a paper that cites the new one now tells its title
     assert (grown.documents, grown.written) == (before.documents + 1, 1 + renamed)
 
 
-def test_what_is_labelled_is_seen_by_those_who_may(memory: Weft, write: Callable[..., Path]) -> None:
+def test_what_is_labelled_is_seen_by_those_who_may(memory: Waylore, write: Callable[..., Path]) -> None:
     memory.import_from(write(), labels=["team"], metadata={"from": "elsewhere"})
     for where, is_seen in [
         (Filter(labels=frozenset({"team"})), True),
@@ -174,7 +174,7 @@ def test_what_is_labelled_is_seen_by_those_who_may(memory: Weft, write: Callable
         assert bool(memory.search("Acme in Oslo", where=where).hits) == is_seen
 
 
-def test_all_of_an_import_can_be_forgotten(memory: Weft, write: Callable[..., Path], tmp_path: Path) -> None:
+def test_all_of_an_import_can_be_forgotten(memory: Waylore, write: Callable[..., Path], tmp_path: Path) -> None:
     memory.import_from(write())
     documents = [
         json.loads(line)["document"]["id"] for line in exported(memory, tmp_path / "e").splitlines()[1:]
@@ -184,14 +184,16 @@ def test_all_of_an_import_can_be_forgotten(memory: Weft, write: Callable[..., Pa
     assert (left.documents, left.passages, left.entities, left.facts, left.mentions) == (0, 0, 0, 0, 0)
 
 
-def test_citations_are_walked_two_deep(memory: Weft, tmp_path: Path) -> None:
+def test_citations_are_walked_two_deep(memory: Waylore, tmp_path: Path) -> None:
     memory.import_from(research(tmp_path, more=True))
     found = memory.search("What does Mara Lind cite?", method="citations")
     paths = {hit.passage.title: str(hit.path) for hit in found.hits}
     assert paths["Forges"] == "Mara Lind —cites→ Acme —cites→ Forges → this passage"
 
 
-def test_a_paper_that_was_cited_by_its_number_in_another_file_is_reached(memory: Weft, tmp_path: Path) -> None:
+def test_a_paper_that_was_cited_by_its_number_in_another_file_is_reached(
+    memory: Waylore, tmp_path: Path
+) -> None:
     (tmp_path / "one.jsonl").write_text(
         lines({"title": "Mara", "abstract": "Iron.", "citations": ["2501.00003"]})
     )
@@ -205,7 +207,7 @@ def test_a_paper_that_was_cited_by_its_number_in_another_file_is_reached(memory:
     assert paths["Forges"] == "Mara —cites→ arXiv:2501.00003 → this passage"
 
 
-def test_whoever_a_memory_server_talks_to_is_the_user(memory: Weft, tmp_path: Path) -> None:
+def test_whoever_a_memory_server_talks_to_is_the_user(memory: Waylore, tmp_path: Path) -> None:
     user = {
         "type": "entity",
         "name": "default_user",
@@ -219,14 +221,14 @@ def test_whoever_a_memory_server_talks_to_is_the_user(memory: Weft, tmp_path: Pa
     assert found.hits[0].passage.text == "Plays the oboe"
 
 
-def test_an_import_does_not_speak_over_the_user(memory: Weft, tmp_path: Path) -> None:
+def test_an_import_does_not_speak_over_the_user(memory: Waylore, tmp_path: Path) -> None:
     memory.add_facts([("Mara Lind", "works_at", "Acme")])
     memory.import_from(triples(tmp_path, more=False))
     facts = memory.search("Mara Lind works at Acme", method="neighbourhood").facts
     assert {fact.predicate: fact.source for fact in facts} == {"works_at": "user_edit", "based_in": "file"}
 
 
-def test_progress_is_told_and_batches_are_kept(memory: Weft, tmp_path: Path) -> None:
+def test_progress_is_told_and_batches_are_kept(memory: Waylore, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(lines(*(["Mara", "counts", f"Number {n}"] for n in range(600))))
     told: list[int] = []
 
@@ -242,14 +244,14 @@ def test_progress_is_told_and_batches_are_kept(memory: Weft, tmp_path: Path) -> 
     assert memory.import_from(tmp_path / "a.jsonl").written == 88
 
 
-async def imported(memory: Weft, path: Path) -> int:
+async def imported(memory: Waylore, path: Path) -> int:
     return (await memory.aimport_from(path)).written
 
 
-def test_it_can_be_awaited(memory: Weft, tmp_path: Path) -> None:
+def test_it_can_be_awaited(memory: Waylore, tmp_path: Path) -> None:
     assert asyncio.run(imported(memory, triples(tmp_path, more=False))) == 2
 
 
-def test_a_wrong_format_is_an_error_of_the_callers(memory: Weft, tmp_path: Path) -> None:
+def test_a_wrong_format_is_an_error_of_the_callers(memory: Waylore, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no format 'turtle': use auto, triples"):
         memory.import_from(triples(tmp_path, more=False), "turtle")

@@ -12,9 +12,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import Claim, Weft
-from weft.providers.hashing import HashingEmbedder
-from weft.types import SOURCES, STATUSES
+from waylore import Claim, Waylore
+from waylore.providers.hashing import HashingEmbedder
+from waylore.types import SOURCES, STATUSES
 
 EMBEDDER = HashingEmbedder(32, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
@@ -64,19 +64,19 @@ additions = st.builds(
 )
 
 
-def add(memory: Weft, added: Added) -> str:
+def add(memory: Waylore, added: Added) -> str:
     return memory.add(
         added.text, facts=added.claims, uri=added.uri, labels=added.labels, metadata=added.metadata
     )
 
 
-def exported(memory: Weft, folder: Path) -> bytes:
+def exported(memory: Waylore, folder: Path) -> bytes:
     memory.export(folder / "export.jsonl")
     return (folder / "export.jsonl").read_bytes()
 
 
-def opened(folder: Path, name: str) -> Weft:
-    return Weft.open(folder / name, embedder=EMBEDDER, clock=lambda: THEN)
+def opened(folder: Path, name: str) -> Waylore:
+    return Waylore.open(folder / name, embedder=EMBEDDER, clock=lambda: THEN)
 
 
 def surviving(added: Sequence[Added]) -> list[Added]:
@@ -88,7 +88,7 @@ def surviving(added: Sequence[Added]) -> list[Added]:
 @settings(max_examples=40)
 @given(st.lists(additions, max_size=5))
 def test_adding_twice_is_adding_once(added: list[Added]) -> None:
-    with tempfile.TemporaryDirectory() as name, opened(Path(name), "a.weft") as memory:
+    with tempfile.TemporaryDirectory() as name, opened(Path(name), "a.waylore") as memory:
         for each in added:
             add(memory, each)
         once, version = exported(memory, Path(name)), memory.stats().version
@@ -103,10 +103,10 @@ def test_adding_twice_is_adding_once(added: list[Added]) -> None:
 def test_forgetting_is_never_having_added(kept: list[Added], gone: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with opened(folder, "never.weft") as never:
+        with opened(folder, "never.waylore") as never:
             ids = [add(never, each) for each in kept]
             expected = exported(never, folder)
-        with opened(folder, "forgot.weft") as forgot:
+        with opened(folder, "forgot.waylore") as forgot:
             others = [add(forgot, each) for each in gone]
             for each in kept:
                 add(forgot, each)
@@ -119,11 +119,11 @@ def test_forgetting_is_never_having_added(kept: list[Added], gone: list[Added]) 
 def test_an_import_equals_the_export(added: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with opened(folder, "a.weft") as memory:
+        with opened(folder, "a.waylore") as memory:
             for each in added:
                 add(memory, each)
             before = exported(memory, folder)
         (folder / "moved.jsonl").write_bytes(before)
-        with opened(folder, "b.weft") as copy:
+        with opened(folder, "b.waylore") as copy:
             copy.import_(folder / "moved.jsonl")
             assert exported(copy, folder) == before

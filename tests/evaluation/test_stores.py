@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from databases import database
-from weft.config import RECIPES
-from weft.evaluation.__main__ import main
-from weft.evaluation.datasets import Dataset, load
-from weft.evaluation.indexing import SPREAD, indexed
-from weft.evaluation.run import asked
-from weft.providers.hashing import HashingEmbedder
-from weft.store import Federation, Store, open_catalogue
-from weft.types import Contribution
+from waylore.config import RECIPES
+from waylore.evaluation.__main__ import main
+from waylore.evaluation.datasets import Dataset, load
+from waylore.evaluation.indexing import SPREAD, indexed
+from waylore.evaluation.run import asked
+from waylore.providers.hashing import HashingEmbedder
+from waylore.store import Federation, Store, open_catalogue
+from waylore.types import Contribution
 
 GOLDEN = Path(__file__).parents[1] / "acceptance" / "golden"
 WORLDS = ("assistant", "family", "papers", "systems")

@@ -14,16 +14,16 @@ from typing import Any
 import apsw
 
 from faults.documents import EMBEDDER, NOW, Edition, contribution, identity, opened
-from weft.engine import Weft
-from weft.store import SqliteStore, Store
-from weft.types import Contribution, Receipt
+from waylore.engine import Waylore
+from waylore.store import SqliteStore, Store
+from waylore.types import Contribution, Receipt
 
 Held = Mapping[int, Edition]
 KEPT_WHEN_EMPTY = {"migrations", "collections", "blocks"}
 
 
 def check_file(path: Path) -> None:
-    """SQLite's own view of the file, through a connection that knows nothing of Weft."""
+    """SQLite's own view of the file, through a connection that knows nothing of Waylore."""
     db = bare(path)
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -33,7 +33,7 @@ def check_file(path: Path) -> None:
 
 
 def bare(path: Path) -> apsw.Connection:
-    """A connection without Weft's settings, but that it leaves the log to Weft, which blanks what it moves."""
+    """A connection without Waylore's settings, but that it leaves the log to Waylore, which blanks what it moves."""
     db = apsw.Connection(str(path))
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return db
@@ -68,14 +68,14 @@ def check_counters(store: Store, found: Iterable[Contribution]) -> None:
 def check_searches(path: Path, wanted: Iterable[Edition], gone: Iterable[Edition] = ()) -> None:
     """Every passage is found by its words and by its vector; of what is gone nothing is found by words."""
     store = SqliteStore(path)
-    weft = Weft(store, EMBEDDER, clock=lambda: NOW)
+    waylore = Waylore(store, EMBEDDER, clock=lambda: NOW)
     try:
         for edition in wanted:
-            _check_found(weft, store, edition)
+            _check_found(waylore, store, edition)
         for edition in gone:
             assert store.lexical(" ".join(edition.markers), top_k=10) == (), edition
     finally:
-        weft.close()
+        waylore.close()
 
 
 def check_forgotten(path: Path, gone: Iterable[Edition]) -> None:
@@ -100,8 +100,8 @@ def on_disk(path: Path) -> bytes:
 
 def check_that_all_can_be_forgotten(path: Path, held: Held) -> None:
     """Forgetting the rest leaves no row behind: no support, counter or word is there once too often."""
-    with opened(path) as weft:
-        weft.forget(*map(identity, held))
+    with opened(path) as waylore:
+        waylore.forget(*map(identity, held))
     db = apsw.Connection(str(path))
     try:
         tables = {name for (name,) in db.execute("SELECT name FROM pragma_table_list WHERE type = 'table'")}
@@ -122,9 +122,9 @@ def shape(told: Contribution) -> tuple[Any, ...]:
     return told.document, *map(Counter, (told.passages, told.entities, told.mentions, told.facts))
 
 
-def _check_found(weft: Weft, store: Store, wanted: Edition) -> None:
+def _check_found(waylore: Waylore, store: Store, wanted: Edition) -> None:
     expected = contribution(wanted)
-    got = weft.get(expected.document.id)
+    got = waylore.get(expected.document.id)
     assert (got.passages, set(got.facts)) == (expected.passages, set(expected.facts))
     vectors = EMBEDDER.embed_passages([p.embeddable for p in expected.passages])
     assert len(expected.passages) == len(wanted.markers)
@@ -132,7 +132,7 @@ def _check_found(weft: Weft, store: Store, wanted: Edition) -> None:
         assert [s.id for s in store.lexical(marker, top_k=2)] == [passage.id]
         assert [s.id for s in store.dense(vector, top_k=1)] == [passage.id]
     last = expected.passages[-1]
-    found = weft.search(last.text, top_k=1, method="hybrid", count_use=False)
+    found = waylore.search(last.text, top_k=1, method="hybrid", count_use=False)
     assert ([h.passage for h in found.hits], found.missing) == ([last], ())
-    walked = weft.search(last.text, top_k=1, count_use=False)
+    walked = waylore.search(last.text, top_k=1, count_use=False)
     assert (last in [h.passage for h in walked.hits], walked.missing) == (True, ())

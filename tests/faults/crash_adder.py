@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from faults.folders import EMBEDDER, NAMES, opened
-from weft.indexing import ingesting
+from waylore.indexing import ingesting
 
 
 def main(path: str, folder: str) -> None:
@@ -17,8 +17,8 @@ def main(path: str, folder: str) -> None:
     EMBEDDER.embed_passages(NAMES)
     _say("ready")
     sys.stdin.readline()
-    with opened(Path(path)) as weft:
-        weft.add_files(folder, root=folder, prune=True)
+    with opened(Path(path)) as waylore:
+        waylore.add_files(folder, root=folder, prune=True)
     _say("done")
     sys.stdin.readline()
 

@@ -18,10 +18,10 @@ def main(path: str, acknowledged: str, seed: str, documents: str) -> None:
     EMBEDDER.embed_passages(WORDS)  # its caches warm, more kills land in the store
     _say("ready")
     sys.stdin.readline()
-    weft = opened(Path(path))
+    waylore = opened(Path(path))
     _say("open")
     for step in steps(int(seed), range(int(documents))):
-        take(weft, step)
+        take(waylore, step)
         os.write(log, acknowledgement(step).encode())
 
 

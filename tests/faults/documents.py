@@ -14,10 +14,10 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from weft.engine import Weft
-from weft.indexing import pipeline
-from weft.providers.hashing import HashingEmbedder
-from weft.types import Claim, Contribution, Document, document_id
+from waylore.engine import Waylore
+from waylore.indexing import pipeline
+from waylore.providers.hashing import HashingEmbedder
+from waylore.types import Claim, Contribution, Document, document_id
 
 NOW = datetime(2024, 5, 17, tzinfo=UTC)
 EMBEDDER = HashingEmbedder(64, quiet=True)
@@ -59,7 +59,7 @@ class Edition:
         """One fact of its own, one with an end that others share, and one that others state as well."""
         loom, mill = f"Loom {self.number}", f"Mill {self.number % 7}"
         cloth = f"Cloth {self.number} of {self.edition}"
-        return [(loom, "weaves", cloth), (loom, "stands in", mill), (mill, "belongs to", "Weft")]
+        return [(loom, "weaves", cloth), (loom, "stands in", mill), (mill, "belongs to", "Waylore")]
 
 
 Step = tuple[int, Edition | None]  # a document's number, and what is to be there: nothing, if it is forgotten
@@ -74,18 +74,18 @@ def steps(seed: int, numbers: Sequence[int]) -> Iterator[Step]:
         yield number, None if is_forgotten else Edition(number, seed * 100_000 + step)
 
 
-def opened(path: Path) -> Weft:
+def opened(path: Path) -> Waylore:
     """A collection whose clock stands still, so that it can be compared with what was meant."""
-    return Weft.open(path, embedder=EMBEDDER, clock=lambda: NOW)
+    return Waylore.open(path, embedder=EMBEDDER, clock=lambda: NOW)
 
 
-def take(weft: Weft, step: Step) -> None:
+def take(waylore: Waylore, step: Step) -> None:
     """Do one step."""
     number, wanted = step
     if wanted is None:
-        weft.forget(identity(number))
+        waylore.forget(identity(number))
     else:
-        weft.add(wanted.text, uri=wanted.uri, labels=wanted.labels, facts=wanted.facts)
+        waylore.add(wanted.text, uri=wanted.uri, labels=wanted.labels, facts=wanted.facts)
 
 
 def acknowledgement(step: Step) -> str:

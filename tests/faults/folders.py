@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from weft import Weft
-from weft.providers.hashing import HashingEmbedder
+from waylore import Waylore
+from waylore.providers.hashing import HashingEmbedder
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
@@ -13,9 +13,9 @@ NAMES = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Analytical Engin
 VERBS = ["met", "wrote to", "lived near", "worked on", "spoke of"]
 
 
-def opened(path: Path) -> Weft:
+def opened(path: Path) -> Waylore:
     """A collection whose documents are all recorded at one moment."""
-    return Weft.open(path, embedder=EMBEDDER, clock=lambda: THEN)
+    return Waylore.open(path, embedder=EMBEDDER, clock=lambda: THEN)
 
 
 def edit(folder: Path, chosen: Random, *, files: int, edits: int) -> None:

@@ -18,10 +18,10 @@ from random import Random
 
 from faults.checking import shape
 from faults.documents import EMBEDDER, NOW, WORDS, Edition, contribution, identity, steps, take
-from weft.engine import Weft
-from weft.errors import NotFound
-from weft.store import SqliteStore, Store
-from weft.types import Contribution, Filter
+from waylore.engine import Waylore
+from waylore.errors import NotFound
+from waylore.store import SqliteStore, Store
+from waylore.types import Contribution, Filter
 
 WRITERS = 4
 DOCUMENTS = 15  # of each writer
@@ -42,23 +42,23 @@ def numbers(seed: int) -> range:
     return range(seed * DOCUMENTS, (seed + 1) * DOCUMENTS)
 
 
-def write(weft: Weft, seed: int, until: float, report: Report) -> None:
+def write(waylore: Waylore, seed: int, until: float, report: Report) -> None:
     """Take steps; stop at the first that fails, for what follows is built on it."""
     for step in steps(seed, numbers(seed)):
         if time.monotonic() > until or report.errors:
             break
-        with_report(report, partial(take, weft, step))
+        with_report(report, partial(take, waylore, step))
         report.writes += not report.errors
 
 
-def read(weft: Weft, store: Store, seed: int, until: float, report: Report) -> None:
+def read(waylore: Waylore, store: Store, seed: int, until: float, report: Report) -> None:
     """Search, fetch, count and export, in random order."""
     chosen = Random(seed)
     looks: list[Callable[[], None]] = [
-        lambda: search(weft, chosen),
-        lambda: search(weft, chosen),
-        lambda: fetch(weft, chosen.randrange(WRITERS * DOCUMENTS)),
-        lambda: counted(weft),
+        lambda: search(waylore, chosen),
+        lambda: search(waylore, chosen),
+        lambda: fetch(waylore, chosen.randrange(WRITERS * DOCUMENTS)),
+        lambda: counted(waylore),
         lambda: export(store),
     ]
     while time.monotonic() < until:
@@ -67,20 +67,20 @@ def read(weft: Weft, store: Store, seed: int, until: float, report: Report) -> N
         report.searches += look in looks[:2]
 
 
-def search(weft: Weft, chosen: Random) -> None:
+def search(waylore: Waylore, chosen: Random) -> None:
     """Ask as one of a team, or as one who may see all."""
     team = chosen.choice([None, *(frozenset({f"team {n}"}) for n in range(3))])
-    found = weft.search(" ".join(chosen.choices(WORDS, k=3)), where=Filter(labels=team))
+    found = waylore.search(" ".join(chosen.choices(WORDS, k=3)), where=Filter(labels=team))
     assert not found.missing, found.missing
     for hit in found.hits:
         labels = hit.document.labels
         assert team is None or not labels or labels & team, f"{labels} was shown to {team}"
 
 
-def fetch(weft: Weft, number: int) -> None:
+def fetch(waylore: Waylore, number: int) -> None:
     """A document is there whole or not at all."""
     try:
-        found = weft.get(identity(number))
+        found = waylore.get(identity(number))
     except NotFound:
         return
     wanted = contribution(edition_of(found))
@@ -89,9 +89,9 @@ def fetch(weft: Weft, number: int) -> None:
     assert told == meant, f"{len(told)} facts of {len(meant)} with {wanted.document.uri}"
 
 
-def counted(weft: Weft) -> None:
+def counted(waylore: Waylore) -> None:
     """Each document has three passages at least, and an entity of its own."""
-    counts = weft.stats()
+    counts = waylore.stats()
     assert counts.passages >= 3 * counts.documents, counts
     assert counts.entities >= counts.documents, counts
 
@@ -123,11 +123,11 @@ def main(kind: str, path: str, seconds: str, seed: str, report_to: str) -> None:
     report = Report()
     until = time.monotonic() + float(seconds)
     store = SqliteStore(path)
-    with Weft(store, EMBEDDER, clock=lambda: NOW) as weft:
+    with Waylore(store, EMBEDDER, clock=lambda: NOW) as waylore:
         if kind == "writer":
-            write(weft, int(seed), until, report)
+            write(waylore, int(seed), until, report)
         else:
-            read(weft, store, int(seed), until, report)
+            read(waylore, store, int(seed), until, report)
     Path(report_to).write_text(json.dumps(asdict(report)))
 
 

@@ -12,7 +12,7 @@ from benchmarks.faults.servers import SAMPLE, Size
 from tools.postgres import HOST
 
 from faults.test_postgres_faults import check
-from weft.store import Federation, Store, open_cell, open_federated
+from waylore.store import Federation, Store, open_cell, open_federated
 
 SMALL = replace(SAMPLE, searches=16.0, writes=4.0)
 
@@ -46,8 +46,8 @@ def test_a_cell_that_hangs_keeps_no_other_from_being_opened() -> None:
     with federated(SMALL) as trio, trio.proxies["east"].hanging():
         federation = Federation(trio.federation.catalogue, as_a_new_process, CONFIG)
         begun = time.monotonic()
-        with notes.opened(open_federated(federation, "a,b,c")) as weft:
-            found = weft.search("Which ship lies at Pier 3?", count_use=False)
+        with notes.opened(open_federated(federation, "a,b,c")) as waylore:
+            found = waylore.search("Which ship lies at Pier 3?", count_use=False)
         assert time.monotonic() - begun < 4 * CONFIG.read_seconds
         assert [note.split(":")[0] for note in found.missing] == ["cell east"]
         assert found.hits

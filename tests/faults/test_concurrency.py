@@ -19,9 +19,9 @@ import pytest
 from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
 from faults.documents import EMBEDDER, NOW, Edition, opened, steps
 from faults.sharing import WRITERS, Report, numbers, read, write
-from weft.engine import Weft
-from weft.store import SqliteStore
-from weft.types import Filter
+from waylore.engine import Waylore
+from waylore.store import SqliteStore
+from waylore.types import Filter
 
 SECONDS = 20.0
 SECONDS_OF_THREADS = 3.0
@@ -34,7 +34,7 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.mark.timeout(300)
 def test_processes_share_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "weft.db"
+    path = tmp_path / "waylore.db"
     writers = [_process("writer", path, seed) for seed in range(WRITERS)]
     readers = [_process("reader", path, WRITERS + seed) for seed in range(READERS)]
     for process in (*writers, *readers):
@@ -45,14 +45,14 @@ def test_processes_share_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_threads_share_a_collection(tmp_path: Path) -> None:
-    path = tmp_path / "weft.db"
+    path = tmp_path / "waylore.db"
     store = SqliteStore(path)
     reports = [Report() for _ in range(WRITERS + READERS)]
     until = time.monotonic() + SECONDS_OF_THREADS
-    with Weft(store, EMBEDDER, clock=lambda: NOW) as weft:
-        threads = [Thread(target=write, args=(weft, s, until, reports[s])) for s in range(WRITERS)]
+    with Waylore(store, EMBEDDER, clock=lambda: NOW) as waylore:
+        threads = [Thread(target=write, args=(waylore, s, until, reports[s])) for s in range(WRITERS)]
         seeds = range(WRITERS, WRITERS + READERS)
-        threads += [Thread(target=read, args=(weft, store, s, until, reports[s])) for s in seeds]
+        threads += [Thread(target=read, args=(waylore, store, s, until, reports[s])) for s in seeds]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -77,7 +77,7 @@ def test_many_may_make_the_same_file(tmp_path: Path) -> None:
 
 def test_who_opens_a_new_file_waits_for_another_who_makes_it(tmp_path: Path) -> None:
     """SQLite does not wait when it turns a file to WAL."""
-    path = tmp_path / "weft.db"
+    path = tmp_path / "waylore.db"
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
     maker = Timer(SECONDS_OF_MAKING, other.execute, ("COMMIT",))
@@ -90,7 +90,7 @@ def test_who_opens_a_new_file_waits_for_another_who_makes_it(tmp_path: Path) -> 
 
 
 def test_a_reader_finds_at_once_what_another_wrote(tmp_path: Path) -> None:
-    path = tmp_path / "weft.db"
+    path = tmp_path / "waylore.db"
     with opened(path) as reader, opened(path) as writer:
         assert reader.search("loom").hits == ()
         for number in range(3):
@@ -102,9 +102,9 @@ def test_a_reader_finds_at_once_what_another_wrote(tmp_path: Path) -> None:
 
 def test_a_permission_that_is_gone_lets_nothing_through(tmp_path: Path) -> None:
     """A store may use the row of a permission again; a reader must not still have it."""
-    store = SqliteStore(tmp_path / "weft.db")
+    store = SqliteStore(tmp_path / "waylore.db")
     mine = Filter(labels=frozenset({"mine"}))
-    with Weft(store) as reader, Weft.open(tmp_path / "weft.db") as writer:
+    with Waylore(store) as reader, Waylore.open(tmp_path / "waylore.db") as writer:
         own = writer.add("a loom", labels=["mine"])
         for _ in range(2):  # the second time a store may answer from what it kept
             assert store.documents([own], where=mine).keys() == {own}

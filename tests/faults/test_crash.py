@@ -30,7 +30,7 @@ from faults.checking import (
     shape,
 )
 from faults.documents import Edition, Step, acknowledgement, contribution, identity, opened, steps
-from weft.store import SqliteStore
+from waylore.store import SqliteStore
 
 KILLS = 100
 SOONEST, LATEST = 0.005, 0.120  # seconds after a writer has opened the file
@@ -46,7 +46,7 @@ Writer = subprocess.Popen[str]
 
 @pytest.mark.timeout(300)
 def test_kills_lose_nothing_acknowledged_and_leave_nothing_in_part(tmp_path: Path) -> None:
-    path = tmp_path / "weft.db"
+    path = tmp_path / "waylore.db"
     chosen = Random(20)
     held: dict[int, Edition] = {}
     writer = _started(path, tmp_path, 0)
@@ -72,8 +72,8 @@ def test_a_kill_while_a_file_is_made_leaves_one_that_opens(tmp_path: Path) -> No
         _let_write(writer)
         time.sleep(chosen.uniform(0, OPENING))
         _kill(writer)
-        with opened(path) as weft:
-            assert weft.stats().documents <= 1 + len(_acknowledged(tmp_path, round_))
+        with opened(path) as waylore:
+            assert waylore.stats().documents <= 1 + len(_acknowledged(tmp_path, round_))
         check_file(path)
 
 

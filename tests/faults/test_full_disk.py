@@ -17,8 +17,8 @@ import pytest
 
 from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
 from faults.documents import Edition, identity, opened, take
-from weft.engine import Weft
-from weft.errors import StoreError, StoreUnavailable
+from waylore.engine import Waylore
+from waylore.errors import StoreError, StoreUnavailable
 
 MEBIBYTE = 1 << 20
 SIZE = 8 * MEBIBYTE
@@ -47,17 +47,17 @@ def tmpfs(tmp_path: Path) -> Iterator[Disk]:
 
 @pytest.mark.timeout(300)
 def test_a_full_disk_is_reported_and_costs_nothing(disk: Disk) -> None:
-    path = disk.folder / "weft.db"
-    with opened(path) as weft:
-        held, failed = _fill(weft, disk.refusal)
-        _check_open(weft, held)
+    path = disk.folder / "waylore.db"
+    with opened(path) as waylore:
+        held, failed = _fill(waylore, disk.refusal)
+        _check_open(waylore, held)
         with pytest.raises(disk.refusal, match="disk"):
-            take(weft, (failed.number, failed))
-        _check_open(weft, held)
+            take(waylore, (failed.number, failed))
+        _check_open(waylore, held)
         disk.clear()
-        take(weft, (failed.number, failed))
+        take(waylore, (failed.number, failed))
         held[failed.number] = failed
-        _check_open(weft, held)
+        _check_open(waylore, held)
     check_file(path)
     check_content(path, held)
     check_searches(path, held.values())
@@ -66,15 +66,15 @@ def test_a_full_disk_is_reported_and_costs_nothing(disk: Disk) -> None:
 
 @pytest.mark.timeout(300)
 def test_a_disk_without_any_room_refuses_to_open_a_file_until_it_has_some(tmpfs: Disk) -> None:
-    path = tmpfs.folder / "weft.db"
+    path = tmpfs.folder / "waylore.db"
     for documents in range(3):
         rest = _use_up(tmpfs.folder)
         with pytest.raises(StoreError, match="disk"):
             opened(path)
         rest.unlink()
-        with opened(path) as weft:
-            assert weft.stats().documents == documents
-            take(weft, (documents, Edition(documents, 1)))
+        with opened(path) as waylore:
+            assert waylore.stats().documents == documents
+            take(waylore, (documents, Edition(documents, 1)))
     check_file(path)
     check_content(path, {number: Edition(number, 1) for number in range(3)})
 
@@ -87,27 +87,27 @@ def _use_up(folder: Path) -> Path:
     return rest
 
 
-def _fill(weft: Weft, refusal: type[StoreError]) -> tuple[dict[int, Edition], Edition]:
+def _fill(waylore: Waylore, refusal: type[StoreError]) -> tuple[dict[int, Edition], Edition]:
     """Write until the disk is full; return what was acknowledged, and what was refused."""
     held: dict[int, Edition] = {}
     with pytest.raises(refusal, match="disk") as refused:
-        _write_on(weft, held)
+        _write_on(waylore, held)
     assert refused.value.__cause__ is not None
     return held, Edition(len(held), 1)
 
 
-def _write_on(weft: Weft, held: dict[int, Edition]) -> None:
+def _write_on(waylore: Waylore, held: dict[int, Edition]) -> None:
     for number in count():
-        take(weft, (number, Edition(number, 1)))
+        take(waylore, (number, Edition(number, 1)))
         held[number] = Edition(number, 1)
 
 
-def _check_open(weft: Weft, held: dict[int, Edition]) -> None:
+def _check_open(waylore: Waylore, held: dict[int, Edition]) -> None:
     """The open collection can be read, and says what is there."""
-    assert weft.stats().documents == len(held)
+    assert waylore.stats().documents == len(held)
     for wanted in held.values():
-        assert len(weft.get(identity(wanted.number)).passages) == len(wanted.markers)
-    found = weft.search(held[0].text, method="hybrid", count_use=False)
+        assert len(waylore.get(identity(wanted.number)).passages) == len(wanted.markers)
+    found = waylore.search(held[0].text, method="hybrid", count_use=False)
     assert (found.missing, len(found.hits)) == ((), 10)
 
 

@@ -62,7 +62,7 @@ def test_a_hostile_folder_is_added_within_bounds(tmp_path: Path) -> None:
     long_line(folder / "line.txt")
     long_line(folder / "line.csv", b"text\n")
     long_line(folder / "line.jsonl", b'{"text": "', b'"}\n')
-    command = [sys.executable, "-m", "faults.hostile", str(tmp_path / "a.weft"), str(folder)]
+    command = [sys.executable, "-m", "faults.hostile", str(tmp_path / "a.waylore"), str(folder)]
     run = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
     told = json.loads(run.stdout)
     read = {uri.partition("#")[0] for uri in told["documents"]}
@@ -109,8 +109,8 @@ def test_whatever_files_hold_they_are_added_or_told(files: dict[str, bytes]) -> 
         folder.mkdir()
         for suffix, content in files.items():
             (folder / f"file{suffix}").write_bytes(content)
-        with opened(Path(name) / "a.weft") as weft:
-            added = weft.add_files(folder, root=folder)
-            read = {document.uri.partition("#")[0] for document in weft.documents()}
+        with opened(Path(name) / "a.waylore") as waylore:
+            added = waylore.add_files(folder, root=folder)
+            read = {document.uri.partition("#")[0] for document in waylore.documents()}
     told = {refusal.uri.partition("#")[0] for refusal in added.refusals}
     assert read | told == {f"file{suffix}" for suffix in files}

@@ -28,7 +28,7 @@ Adder = subprocess.Popen[str]
 
 @pytest.mark.timeout(600)
 def test_killed_adding_that_goes_on_gives_the_store_of_one_that_was_not_killed(tmp_path: Path) -> None:
-    path, folder = tmp_path / "weft.db", tmp_path / "folder"
+    path, folder = tmp_path / "waylore.db", tmp_path / "folder"
     folder.mkdir()
     chosen = Random(4)
     kills = tries = 0
@@ -68,11 +68,11 @@ def killed_at_work(path: Path, folder: Path, after: float) -> bool:
 def compare_with_one_go(path: Path, folder: Path, fresh: Path) -> None:
     exports = []
     for file in (path, fresh):
-        with opened(file) as weft:
-            weft.add_files(folder, root=folder, prune=True)
-            again = weft.add_files(folder, root=folder, prune=True)
+        with opened(file) as waylore:
+            waylore.add_files(folder, root=folder, prune=True)
+            again = waylore.add_files(folder, root=folder, prune=True)
             assert (again.documents, again.forgotten, again.refusals) == (0, 0, ())
-            weft.export(file.with_suffix(".export"))
+            waylore.export(file.with_suffix(".export"))
             exports.append(file.with_suffix(".export").read_bytes())
     assert exports[0] == exports[1]
     assert len(exports[0]) > 100_000

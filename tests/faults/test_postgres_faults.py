@@ -10,8 +10,8 @@ from benchmarks.faults.load import SECRET, Report
 from benchmarks.faults.servers import SAMPLE, Size, opened
 from tools.postgres import HOST, SAFE, plain, server
 
-from weft.errors import StoreUnavailable
-from weft.store.postgres import PostgresStore
+from waylore.errors import StoreUnavailable
+from waylore.store.postgres import PostgresStore
 
 PATIENCE = 10.0  # seconds within which service must resume; a loaded machine takes part of them
 

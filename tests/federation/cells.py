@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weft.config import Cells
-from weft.errors import StoreUnavailable
-from weft.store import Federation, Store, open_cell, open_federated
-from weft.store import cells as operating
-from weft.store.catalogue import Placed
-from weft.store.catalogue_postgres import PostgresCatalogue
-from weft.store.catalogue_sqlite import SqliteCatalogue
-from weft.store.federated import FederatedStore
-from weft.types import Contribution
+from waylore.config import Cells
+from waylore.errors import StoreUnavailable
+from waylore.store import Federation, Store, open_cell, open_federated
+from waylore.store import cells as operating
+from waylore.store.catalogue import Placed
+from waylore.store.catalogue_postgres import PostgresCatalogue
+from waylore.store.catalogue_sqlite import SqliteCatalogue
+from waylore.store.federated import FederatedStore
+from waylore.types import Contribution
 
 CELLS = ("east", "north", "west")
 QUICK = Cells(read_seconds=1.0, hedge_seconds=0.1, rest_seconds=0.4, place_seconds=0.02, batch=8)
@@ -24,9 +24,9 @@ BRISK = Cells(read_seconds=0.05, place_seconds=0.02, stop_seconds=0.5, batch=4)
 
 def catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:
     """A catalogue of cells in one folder."""
-    made = SqliteCatalogue(folder / "catalogue.weft")
+    made = SqliteCatalogue(folder / "catalogue.waylore")
     for name in cells:
-        operating.add(made, name, str(folder / f"{name}.weft"))
+        operating.add(made, name, str(folder / f"{name}.waylore"))
     return made
 
 

@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 
 from federation.cells import BRISK
-from weft.store.catalogue_sqlite import SqliteCatalogue
-from weft.store.moving import move
+from waylore.store.catalogue_sqlite import SqliteCatalogue
+from waylore.store.moving import move
 
 
 def main(folder: str, collection: str, cell: str) -> None:
     """Say when it begins, move, and say when it is done."""
-    catalogue = SqliteCatalogue(Path(folder) / "catalogue.weft")
+    catalogue = SqliteCatalogue(Path(folder) / "catalogue.waylore")
     print("begun", flush=True)
     move(catalogue, collection, cell, config=BRISK)
     print("done", flush=True)

@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 
 from databases import database, server
 from federation.cells import CELLS
-from weft.errors import ConfigError, Forbidden, SchemaOutdated, StoreUnavailable
-from weft.store import cells, open_catalogue, open_store
-from weft.store.catalogue import Catalogue, Cell, Placed
-from weft.store.catalogue_postgres import PostgresCatalogue
-from weft.store.catalogue_sqlite import SqliteCatalogue
+from waylore.errors import ConfigError, Forbidden, SchemaOutdated, StoreUnavailable
+from waylore.store import cells, open_catalogue, open_store
+from waylore.store.catalogue import Catalogue, Cell, Placed
+from waylore.store.catalogue_postgres import PostgresCatalogue
+from waylore.store.catalogue_sqlite import SqliteCatalogue
 
 Opening = Callable[[], Catalogue]
 MOVER = """
 import sys, time
-from weft.store import open_catalogue
+from waylore.store import open_catalogue
 with open_catalogue(sys.argv[1]).moving():
     print("moving", flush=True)
     time.sleep(60)
@@ -40,7 +40,7 @@ with open_catalogue(sys.argv[1]).moving():
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a catalogue that is not there yet."""
-    return database() if request.param == "postgres" else f"sqlite:///{tmp_path / 'catalogue.weft'}"
+    return database() if request.param == "postgres" else f"sqlite:///{tmp_path / 'catalogue.waylore'}"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def catalogue(opening: Opening) -> Catalogue:
     """A catalogue of three cells."""
     made = opening()
     for name in CELLS:
-        made.set_cell(Cell(name, f"{name}.weft"))
+        made.set_cell(Cell(name, f"{name}.waylore"))
     return made
 
 
@@ -71,14 +71,14 @@ def test_cells_are_listed_with_what_lives_in_them(tmp_path: Path, catalogue: Cat
         ("west", ()),
     ]
     version = catalogue.version()
-    cells.add(catalogue, "south", str(tmp_path / "south.weft"))
+    cells.add(catalogue, "south", str(tmp_path / "south.waylore"))
     assert catalogue.version() > version
 
 
 def test_a_cell_has_one_name_and_one_address(tmp_path: Path, catalogue: Catalogue) -> None:
-    cells.add(catalogue, "south", str(tmp_path / "south.weft"))
-    cells.add(catalogue, "south", str(tmp_path / "south.weft"))
-    for name, file in (("other", "south.weft"), ("south", "other.weft")):
+    cells.add(catalogue, "south", str(tmp_path / "south.waylore"))
+    cells.add(catalogue, "south", str(tmp_path / "south.waylore"))
+    for name, file in (("other", "south.waylore"), ("south", "other.waylore")):
         with pytest.raises(ConfigError, match=r"in use: the cells are east, north, south, west"):
             cells.add(catalogue, name, str(tmp_path / file))
 
@@ -103,7 +103,7 @@ def test_a_name_that_could_not_be_opened_is_refused(name: str, catalogue: Catalo
 
 
 def test_a_catalogue_without_cells_says_what_to_do(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"no active cell for 'notes'.*weft\.store\.cells\.add"):
+    with pytest.raises(ConfigError, match=r"no active cell for 'notes'.*waylore\.store\.cells\.add"):
         open_store(f"cells+{url}", "notes")
 
 
@@ -207,11 +207,11 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @given(st.lists(operations, max_size=12))
 def test_both_give_the_same_answers(both: tuple[Path, str], done: Sequence[tuple[Any, ...]]) -> None:
     folder, url = both
-    file = folder / "catalogue.weft"
+    file = folder / "catalogue.waylore"
     file.unlink(missing_ok=True)
     with closing(SqliteCatalogue(file)) as one, closing(PostgresCatalogue(url)) as other:
         _superuser(
-            "TRUNCATE weft_cells.cells, weft_cells.collections; UPDATE weft_cells.catalogue SET version = 0",
+            "TRUNCATE waylore_cells.cells, waylore_cells.collections; UPDATE waylore_cells.catalogue SET version = 0",
             url,
         )
         assert _told(one, done) == _told(other, done)
@@ -235,7 +235,7 @@ def _told(catalogue: Catalogue, done: Sequence[tuple[Any, ...]]) -> list[object]
 
 def _do(catalogue: Catalogue, kind: str, name: str, *more: Any) -> object:
     if kind == "cell":
-        catalogue.set_cell(Cell(name, f"{name}.weft", more[0]))
+        catalogue.set_cell(Cell(name, f"{name}.waylore", more[0]))
         return None
     placed = catalogue.place(name)
     if kind == "place":
@@ -259,15 +259,15 @@ def _superuser(sql: str, url: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_newer_catalogue_is_refused(tmp_path: Path) -> None:
-    SqliteCatalogue(tmp_path / "catalogue.weft").close()
-    with apsw.Connection(str(tmp_path / "catalogue.weft")) as db:
+    SqliteCatalogue(tmp_path / "catalogue.waylore").close()
+    with apsw.Connection(str(tmp_path / "catalogue.waylore")) as db:
         db.execute("UPDATE catalogue SET schema = 99")
-    with pytest.raises(SchemaOutdated, match="upgrade Weft"):
-        SqliteCatalogue(tmp_path / "catalogue.weft")
+    with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
+        SqliteCatalogue(tmp_path / "catalogue.waylore")
     url = database()
     PostgresCatalogue(url).close()
-    _superuser("INSERT INTO weft_cells.migrations (number, name) VALUES (99, 'from the future')", url)
-    with pytest.raises(SchemaOutdated, match="upgrade Weft"):
+    _superuser("INSERT INTO waylore_cells.migrations (number, name) VALUES (99, 'from the future')", url)
+    with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         PostgresCatalogue(url)
 
 
@@ -292,13 +292,13 @@ def test_it_shares_a_database_with_a_store() -> None:
 def test_an_application_places_collections_but_makes_no_cells() -> None:
     url = database()
     with closing(PostgresCatalogue(url)) as catalogue:
-        catalogue.set_cell(Cell("east", "east.weft"))
-    _superuser("CREATE ROLE weft_test_service LOGIN IN ROLE weft_app", server())
-    with closing(PostgresCatalogue(url.replace("//postgres@", "//weft_test_service@"))) as service:
+        catalogue.set_cell(Cell("east", "east.waylore"))
+    _superuser("CREATE ROLE waylore_test_service LOGIN IN ROLE waylore_app", server())
+    with closing(PostgresCatalogue(url.replace("//postgres@", "//waylore_test_service@"))) as service:
         placed = service.place("notes")
         assert service.change(placed, replace(placed, base=7)) is not None
         with pytest.raises(Forbidden):
-            service.set_cell(Cell("west", "west.weft"))
+            service.set_cell(Cell("west", "west.waylore"))
         assert list(service.cells()) == ["east"]
 
 
@@ -306,7 +306,7 @@ def test_connections_that_were_cut_are_replaced_and_none_is_left() -> None:
     url = database()
     ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     with closing(PostgresCatalogue(url)) as catalogue:
-        catalogue.set_cell(Cell("east", "east.weft"))
+        catalogue.set_cell(Cell("east", "east.waylore"))
         with ThreadPoolExecutor(8) as threads:
             list(threads.map(catalogue.place, [f"n{i}" for i in range(40)]))
         assert 1 <= len(_superuser(ours, url)) <= 8

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from federation.cells import CELLS, QUICK, Cabling, catalogue, opened
-from weft import Weft
-from weft.errors import DimensionMismatch, StoreUnavailable
-from weft.store import Federation, open_federated
-from weft.store.federated_lines import Line, settle
-from weft.store.tolerance import partial_answers
-from weft.testing import EMBEDDER, KING, MODEL, QUEEN, SECRET, day
+from waylore import Waylore
+from waylore.errors import DimensionMismatch, StoreUnavailable
+from waylore.store import Federation, open_federated
+from waylore.store.federated_lines import Line, settle
+from waylore.store.tolerance import partial_answers
+from waylore.testing import EMBEDDER, KING, MODEL, QUEEN, SECRET, day
 
 TOLD = {"a": KING, "b": QUEEN, "c": SECRET}  # in east, north and west
 QUESTION = "Who is Lothair's mother, and what does he rule?"
@@ -38,8 +38,8 @@ def federation(tmp_path: Path, cabling: Cabling) -> Iterator[Federation]:
 
 
 @pytest.fixture
-def weft(federation: Federation) -> Iterator[Weft]:
-    made = Weft(open_federated(federation, "a,b,c"), EMBEDDER, clock=lambda: day("2024-05-02"))
+def waylore(federation: Federation) -> Iterator[Waylore]:
+    made = Waylore(open_federated(federation, "a,b,c"), EMBEDDER, clock=lambda: day("2024-05-02"))
     made.search(QUESTION, method="hybrid", count_use=False)  # every cell is open, and answers
     yield made
     made.close()
@@ -64,23 +64,23 @@ def texts(found: object) -> set[str]:
 @pytest.mark.parametrize("fault", [hang, be_gone, dawdle])
 @pytest.mark.parametrize("method", ["chain", "hybrid", "neighbourhood", "activation"])
 def test_the_others_answer_and_what_was_missing_is_told(
-    fault: Callable[[Cabling, str], None], method: str, weft: Weft, cabling: Cabling
+    fault: Callable[[Cabling, str], None], method: str, waylore: Waylore, cabling: Cabling
 ) -> None:
     fault(cabling, "west")
     begun = time.monotonic()
-    found = weft.search(QUESTION, method=method, count_use=False)
+    found = waylore.search(QUESTION, method=method, count_use=False)
     assert time.monotonic() - begun < 3 * QUICK.read_seconds  # one wait for all of the stages
     assert texts(found) == {c.passages[0].text for c in (KING, QUEEN)}
     assert [note.split(":")[0] for note in found.missing] == ["cell west"]
     assert "Falcon" not in repr(found)
 
 
-def test_what_is_partial_is_not_kept(weft: Weft, cabling: Cabling) -> None:
+def test_what_is_partial_is_not_kept(waylore: Waylore, cabling: Cabling) -> None:
     be_gone(cabling, "west")
-    assert weft.search(QUESTION, method="hybrid", count_use=False).missing
+    assert waylore.search(QUESTION, method="hybrid", count_use=False).missing
     cabling.gone.clear()
     time.sleep(QUICK.rest_seconds)
-    found = weft.search(QUESTION, method="hybrid", count_use=False)
+    found = waylore.search(QUESTION, method="hybrid", count_use=False)
     assert (len(found.hits), found.missing) == (3, ())
 
 
@@ -98,17 +98,17 @@ def test_what_cannot_say_what_is_missing_is_refused(federation: Federation, cabl
         assert list(missing) == ["west"]
 
 
-def test_if_no_cell_answers_there_is_no_answer(weft: Weft, cabling: Cabling) -> None:
+def test_if_no_cell_answers_there_is_no_answer(waylore: Waylore, cabling: Cabling) -> None:
     for cell in CELLS:
         be_gone(cabling, cell)
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        weft.search(QUESTION, method="hybrid", count_use=False)
+        waylore.search(QUESTION, method="hybrid", count_use=False)
 
 
 def test_a_federation_opens_though_a_cell_is_gone(federation: Federation, cabling: Cabling) -> None:
     be_gone(cabling, "west")
-    with Weft(open_federated(federation, "a,b,c"), EMBEDDER) as weft:
-        assert len(weft.search(QUESTION, method="hybrid", count_use=False).hits) == 2
+    with Waylore(open_federated(federation, "a,b,c"), EMBEDDER) as waylore:
+        assert len(waylore.search(QUESTION, method="hybrid", count_use=False).hits) == 2
 
 
 def test_the_callers_own_mistakes_are_not_the_cells_fault(federation: Federation) -> None:
@@ -181,23 +181,23 @@ def test_a_use_is_counted_once_however_late(federation: Federation, cabling: Cab
 
 @pytest.mark.parametrize("fault", [hang, be_gone])
 def test_a_cell_that_fails_is_left_alone_and_comes_back_by_itself(
-    fault: Callable[[Cabling, str], None], weft: Weft, cabling: Cabling
+    fault: Callable[[Cabling, str], None], waylore: Waylore, cabling: Cabling
 ) -> None:
     fault(cabling, "west")
     for _ in range(QUICK.failures):
-        assert weft.search(QUESTION, method="keyword", count_use=False).missing
+        assert waylore.search(QUESTION, method="keyword", count_use=False).missing
     asked, begun = len(cabling.calls), time.monotonic()
-    found = weft.search(QUESTION, method="keyword", count_use=False)
+    found = waylore.search(QUESTION, method="keyword", count_use=False)
     assert time.monotonic() - begun < QUICK.read_seconds / 2
     assert "west" not in {cell for cell, _ in cabling.calls[asked:]}
     assert "left alone" in found.missing[0]
     cabling.hanging.clear()  # those that hang still do: others must take their place
     cabling.gone.clear()
     deadline = time.monotonic() + 5
-    while weft.search(QUESTION, method="keyword", count_use=False).missing:
+    while waylore.search(QUESTION, method="keyword", count_use=False).missing:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert len(weft.search(QUESTION, method="keyword", count_use=False).hits) == 3
+    assert len(waylore.search(QUESTION, method="keyword", count_use=False).hits) == 3
 
 
 def test_a_cell_that_hangs_holds_up_no_other(federation: Federation, cabling: Cabling) -> None:

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from tools.faults import is_done_before_killed
 
 from federation.cells import BRISK, CELLS, Cut, opened, placed, spread
-from weft.errors import ConfigError, StoreError, StoreUnavailable
-from weft.store import Federation, Store, cells, open_cell
-from weft.store.base import NONE
-from weft.store.catalogue import Placed
-from weft.store.catalogue_sqlite import SqliteCatalogue
-from weft.store.federated import FederatedStore
-from weft.store.moving import move
-from weft.store.sqlite import SqliteStore
-from weft.store.sweeping import emptied, is_equal, sweep
-from weft.testing import ANOTHER, KING, MODEL, QUEEN, SECRET, WORLD, canonical, day, page, vectors
-from weft.types import Claim, Contribution
+from waylore.errors import ConfigError, StoreError, StoreUnavailable
+from waylore.store import Federation, Store, cells, open_cell
+from waylore.store.base import NONE
+from waylore.store.catalogue import Placed
+from waylore.store.catalogue_sqlite import SqliteCatalogue
+from waylore.store.federated import FederatedStore
+from waylore.store.moving import move
+from waylore.store.sqlite import SqliteStore
+from waylore.store.sweeping import emptied, is_equal, sweep
+from waylore.testing import ANOTHER, KING, MODEL, QUEEN, SECRET, WORLD, canonical, day, page, vectors
+from waylore.types import Claim, Contribution
 
 KILLS = 20
 TESTS = Path(__file__).parents[1]
@@ -143,7 +143,7 @@ PAGES = (KING, QUEEN, SECRET, *NOTES[:5], note(1, 1), note(2, 2))
 @given(st.lists(st.sampled_from(PAGES), unique_by=id), st.lists(st.sampled_from(PAGES), unique_by=id))
 def test_a_sweep_makes_stores_equal(tmp_path_factory: pytest.TempPathFactory, here: Any, there: Any) -> None:
     folder = tmp_path_factory.mktemp("sweep")
-    source, target = SqliteStore(folder / "a.weft"), SqliteStore(folder / "b.weft")
+    source, target = SqliteStore(folder / "a.waylore"), SqliteStore(folder / "b.waylore")
     source.write(here, model=MODEL)
     target.write(there, model=MODEL)
     sweep(source, target, 3, is_whole=True)
@@ -158,7 +158,7 @@ def test_a_sweep_makes_stores_equal(tmp_path_factory: pytest.TempPathFactory, he
 
 
 def test_what_a_light_sweep_cannot_see_a_whole_one_does(tmp_path: Path) -> None:
-    source, target = SqliteStore(tmp_path / "a.weft"), SqliteStore(tmp_path / "b.weft")
+    source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
     source.write(WORLD, model=MODEL)
     target.write(WORLD, model=MODEL)
     torn = [replace(p, vector=-p.vector) for p in KING.passages if p.vector is not None]
@@ -175,7 +175,7 @@ def test_what_a_light_sweep_cannot_see_a_whole_one_does(tmp_path: Path) -> None:
 
 
 def test_a_file_that_only_the_target_takes_for_read_is_not(tmp_path: Path) -> None:
-    source, target = SqliteStore(tmp_path / "a.weft"), SqliteStore(tmp_path / "b.weft")
+    source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
     rows = [page(f"row {i}", uri=f"a.csv#row={i}") for i in range(5)]
     source.write(rows, model=MODEL, fingerprints={"a.csv": "1"})
     sweep(source, target, 2)
@@ -189,7 +189,7 @@ def test_a_file_that_only_the_target_takes_for_read_is_not(tmp_path: Path) -> No
 
 
 def test_another_model_is_copied_from_the_beginning(tmp_path: Path) -> None:
-    source, target = SqliteStore(tmp_path / "a.weft"), SqliteStore(tmp_path / "b.weft")
+    source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
     source.write(WORLD, model=ANOTHER.name)
     target.write(WORLD, model=MODEL)
     assert not is_equal(source, target)
@@ -304,7 +304,7 @@ class Interrupted(SqliteCatalogue):
 def test_what_is_written_just_before_writers_are_stopped_moves_too(
     tmp_path: Path, federation: Federation
 ) -> None:
-    catalogue = Interrupted(tmp_path / "catalogue.weft")
+    catalogue = Interrupted(tmp_path / "catalogue.waylore")
     states: list[str] = []
 
     def interfere(after: Placed) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from databases import opening
 from federation.cells import CELLS, catalogue, opened, placed, spread
-from weft import Weft
-from weft.errors import ConfigError, NotFound, StoreUnavailable
-from weft.store import Federation, open_cell, open_federated, open_store
-from weft.testing import KING, MODEL, QUEEN, SECRET, OpenStore, StoreConformance
+from waylore import Waylore
+from waylore.errors import ConfigError, NotFound, StoreUnavailable
+from waylore.store import Federation, open_cell, open_federated, open_store
+from waylore.testing import KING, MODEL, QUEEN, SECRET, OpenStore, StoreConformance
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def test_new_collections_come_to_the_cell_that_has_the_fewest(federation: Federa
 
 def test_an_address_opens_a_federation(tmp_path: Path) -> None:
     catalogue(tmp_path).close()
-    url = f"cells+sqlite:///{tmp_path / 'catalogue.weft'}"
-    with Weft.open(url, collection="notes") as memory:
+    url = f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}"
+    with Waylore.open(url, collection="notes") as memory:
         memory.add("The ferry leaves at noon.")
-    with Weft.open(url, collection="more") as memory:
+    with Waylore.open(url, collection="more") as memory:
         memory.add("The ferry is late.")
-    with Weft.open(url, collection="*") as memory:
+    with Waylore.open(url, collection="*") as memory:
         assert len(memory.search("ferry").hits) == 2
         with pytest.raises(ConfigError, match=r"open one alone, or mark it \(\+NAME"):
             memory.add("Another text.")
@@ -84,14 +84,14 @@ def test_what_cannot_be_opened_says_so(federation: Federation) -> None:
 
 
 def test_a_catalogue_without_cells_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"weft\.store\.cells\.add"):
-        open_store(f"cells+sqlite:///{tmp_path / 'catalogue.weft'}", "notes")
+    with pytest.raises(ConfigError, match=r"waylore\.store\.cells\.add"):
+        open_store(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}", "notes")
 
 
 def test_a_cell_that_is_gone_is_not_taken_for_an_empty_one(tmp_path: Path, federation: Federation) -> None:
     with opened(federation, "notes") as store:
         store.write([KING], model=MODEL)
-    (tmp_path / "east.weft").unlink()
+    (tmp_path / "east.waylore").unlink()
     with opened(federation, "notes") as store, pytest.raises(StoreUnavailable, match=r"east.*is gone"):
         store.lexical("king", top_k=3)
-    assert not (tmp_path / "east.weft").exists()
+    assert not (tmp_path / "east.waylore").exists()

@@ -13,12 +13,12 @@ from tools.postgres import SAFE, Server, plain, server
 
 from databases import fresh_name
 from federation.cells import BRISK, CELLS, QUICK, opened, placed
-from weft import Weft
-from weft.errors import StoreUnavailable
-from weft.store import Federation, cells, open_cell, open_federated, open_store
-from weft.store.catalogue_postgres import PostgresCatalogue
-from weft.store.moving import move
-from weft.testing import EMBEDDER, KING, MODEL, QUEEN, SECRET, WORLD, canonical, day, vectors
+from waylore import Waylore
+from waylore.errors import StoreUnavailable
+from waylore.store import Federation, cells, open_cell, open_federated, open_store
+from waylore.store.catalogue_postgres import PostgresCatalogue
+from waylore.store.moving import move
+from waylore.testing import EMBEDDER, KING, MODEL, QUEEN, SECRET, WORLD, canonical, day, vectors
 
 PATIENT = replace(QUICK, read_seconds=3.0)  # a busy machine is not a catalogue that hangs
 
@@ -60,7 +60,7 @@ def federation_of(url: str, folder: Path) -> Federation:
     """Three collections in three files, and a catalogue somewhere else."""
     catalogue = PostgresCatalogue(url, wait_seconds=2)
     for name in CELLS:
-        cells.add(catalogue, name, str(folder / f"{name}.weft"))
+        cells.add(catalogue, name, str(folder / f"{name}.waylore"))
     federation = Federation(catalogue, open_cell, PATIENT)
     for name, told in {"a": KING, "b": QUEEN, "c": SECRET}.items():
         with opened(federation, name) as store:
@@ -68,8 +68,8 @@ def federation_of(url: str, folder: Path) -> Federation:
     return federation
 
 
-def documents_found(weft: Weft) -> int:
-    found = weft.search("Lothair", method="chain", count_use=False)
+def documents_found(waylore: Waylore) -> int:
+    found = waylore.search("Lothair", method="chain", count_use=False)
     assert found.missing == ()
     return len(found.hits)
 
@@ -80,18 +80,18 @@ def test_while_the_catalogue_is_down_readers_go_on_and_writers_are_told(
     name = f"127.0.0.1:{catalogue_server.port}/postgres"
     with ExitStack() as stack:
         federation = stack.enter_context(closing(federation_of(catalogue_server.url, tmp_path)))
-        weft = stack.enter_context(closing(Weft(open_federated(federation, "+a,b,c"), EMBEDDER)))
-        assert documents_found(weft) == 3
+        waylore = stack.enter_context(closing(Waylore(open_federated(federation, "+a,b,c"), EMBEDDER)))
+        assert documents_found(waylore) == 3
         catalogue_server.kill()
-        with caplog.at_level(logging.WARNING, "weft.store"):
+        with caplog.at_level(logging.WARNING, "waylore.store"):
             for _ in range(5):
                 time.sleep(PATIENT.place_seconds)
                 begun = time.monotonic()
-                assert documents_found(weft) == 3
+                assert documents_found(waylore) == 3
                 assert time.monotonic() - begun < PATIENT.read_seconds
         assert f"last known to be: the catalogue of cells: the catalogue of cells: {name}" in caplog.text
         for verb in (
-            lambda: weft.add("Another king."),
+            lambda: waylore.add("Another king."),
             lambda: open_federated(federation, "a"),
             lambda: open_store(f"cells+{catalogue_server.url}", "a"),
             lambda: move(federation.catalogue, "a", "west"),
@@ -101,8 +101,8 @@ def test_while_the_catalogue_is_down_readers_go_on_and_writers_are_told(
                 verb()
             assert time.monotonic() - begun < PATIENT.read_seconds
         catalogue_server.start()
-        weft.add("Another king.")
-        _hears_of_a_move(federation, weft)
+        waylore.add("Another king.")
+        _hears_of_a_move(federation, waylore)
 
 
 def test_who_was_idle_while_the_catalogue_came_back_reads_nothing_that_has_moved(
@@ -110,15 +110,15 @@ def test_who_was_idle_while_the_catalogue_came_back_reads_nothing_that_has_moved
 ) -> None:
     with ExitStack() as stack:
         federation = stack.enter_context(closing(federation_of(catalogue_server.url, tmp_path)))
-        weft = stack.enter_context(closing(Weft(open_federated(federation, "a,b,c"), EMBEDDER)))
-        assert documents_found(weft) == 3
+        waylore = stack.enter_context(closing(Waylore(open_federated(federation, "a,b,c"), EMBEDDER)))
+        assert documents_found(waylore) == 3
         catalogue_server.kill()
         time.sleep(PATIENT.place_seconds)
-        assert documents_found(weft) == 3
+        assert documents_found(waylore) == 3
         catalogue_server.start()
         time.sleep(PATIENT.read_seconds)
         move(federation.catalogue, "a", "west", config=BRISK)
-        assert weft.stats().documents == 3
+        assert waylore.stats().documents == 3
 
 
 def test_a_catalogue_that_hangs_is_waited_for_once(
@@ -126,23 +126,23 @@ def test_a_catalogue_that_hangs_is_waited_for_once(
 ) -> None:
     with ExitStack() as stack:
         federation = stack.enter_context(closing(federation_of(between.url(catalogue_server.url), tmp_path)))
-        weft = stack.enter_context(closing(Weft(open_federated(federation, "+a,b,c"), EMBEDDER)))
-        assert documents_found(weft) == 3
+        waylore = stack.enter_context(closing(Waylore(open_federated(federation, "+a,b,c"), EMBEDDER)))
+        assert documents_found(waylore) == 3
         with between.hanging():
             time.sleep(PATIENT.place_seconds)
             begun = time.monotonic()
             for _ in range(20):
-                assert documents_found(weft) == 3
+                assert documents_found(waylore) == 3
             assert PATIENT.read_seconds <= time.monotonic() - begun < 2 * PATIENT.read_seconds
-        _hears_of_a_move(federation, weft)
+        _hears_of_a_move(federation, waylore)
 
 
-def _hears_of_a_move(federation: Federation, weft: Weft) -> None:
+def _hears_of_a_move(federation: Federation, waylore: Waylore) -> None:
     """A catalogue that is back is read again within a moment: then what moves is found where it is."""
-    documents_found(weft)
+    documents_found(waylore)
     time.sleep(10 * PATIENT.place_seconds)
-    documents_found(weft)
-    found = weft.stats().documents
+    documents_found(waylore)
+    found = waylore.stats().documents
     to = next(cell for cell in CELLS if cell != placed(federation, "a").cell)
     move(federation.catalogue, "a", to, config=BRISK)
-    assert weft.stats().documents == found
+    assert waylore.stats().documents == found

@@ -37,13 +37,13 @@ from retrieval.worlds import (
     sources_of,
     worlds,
 )
-from weft import naming
-from weft.store import Federation, open_cell, open_federated
-from weft.store.base import Store
-from weft.store.federated import FederatedStore
-from weft.store.sqlite import SqliteStore
-from weft.testing import KING, MODEL, QUEEN, SECRET, WORLD, canonical, day, described, page, vectors
-from weft.types import LIVE, STATUSES, Claim, Contribution, Entity, Filter, Found, Ranking, entity_id
+from waylore import naming
+from waylore.store import Federation, open_cell, open_federated
+from waylore.store.base import Store
+from waylore.store.federated import FederatedStore
+from waylore.store.sqlite import SqliteStore
+from waylore.testing import KING, MODEL, QUEEN, SECRET, WORLD, canonical, day, described, page, vectors
+from waylore.types import LIVE, STATUSES, Claim, Contribution, Entity, Filter, Found, Ranking, entity_id
 
 PARTS = ("a", "b", "c")
 MANY = 1_000
@@ -78,7 +78,7 @@ class Grounds:
     ) -> Iterator[tuple[FederatedStore, Whole]]:
         """The same documents in three cells and in one store."""
         parts = {fresh_name(part): of_it for part, of_it in divided(told, split).items()}
-        whole = Whole(self.folder / "whole.weft", fresh_name("whole"))
+        whole = Whole(self.folder / "whole.waylore", fresh_name("whole"))
         whole.write(told, model=EMBEDDER.name)
         whole.parts = [open_federated(self.federation, name) for name in parts]
         for store, of_it in zip(whole.parts, parts.values(), strict=True):

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from weft import Weft
-from weft.providers.hashing import HashingEmbedder
+from waylore import Waylore
+from waylore.providers.hashing import HashingEmbedder
 
 QUESTION = "Who can help with the login?"
 
 
-def opened(folder: Path) -> Weft:
+def opened(folder: Path) -> Waylore:
     """Four documents; the second is found over a fact, and only admins read the last."""
-    memory = Weft.open(folder / "memory.weft", embedder=HashingEmbedder(quiet=True))
+    memory = Waylore.open(folder / "memory.waylore", embedder=HashingEmbedder(quiet=True))
     memory.add(
         "The login needs the session service.",
         title="Login",
@@ -19,6 +19,6 @@ def opened(folder: Path) -> Weft:
         facts=[("login", "needs", "session service")],
     )
     memory.add("Mara looks after tokens.", title="Mara", facts=[("Mara", "owns", "session service")])
-    memory.add("Help is in the handbook.", uri="docs/help.md", metadata={"team": "docs", "weft": "ours"})
+    memory.add("Help is in the handbook.", uri="docs/help.md", metadata={"team": "docs", "waylore": "ours"})
     memory.add("The login of the vault is in the safe.", uri="docs/vault.md", labels=["admins"])
     return memory

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from integrations.knowledge import QUESTION, opened
-from weft import Weft
-from weft.integrations.hits import metadata
-from weft.surfaces import wire
+from waylore import Waylore
+from waylore.integrations.hits import metadata
+from waylore.surfaces import wire
 
 
 @pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
     with opened(tmp_path_factory.mktemp("hits")) as memory:
         yield memory
 
 
-def test_it_says_why_in_the_words_of_the_other_ways_in(memory: Weft) -> None:
+def test_it_says_why_in_the_words_of_the_other_ways_in(memory: Waylore) -> None:
     hits = memory.search(QUESTION).hits
     assert any(hit.path and hit.path.steps for hit in hits)
     for hit in hits:
-        told = metadata(hit)["weft"]
+        told = metadata(hit)["waylore"]
         same = wire.Hit.of(hit).model_dump(mode="json")
         for key in ("score", "placements", "path", "explanation"):
             assert told[key] == same[key]
@@ -39,23 +39,23 @@ def test_it_says_why_in_the_words_of_the_other_ways_in(memory: Weft) -> None:
         }
 
 
-def test_it_is_plain_json(memory: Weft) -> None:
+def test_it_is_plain_json(memory: Waylore) -> None:
     for hit in memory.search(QUESTION).hits:
         told = metadata(hit)
         assert json.loads(json.dumps(told)) == told
 
 
-def test_the_documents_own_metadata_stands_at_the_top(memory: Weft) -> None:
+def test_the_documents_own_metadata_stands_at_the_top(memory: Waylore) -> None:
     told = {hit.document.uri: metadata(hit) for hit in memory.search(QUESTION).hits}
     login, mara = told["docs/login.md"], told[""]
     assert (login["team"], login["tags"], login["year"]) == ("web", ["auth", "ui"], 2024)
     assert (login["title"], login["source"]) == ("Login", "docs/login.md")
-    assert mara["source"] == mara["weft"]["citation"]["document_id"]
+    assert mara["source"] == mara["waylore"]["citation"]["document_id"]
 
 
 def test_a_documents_own_title_and_source_are_not_replaced(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "own.weft") as memory:
+    with Waylore.open(tmp_path / "own.waylore") as memory:
         memory.add("A heron.", title="ours", uri="a.md", metadata={"title": "theirs", "source": "shelf 4"})
         told = metadata(memory.search("heron").hits[0])
         assert (told["title"], told["source"]) == ("theirs", "shelf 4")
-        assert (told["weft"]["citation"]["title"], told["weft"]["citation"]["uri"]) == ("ours", "a.md")
+        assert (told["waylore"]["citation"]["title"], told["waylore"]["citation"]["uri"]) == ("ours", "a.md")

@@ -18,25 +18,25 @@ from langchain_core.tools import create_retriever_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from integrations.knowledge import QUESTION, opened
-from weft import HYBRID, Filter, Weft
-from weft.errors import ConfigError, QueryError
-from weft.integrations.langchain import WeftRetriever
+from waylore import HYBRID, Filter, Waylore
+from waylore.errors import ConfigError, QueryError
+from waylore.integrations.langchain import WayloreRetriever
 
 
 @pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
     with opened(tmp_path_factory.mktemp("langchain")) as memory:
         yield memory
 
 
 class TestLangChainsOwnSuite(RetrieversIntegrationTests):
     @pytest.fixture(autouse=True)
-    def _memory(self, memory: Weft) -> None:
+    def _memory(self, memory: Waylore) -> None:
         self.memory = memory
 
     @property
     def retriever_constructor(self) -> type[BaseRetriever]:
-        return WeftRetriever
+        return WayloreRetriever
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
@@ -51,46 +51,46 @@ def ids(documents: list[Document]) -> list[str | None]:
     return [document.id for document in documents]
 
 
-def test_it_finds_what_weft_finds_with_the_reason(memory: Weft) -> None:
-    documents = WeftRetriever(memory=memory).invoke(QUESTION)
+def test_it_finds_what_waylore_finds_with_the_reason(memory: Waylore) -> None:
+    documents = WayloreRetriever(memory=memory).invoke(QUESTION)
     hits = memory.search(QUESTION).hits
     assert [(d.id, d.page_content) for d in documents] == [(h.passage.id, h.passage.text) for h in hits]
-    paths = [d.metadata["weft"]["path"] for d in documents]
+    paths = [d.metadata["waylore"]["path"] for d in documents]
     assert "login —needs→ session service → this passage" in [path["text"] for path in paths if path]
 
 
-async def test_awaited_it_finds_the_same(memory: Weft) -> None:
-    retriever = WeftRetriever(memory=memory, k=3)
+async def test_awaited_it_finds_the_same(memory: Waylore) -> None:
+    retriever = WayloreRetriever(memory=memory, k=3)
     assert await retriever.ainvoke(QUESTION) == retriever.invoke(QUESTION)
     assert ids(await retriever.ainvoke(QUESTION, k=1)) == ids(retriever.invoke(QUESTION))[:1]
     assert await retriever.abatch([QUESTION, "handbook"]) == retriever.batch([QUESTION, "handbook"])
 
 
-def test_k_is_the_most_that_comes_and_the_best_of_it(memory: Weft) -> None:
-    every = ids(WeftRetriever(memory=memory).invoke(QUESTION))
+def test_k_is_the_most_that_comes_and_the_best_of_it(memory: Waylore) -> None:
+    every = ids(WayloreRetriever(memory=memory).invoke(QUESTION))
     for k in (1, 2, 3):
-        assert ids(WeftRetriever(memory=memory, k=k).invoke(QUESTION)) == every[:k]
+        assert ids(WayloreRetriever(memory=memory, k=k).invoke(QUESTION)) == every[:k]
 
 
-def test_who_asks_and_what_for_can_be_said_once_or_each_time(memory: Weft) -> None:
+def test_who_asks_and_what_for_can_be_said_once_or_each_time(memory: Waylore) -> None:
     web, anyone = Filter(metadata={"team": "web"}), Filter(labels=frozenset())
-    [only] = WeftRetriever(memory=memory, where=web).invoke(QUESTION)
+    [only] = WayloreRetriever(memory=memory, where=web).invoke(QUESTION)
     assert only.metadata["team"] == "web"
-    seen = WeftRetriever(memory=memory).invoke("vault safe", where=anyone)
+    seen = WayloreRetriever(memory=memory).invoke("vault safe", where=anyone)
     assert "docs/vault.md" not in [d.metadata["source"] for d in seen]
 
 
-def test_method_and_recipe(memory: Weft) -> None:
-    retriever = WeftRetriever(memory=memory, recipe=HYBRID)
+def test_method_and_recipe(memory: Waylore) -> None:
+    retriever = WayloreRetriever(memory=memory, recipe=HYBRID)
     assert ids(retriever.invoke(QUESTION)) == ids(retriever.invoke(QUESTION, method="hybrid"))
-    searches = retriever.invoke(QUESTION, method="keyword")[0].metadata["weft"]["placements"]
+    searches = retriever.invoke(QUESTION, method="keyword")[0].metadata["waylore"]["placements"]
     assert [placement["search"] for placement in searches] == ["lexical"]
     early = datetime(1999, 1, 1, tzinfo=UTC)
     assert retriever.invoke(QUESTION, method="chain", as_of=early)
 
 
-def test_a_mistake_says_what_to_do(memory: Weft) -> None:
-    retriever = WeftRetriever(memory=memory)
+def test_a_mistake_says_what_to_do(memory: Waylore) -> None:
+    retriever = WayloreRetriever(memory=memory)
     with pytest.raises(ConfigError, match=r"no option top_k: use k, method"):
         retriever.invoke(QUESTION, top_k=3)
     with pytest.raises(ConfigError, match="no method 'semantic'"):
@@ -121,41 +121,41 @@ class AwaitedHeard(AsyncCallbackHandler):
         self.told.append(len(documents))
 
 
-async def test_callbacks_hear_of_it(memory: Weft) -> None:
+async def test_callbacks_hear_of_it(memory: Waylore) -> None:
     heard, awaited = Heard(), AwaitedHeard()
-    retriever = WeftRetriever(memory=memory, k=2, tags=["team"])
+    retriever = WayloreRetriever(memory=memory, k=2, tags=["team"])
     retriever.with_config(callbacks=[heard]).invoke(QUESTION)
     with pytest.raises(QueryError):
         retriever.invoke("", {"callbacks": [heard]})
     await retriever.ainvoke(QUESTION, {"callbacks": [awaited]})
-    assert heard.told == [QUESTION, "weft", ("team",), 2, "", "weft", ("team",), QueryError]
+    assert heard.told == [QUESTION, "waylore", ("team",), 2, "", "waylore", ("team",), QueryError]
     assert awaited.told == [2]
 
 
-def test_in_a_chain_with_a_configurable_k(memory: Weft) -> None:
+def test_in_a_chain_with_a_configurable_k(memory: Waylore) -> None:
     k = ConfigurableField(id="k")
-    retriever = WeftRetriever(memory=memory).configurable_fields(k=k)
+    retriever = WayloreRetriever(memory=memory).configurable_fields(k=k)
     chain = retriever | RunnableLambda(len)
     assert chain.with_config(configurable={"k": 1}).invoke(QUESTION) == 1
     assert chain.with_config(configurable={"k": 2}).invoke(QUESTION) == 2
 
 
-async def test_as_a_tool_of_an_agent(memory: Weft) -> None:
+async def test_as_a_tool_of_an_agent(memory: Waylore) -> None:
     shown = PromptTemplate.from_template("{page_content} ({source})")
     tool = create_retriever_tool(
-        WeftRetriever(memory=memory, k=1), "memory_search", "What is known.", document_prompt=shown
+        WayloreRetriever(memory=memory, k=1), "memory_search", "What is known.", document_prompt=shown
     )
     text = "The login needs the session service. (docs/login.md)"
     assert tool.invoke({"query": "login session"}) == text
     assert await tool.ainvoke({"query": "login session"}) == text
 
 
-def test_documents_can_be_kept_as_json(memory: Weft) -> None:
-    for document in WeftRetriever(memory=memory).invoke(QUESTION):
+def test_documents_can_be_kept_as_json(memory: Waylore) -> None:
+    for document in WayloreRetriever(memory=memory).invoke(QUESTION):
         assert Document.model_validate(json.loads(document.model_dump_json())) == document
 
 
 def test_without_langchain_it_says_what_to_install() -> None:
-    program = "import sys; sys.modules['langchain_core'] = None\nimport weft.integrations.langchain"
+    program = "import sys; sys.modules['langchain_core'] = None\nimport waylore.integrations.langchain"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "pip install 'weft[langchain]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'waylore[langchain]'" in done.stderr.splitlines()[-1]

@@ -27,13 +27,13 @@ from llama_index.core.tools import RetrieverTool
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from integrations.knowledge import QUESTION, opened
-from weft import Filter, Weft
-from weft.errors import ConfigError
-from weft.integrations.llamaindex import WeftRetriever
+from waylore import Filter, Waylore
+from waylore.errors import ConfigError
+from waylore.integrations.llamaindex import WayloreRetriever
 
 
 @pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weft]:
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
     with opened(tmp_path_factory.mktemp("llamaindex")) as memory:
         yield memory
 
@@ -42,30 +42,30 @@ def ids(nodes: list[NodeWithScore]) -> list[str]:
     return [node.node_id for node in nodes]
 
 
-def found(memory: Weft, *filters: MetadataFilter) -> list[object]:
+def found(memory: Waylore, *filters: MetadataFilter) -> list[object]:
     asked = MetadataFilters(filters=list(filters))
-    nodes = WeftRetriever(memory, filters=asked).retrieve("login handbook")
+    nodes = WayloreRetriever(memory, filters=asked).retrieve("login handbook")
     return [node.metadata["source"] for node in nodes]
 
 
 def test_class() -> None:
-    assert issubclass(WeftRetriever, BaseRetriever)
+    assert issubclass(WayloreRetriever, BaseRetriever)
 
 
-def test_it_finds_what_weft_finds_with_the_reason(memory: Weft) -> None:
-    nodes = WeftRetriever(memory).retrieve(QUESTION)
+def test_it_finds_what_waylore_finds_with_the_reason(memory: Waylore) -> None:
+    nodes = WayloreRetriever(memory).retrieve(QUESTION)
     hits = memory.search(QUESTION).hits
     assert [(n.node_id, n.text, n.score) for n in nodes] == [
         (h.passage.id, h.passage.text, h.score) for h in hits
     ]
     assert all(node.score is not None and node.score > 0 for node in nodes)
-    paths = [node.metadata["weft"]["path"] for node in nodes]
+    paths = [node.metadata["waylore"]["path"] for node in nodes]
     assert "login —needs→ session service → this passage" in [path["text"] for path in paths if path]
 
 
-def test_a_node_knows_its_document_and_its_place_in_it(memory: Weft) -> None:
-    [node] = [n.node for n in WeftRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
-    citation = node.metadata["weft"]["citation"]
+def test_a_node_knows_its_document_and_its_place_in_it(memory: Waylore) -> None:
+    [node] = [n.node for n in WayloreRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
+    citation = node.metadata["waylore"]["citation"]
     document = node.source_node
     assert document is not None
     assert (document.node_id, node.ref_doc_id) == (citation["document_id"], citation["document_id"])
@@ -76,8 +76,8 @@ def test_a_node_knows_its_document_and_its_place_in_it(memory: Weft) -> None:
     assert node.to_dict()["start_char_idx"] == 0
 
 
-def test_a_prompt_has_title_and_source_but_no_explanation(memory: Weft) -> None:
-    [node] = [n.node for n in WeftRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
+def test_a_prompt_has_title_and_source_but_no_explanation(memory: Waylore) -> None:
+    [node] = [n.node for n in WayloreRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
     shown = node.get_content(MetadataMode.LLM)
     assert "title: Login" in shown
     assert "source: docs/login.md" in shown
@@ -85,26 +85,26 @@ def test_a_prompt_has_title_and_source_but_no_explanation(memory: Weft) -> None:
     assert "placements" not in node.get_content(MetadataMode.EMBED)
 
 
-def test_nodes_go_to_json_and_back(memory: Weft) -> None:
-    for found in WeftRetriever(memory).retrieve(QUESTION):
+def test_nodes_go_to_json_and_back(memory: Waylore) -> None:
+    for found in WayloreRetriever(memory).retrieve(QUESTION):
         back = TextNode.from_json(found.node.to_json())
         assert (back.metadata, back.relationships) == (found.metadata, found.node.relationships)
         assert back.to_dict() == found.node.to_dict()
 
 
-def test_large_and_small_top_k(memory: Weft) -> None:
-    every = ids(WeftRetriever(memory, similarity_top_k=20).retrieve(QUESTION))
+def test_large_and_small_top_k(memory: Waylore) -> None:
+    every = ids(WayloreRetriever(memory, similarity_top_k=20).retrieve(QUESTION))
     assert len(every) == memory.stats().passages
     for k in (1, 2, 3):
-        assert ids(WeftRetriever(memory, similarity_top_k=k).retrieve(QUESTION)) == every[:k]
+        assert ids(WayloreRetriever(memory, similarity_top_k=k).retrieve(QUESTION)) == every[:k]
 
 
-async def test_awaited_it_finds_the_same(memory: Weft) -> None:
-    retriever = WeftRetriever(memory, similarity_top_k=2)
+async def test_awaited_it_finds_the_same(memory: Waylore) -> None:
+    retriever = WayloreRetriever(memory, similarity_top_k=2)
     assert await retriever.aretrieve(QUESTION) == retriever.retrieve(QueryBundle(QUESTION))
 
 
-def test_filters(memory: Weft) -> None:
+def test_filters(memory: Waylore) -> None:
     assert found(memory, MetadataFilter(key="team", value="web")) == ["docs/login.md"]
     assert found(memory, MetadataFilter(key="year", value=2024)) == ["docs/login.md"]
     tagged = MetadataFilter(key="tags", value="ui", operator=FilterOperator.CONTAINS)
@@ -114,12 +114,12 @@ def test_filters(memory: Weft) -> None:
     assert found(memory, MetadataFilter(key="team", value=[], operator=FilterOperator.ANY)) == []
 
 
-def test_filters_narrow_what_the_caller_may_see(memory: Weft) -> None:
+def test_filters_narrow_what_the_caller_may_see(memory: Waylore) -> None:
     web = MetadataFilters(filters=[MetadataFilter(key="team", value="web")])
     anyone = Filter(labels=frozenset(), metadata={"year": 2024})
-    [node] = WeftRetriever(memory, where=anyone, filters=web).retrieve(QUESTION)
+    [node] = WayloreRetriever(memory, where=anyone, filters=web).retrieve(QUESTION)
     assert node.metadata["source"] == "docs/login.md"
-    outsider = WeftRetriever(memory, where=Filter(labels=frozenset()))
+    outsider = WayloreRetriever(memory, where=Filter(labels=frozenset()))
     assert "docs/vault.md" not in [n.metadata["source"] for n in outsider.retrieve("vault safe")]
 
 
@@ -135,22 +135,22 @@ def test_filters_narrow_what_the_caller_may_see(memory: Weft) -> None:
     ],
     ids=["greater", "equal to a list", "empty", "not", "twice", "nested"],
 )
-def test_what_cannot_be_filtered_by_is_refused(memory: Weft, refused: MetadataFilters) -> None:
+def test_what_cannot_be_filtered_by_is_refused(memory: Waylore, refused: MetadataFilters) -> None:
     with pytest.raises(ConfigError):
-        WeftRetriever(memory, filters=refused)
+        WayloreRetriever(memory, filters=refused)
 
 
-async def test_in_a_query_engine(memory: Weft) -> None:
-    engine = RetrieverQueryEngine.from_args(WeftRetriever(memory, similarity_top_k=2), llm=MockLLM())
+async def test_in_a_query_engine(memory: Waylore) -> None:
+    engine = RetrieverQueryEngine.from_args(WayloreRetriever(memory, similarity_top_k=2), llm=MockLLM())
     answer = engine.query(QUESTION)
     assert "The login needs the session service." in str(answer)
-    assert ids(answer.source_nodes) == ids(WeftRetriever(memory, similarity_top_k=2).retrieve(QUESTION))
+    assert ids(answer.source_nodes) == ids(WayloreRetriever(memory, similarity_top_k=2).retrieve(QUESTION))
     assert str(await engine.aquery(QUESTION)) == str(answer)
 
 
-def test_callbacks_hear_of_it(memory: Weft) -> None:
+def test_callbacks_hear_of_it(memory: Waylore) -> None:
     heard = LlamaDebugHandler(print_trace_on_end=False)
-    retriever = WeftRetriever(memory, similarity_top_k=1, callback_manager=CallbackManager([heard]))
+    retriever = WayloreRetriever(memory, similarity_top_k=1, callback_manager=CallbackManager([heard]))
     retriever.retrieve(QUESTION)
     [[start, end]] = heard.get_event_pairs(CBEventType.RETRIEVE)
     assert start.payload == {"query_str": QUESTION}
@@ -158,8 +158,8 @@ def test_callbacks_hear_of_it(memory: Weft) -> None:
     assert len(end.payload["nodes"]) == 1
 
 
-def test_fused_with_another_retriever_a_passage_is_known_again(memory: Weft) -> None:
-    methods: list[BaseRetriever] = [WeftRetriever(memory, method=method) for method in ("chain", "keyword")]
+def test_fused_with_another_retriever_a_passage_is_known_again(memory: Waylore) -> None:
+    methods: list[BaseRetriever] = [WayloreRetriever(memory, method=method) for method in ("chain", "keyword")]
     fused = QueryFusionRetriever(
         methods,
         llm=MockLLM(),
@@ -174,14 +174,14 @@ def test_fused_with_another_retriever_a_passage_is_known_again(memory: Weft) -> 
     assert nodes[0].score > 1 / 60  # as much as one retriever alone can give
 
 
-async def test_as_a_tool_of_an_agent(memory: Weft) -> None:
-    tool = RetrieverTool.from_defaults(WeftRetriever(memory, similarity_top_k=1), name="memory_search")
+async def test_as_a_tool_of_an_agent(memory: Waylore) -> None:
+    tool = RetrieverTool.from_defaults(WayloreRetriever(memory, similarity_top_k=1), name="memory_search")
     told = tool("login session")
     assert "The login needs the session service." in told.content
     assert (await tool.acall("login session")).content == told.content
 
 
 def test_without_llamaindex_it_says_what_to_install() -> None:
-    program = "import sys; sys.modules['llama_index'] = None\nimport weft.integrations.llamaindex"
+    program = "import sys; sys.modules['llama_index'] = None\nimport waylore.integrations.llamaindex"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "pip install 'weft[llamaindex]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'waylore[llamaindex]'" in done.stderr.splitlines()[-1]

@@ -26,10 +26,10 @@ from retrieval.worlds import (
     ids,
     promised,
 )
-from weft.config import CHAIN, KEYWORD, RECIPES, Gate, Linking, Recipe
-from weft.errors import ModelUnavailable, StoreError, StoreUnavailable
-from weft.store.sqlite import SqliteStore
-from weft.types import Vector
+from waylore.config import CHAIN, KEYWORD, RECIPES, Gate, Linking, Recipe
+from waylore.errors import ModelUnavailable, StoreError, StoreUnavailable
+from waylore.store.sqlite import SqliteStore
+from waylore.types import Vector
 
 OPEN = Gate(min_confidence=0.0)
 OF_THE_GRAPH = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities

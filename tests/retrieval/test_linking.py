@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.config import Linking, Walk
-from weft.retrieval.linking import Link, link, seeds
-from weft.retrieval.walking import facts_in, facts_of
-from weft.store.reads import answered, together
-from weft.store.sqlite import SqliteStore
-from weft.testing import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
-from weft.types import Claim, Filter, Query
+from waylore.config import Linking, Walk
+from waylore.retrieval.linking import Link, link, seeds
+from waylore.retrieval.walking import facts_in, facts_of
+from waylore.store.reads import answered, together
+from waylore.store.sqlite import SqliteStore
+from waylore.testing import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
+from waylore.types import Claim, Filter, Query
 
 
 def linked(store: SqliteStore, query: Query, config: Linking) -> tuple[Link, ...]:
@@ -24,7 +24,7 @@ def knows(*names: str) -> list[Claim]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
-    path: Path = tmp_path_factory.mktemp("linking") / "test.weft"
+    path: Path = tmp_path_factory.mktemp("linking") / "test.waylore"
     store = SqliteStore(path)
     names = [
         "New York",
@@ -91,7 +91,7 @@ def test_the_nearest_names_are_asked_for_only_if_none_is_found(store: SqliteStor
 
 
 def test_facts_near_the_question_lend_their_ends_to_the_walk(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "world.weft")
+    store = SqliteStore(tmp_path / "world.waylore")
     store.write(WORLD, model=MODEL)
     query = Query("Who was the mother of Lothair II?", question("lothair ii mother"), PUBLIC)
     links = linked(store, query, Linking())

@@ -32,9 +32,9 @@ from retrieval.worlds import (
     sources_of,
     written,
 )
-from weft.config import RECIPES, Gate, Hybrid, Linking, Merge
-from weft.store.sqlite import SqliteStore
-from weft.types import Claim, Contribution, Filter, Found
+from waylore.config import RECIPES, Gate, Hybrid, Linking, Merge
+from waylore.store.sqlite import SqliteStore
+from waylore.types import Claim, Contribution, Filter, Found
 
 VECTORS_ONLY = Hybrid(text_weight=0.0)
 NOBODY = Filter(labels=frozenset())

@@ -37,9 +37,9 @@ from retrieval.worlds import (
     sources_of,
     written,
 )
-from weft.config import CHAIN, HYBRID, RECIPES, Gate, Recipe
-from weft.store.sqlite import SqliteStore
-from weft.types import Claim, Contribution, entity_id
+from waylore.config import CHAIN, HYBRID, RECIPES, Gate, Recipe
+from waylore.store.sqlite import SqliteStore
+from waylore.types import Claim, Contribution, entity_id
 
 OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
 
@@ -160,7 +160,7 @@ def test_the_order_of_writing_and_moving_does_not_matter(case: Case, chance: ran
 def test_another_connection_after_writes_and_forgetting_gives_the_same(case: Case) -> None:
     passing = written(Told("harbour storm", "Ada", claims=(Claim("Ada", "knows", "Kiel"),)), 99)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "world.weft"
+        path = Path(folder) / "world.waylore"
         one, other = SqliteStore(path), SqliteStore(path)
         one.write(contributions(case.world), model=EMBEDDER.name)
         found = case.ask(one)
@@ -208,7 +208,7 @@ def namesakes(number: int, many: int) -> Contribution:
 
 def test_another_process_with_other_hashes_gives_the_same() -> None:
     program = (
-        "from retrieval.worlds import *\nfrom weft.store.sqlite import SqliteStore\n"
+        "from retrieval.worlds import *\nfrom waylore.store.sqlite import SqliteStore\n"
         "with holding(contributions(SAMPLE), SqliteStore) as store:\n"
         "    print([ask(store, QUESTION, recipe).hits for recipe in RECIPES.values()])"
     )

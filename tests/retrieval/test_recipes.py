@@ -31,9 +31,9 @@ from retrieval.worlds import (
     promised,
     recipes,
 )
-from weft.config import CHAIN, GUIDED, NEIGHBOURHOOD, RECIPES, Gate, Merge, Recipe, Walk
-from weft.store.sqlite import SqliteStore
-from weft.types import Claim, Entity, FactPath, Found, Hit, Mention, Step, entity_id
+from waylore.config import CHAIN, GUIDED, NEIGHBOURHOOD, RECIPES, Gate, Merge, Recipe, Walk
+from waylore.store.sqlite import SqliteStore
+from waylore.types import Claim, Entity, FactPath, Found, Hit, Mention, Step, entity_id
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages passages_of_entities

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from weft.config import Resolution, Trust, Walk
-from weft.retrieval.walking import Neighbourhood, gather, walk
-from weft.store.reads import answered
-from weft.store.sqlite import SqliteStore
-from weft.testing import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
-from weft.types import Claim, Filter, Query, Scored, Vector, entity_id
+from waylore.config import Resolution, Trust, Walk
+from waylore.retrieval.walking import Neighbourhood, gather, walk
+from waylore.store.reads import answered
+from waylore.store.sqlite import SqliteStore
+from waylore.testing import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
+from waylore.types import Claim, Filter, Query, Scored, Vector, entity_id
 
 NOW = day("2024-05-02")
 
@@ -45,7 +45,7 @@ class Counting(SqliteStore):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Counting]:
-    store = Counting(tmp_path / "test.weft")
+    store = Counting(tmp_path / "test.waylore")
     store.write(WORLD, model=MODEL)
     yield store
     store.close()

@@ -22,19 +22,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from databases import fresh_name, server
-from weft.config import RECIPES, Context, Hybrid, Recipe
-from weft.indexing import pipeline
-from weft.models import Embedder, Reranker, Vectors
-from weft.providers.hashing import HashingEmbedder
-from weft.retrieval.context import Style, context
-from weft.retrieval.search import search
-from weft.store import Federation, open_federated
-from weft.store.base import EVERYTHING, Store
-from weft.store.postgres import PostgresStore
-from weft.store.sqlite import SqliteStore
-from weft.testing import day
-from weft.text import pieces
-from weft.types import SOURCES, Claim, Contribution, Document, Filter, Found, Query, document_id
+from waylore.config import RECIPES, Context, Hybrid, Recipe
+from waylore.indexing import pipeline
+from waylore.models import Embedder, Reranker, Vectors
+from waylore.providers.hashing import HashingEmbedder
+from waylore.retrieval.context import Style, context
+from waylore.retrieval.search import search
+from waylore.store import Federation, open_federated
+from waylore.store.base import EVERYTHING, Store
+from waylore.store.postgres import PostgresStore
+from waylore.store.sqlite import SqliteStore
+from waylore.testing import day
+from waylore.text import pieces
+from waylore.types import SOURCES, Claim, Contribution, Document, Filter, Found, Query, document_id
 
 NOW = day("2024-05-02")
 DAYS = tuple(map(day, ["2020-01-01", "2022-01-01", "2024-01-01", "2026-01-01"]))
@@ -161,7 +161,7 @@ def _opened(kind: type[AnyStore], folder: Path) -> AnyStore:
         return cast("AnyStore", PostgresStore(TEXTSEARCH.get(), fresh_name("world")))
     if kind is SqliteStore and ENGINE.get() == "cells":
         return cast("AnyStore", open_federated(CELLS.get(), fresh_name("world")))
-    return kind(folder / "world.weft")
+    return kind(folder / "world.waylore")
 
 
 def ask(

@@ -1,4 +1,4 @@
-"""A multiplied database is one that Weft could have written: whole, counted right, found by its words."""
+"""A multiplied database is one that Waylore could have written: whole, counted right, found by its words."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,8 +9,8 @@ from benchmarks.corpus import Corpus, name
 from benchmarks.multiplying import Sample, build, tenant
 from tools.postgres import Server
 
-from weft.store.postgres import PostgresStore
-from weft.types import Filter, Receipt
+from waylore.store.postgres import PostgresStore
+from waylore.types import Filter, Receipt
 
 PAGES, COPIES, TENANTS = 30, 12, 2
 SAMPLE = Sample(list(Corpus().contributions(0, PAGES)), "synthetic", COPIES, TENANTS)
@@ -34,7 +34,7 @@ def test_every_row_has_its_owner_and_every_counter_is_right(store: PostgresStore
     known = store.statistics()
     with psycopg.connect(url) as db:
         for table in ("documents", "passages", "entities", "facts", "mentions"):
-            rows = f"SELECT count(*) FROM weft.{table} WHERE collection = %s"
+            rows = f"SELECT count(*) FROM waylore.{table} WHERE collection = %s"
             assert db.execute(rows, [store._key]).fetchone() == (getattr(known, table),)
     assert known.passages == PAGES * COPIES
 

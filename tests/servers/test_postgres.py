@@ -155,7 +155,7 @@ def test_a_server_that_cannot_start_says_why() -> None:
 @pytest.mark.parametrize(("ci", "outcome"), [("true", "1 error"), ("", "1 skipped")])
 def test_a_missing_server_fails_ci_and_skips_elsewhere(ci: str, outcome: str, tmp_path: Path) -> None:
     wanted = "tests/servers/test_postgres.py::test_textsearch_is_new_enough"
-    environment = {**os.environ, "CI": ci, "WEFT_TEXTSEARCH": str(tmp_path)}
+    environment = {**os.environ, "CI": ci, "WAYLORE_TEXTSEARCH": str(tmp_path)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", wanted]
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert outcome in run.stdout, run.stdout + run.stderr

@@ -9,12 +9,12 @@ from tools.faults import Proxy, proxy
 from tools.postgres import Server
 
 from databases import fresh_name
-from weft.config import RECIPES, Recipe
-from weft.retrieval.search import search
-from weft.store import open_store
-from weft.store.base import Store
-from weft.testing import MODEL, PUBLIC, WORLD, page, question
-from weft.types import EPOCH, Claim, Filter, Query
+from waylore.config import RECIPES, Recipe
+from waylore.retrieval.search import search
+from waylore.store import open_store
+from waylore.store.base import Store
+from waylore.testing import MODEL, PUBLIC, WORLD, page, question
+from waylore.types import EPOCH, Claim, Filter, Query
 
 ASKED = "Where is the mother of Lothair II buried?"
 WARM = 12  # searches after which every statement is prepared, and every filter known

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.postgres import Server
 
-from weft.store import lexicon
-from weft.text import terms
+from waylore.store import lexicon
+from waylore.text import terms
 
 DOCUMENTS, TENANTS, WORDS = 3_000, 40, 200
 SCORES = "SELECT id, -(words <@> to_bm25query(%s, 'words')) FROM item WHERE tenant = %s"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from weft.store.base import EVERYTHING, NONE
-from weft.store.sqlite import SqliteStore
-from weft.types import LIVE, Alike, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
+from waylore.store.base import EVERYTHING, NONE
+from waylore.store.sqlite import SqliteStore
+from waylore.types import LIVE, Alike, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
 
 
 class FiltersAfterwards(SqliteStore):

@@ -10,12 +10,12 @@ TESTS = Path(__file__).parent.parent
 MODULE = """
 import pytest
 from store.broken import {store}
-from weft.testing import StoreConformance
+from waylore.testing import StoreConformance
 
 class TestBroken(StoreConformance):
     @pytest.fixture
     def open_store(self, tmp_path):
-        return lambda collection: {store}(tmp_path / "broken.weft", collection)
+        return lambda collection: {store}(tmp_path / "broken.waylore", collection)
 """
 
 

@@ -7,20 +7,20 @@ import psycopg
 import pytest
 
 from databases import database
-from weft.store.postgres import PostgresStore
-from weft.store.queries import queries
+from waylore.store.postgres import PostgresStore
+from waylore.store.queries import queries
 
 SQL = queries("postgres")
 UNIQUE = """
     SELECT t.relname, i.indexrelid::regclass::text, array_agg(a.attname::text)
     FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
     JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = ANY(i.indkey)
-    WHERE t.relnamespace = 'weft'::regnamespace AND t.relkind = 'r' AND i.indisunique GROUP BY 1, 2
+    WHERE t.relnamespace = 'waylore'::regnamespace AND t.relkind = 'r' AND i.indisunique GROUP BY 1, 2
 """
 COLUMNS = """
     SELECT t.relname, bool_or(a.attname = 'collection' AND a.attnotnull) FROM pg_class t
     JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0
-    WHERE t.relnamespace = 'weft'::regnamespace AND t.relkind = 'r' GROUP BY 1
+    WHERE t.relnamespace = 'waylore'::regnamespace AND t.relkind = 'r' GROUP BY 1
 """
 LOCAL = {"migrations"}  # the one table that is of no collection
 
@@ -50,7 +50,7 @@ def test_no_table_refers_to_one_that_stays_where_it_is(url: str) -> None:
     with psycopg.connect(url) as db:
         assert not list(
             db.execute(
-                "SELECT 1 FROM pg_constraint WHERE contype = 'f' AND connamespace = 'weft'::regnamespace"
+                "SELECT 1 FROM pg_constraint WHERE contype = 'f' AND connamespace = 'waylore'::regnamespace"
             )
         )
 

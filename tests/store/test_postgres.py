@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from databases import database, fresh_name, opening, server
-from weft.errors import ConfigError, QueryError, SchemaOutdated, StoreUnavailable
-from weft.store import SqliteStore, lexicon, open_store
-from weft.store import postgres_searching as searching
-from weft.store import postgres_writing as writing
-from weft.store.postgres import PostgresStore
-from weft.store.queries import migrations
-from weft.testing import (
+from waylore.errors import ConfigError, QueryError, SchemaOutdated, StoreUnavailable
+from waylore.store import SqliteStore, lexicon, open_store
+from waylore.store import postgres_searching as searching
+from waylore.store import postgres_writing as writing
+from waylore.store.postgres import PostgresStore
+from waylore.store.queries import migrations
+from waylore.testing import (
     EMBEDDER,
     KING,
     MODEL,
@@ -34,7 +34,7 @@ from weft.testing import (
     page,
     question,
 )
-from weft.types import Claim, Contribution, Filter, Receipt, entity_id
+from waylore.types import Claim, Contribution, Filter, Receipt, entity_id
 
 NOWHERE = Receipt()
 WORDS = "mill falcon harbour lantern river anvil orchard violin glacier saddle comet parsley".split()
@@ -92,7 +92,7 @@ def test_words_and_vectors_rank_as_on_sqlite(
     monkeypatch.setattr(lexicon, "REACH", 6)
     told = [page(t, labels=ls, metadata=m, uri=str(i)) for i, (t, ls, m) in enumerate(pages)]
     stores = (
-        SqliteStore(tmp_path_factory.mktemp("like") / "a.weft"),
+        SqliteStore(tmp_path_factory.mktemp("like") / "a.waylore"),
         PostgresStore(server(), fresh_name("like")),
     )
     try:
@@ -130,11 +130,11 @@ def test_words_are_found_through_their_index(store: PostgresStore) -> None:
     plans = superuser(
         "SELECT proconfig, prosecdef, pg_get_userbyid(proowner) FROM pg_proc WHERE proname = 'matching'"
     )
-    assert plans == [(["search_path=weft, pg_temp"], True, "weft_matching")]
+    assert plans == [(["search_path=waylore, pg_temp"], True, "waylore_matching")]
     with psycopg.connect(server()) as db:
         db.execute("SET LOCAL enable_seqscan = off")
-        db.execute("SET LOCAL search_path = weft")
-        db.execute("SET LOCAL ROLE weft_matching")
+        db.execute("SET LOCAL search_path = waylore")
+        db.execute("SET LOCAL ROLE waylore_matching")
         plan = db.execute("EXPLAIN SELECT id FROM passage_terms WHERE words @@ '1t1'::tsquery").fetchall()
     assert "passage_terms_by_words" in str(plan)
 
@@ -239,10 +239,10 @@ def test_the_owner_builds_what_the_application_may_not(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "EXACT", 20)
-    superuser("DROP ROLE IF EXISTS weft_test_app")
-    superuser("CREATE ROLE weft_test_app LOGIN IN ROLE weft_app")
+    superuser("DROP ROLE IF EXISTS waylore_test_app")
+    superuser("CREATE ROLE waylore_test_app LOGIN IN ROLE waylore_app")
     named = f"%{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
-    for user, indexes in (("weft_test_app", 0), ("postgres", 1)):
+    for user, indexes in (("waylore_test_app", 0), ("postgres", 1)):
         mine = PostgresStore(server().replace("//postgres@", f"//{user}@"), store._name)
         mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], model=MODEL)
         assert len(mine.dense(question("falcon"), top_k=7)) == 7
@@ -276,8 +276,8 @@ def test_an_index_follows_the_model(store: PostgresStore, monkeypatch: pytest.Mo
 def test_a_newer_schema_is_refused() -> None:
     url = database()
     PostgresStore(url).close()
-    superuser("INSERT INTO weft.migrations (number, name) VALUES (9999, 'from the future')", url=url)
-    with pytest.raises(SchemaOutdated, match="upgrade Weft"):
+    superuser("INSERT INTO waylore.migrations (number, name) VALUES (9999, 'from the future')", url=url)
+    with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         PostgresStore(url)
 
 
@@ -286,7 +286,7 @@ def test_many_may_migrate_at_once() -> None:
     url = database()
     with ThreadPoolExecutor(6) as threads:
         opened = list(threads.map(lambda n: PostgresStore(url, str(n), connections=2 + n), range(6)))
-    assert superuser("SELECT count(*) FROM weft.migrations", url=url) == [(1,)]
+    assert superuser("SELECT count(*) FROM waylore.migrations", url=url) == [(1,)]
     for store in opened:
         store.close()
 
@@ -302,18 +302,18 @@ def built(scripts: Sequence[str]) -> list[tuple[object, ...]]:
     """What a database made by these scripts holds."""
     url = database()
     with psycopg.connect(url, autocommit=True) as db:
-        db.execute("CREATE EXTENSION vector; CREATE SCHEMA weft; SET search_path = weft, public")
+        db.execute("CREATE EXTENSION vector; CREATE SCHEMA waylore; SET search_path = waylore, public")
         db.execute("CREATE TABLE migrations (number int4)")
         for script in scripts:
             db.execute(script)
         found = db.execute(
             "SELECT 'column', c.relname, a.attname || format_type(a.atttypid, a.atttypmod) || a.attnotnull "
             "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 "
-            "WHERE c.relnamespace = 'weft'::regnamespace "
-            "UNION ALL SELECT 'index', tablename, indexdef FROM pg_indexes WHERE schemaname = 'weft' "
+            "WHERE c.relnamespace = 'waylore'::regnamespace "
+            "UNION ALL SELECT 'index', tablename, indexdef FROM pg_indexes WHERE schemaname = 'waylore' "
             "UNION ALL SELECT 'policy', tablename, policyname || roles::text || qual FROM pg_policies "
             "UNION ALL SELECT 'function', proname, pg_get_functiondef(oid) FROM pg_proc "
-            "WHERE pronamespace = 'weft'::regnamespace ORDER BY 1, 2, 3"
+            "WHERE pronamespace = 'waylore'::regnamespace ORDER BY 1, 2, 3"
         )
         return found.fetchall()
 
@@ -321,9 +321,9 @@ def built(scripts: Sequence[str]) -> list[tuple[object, ...]]:
 def test_an_owner_who_may_make_no_roles_is_walled_in_all_the_same() -> None:
     """As on many a cloud: words are found without their index then, and nothing else is different."""
     url = database()
-    superuser("CREATE ROLE weft_test_owner LOGIN")  # the server ends with the tests, and it too
-    superuser(f"ALTER DATABASE {url.split('/')[3].split('?')[0]} OWNER TO weft_test_owner")
-    owners = url.replace("//postgres@", "//weft_test_owner@")
+    superuser("CREATE ROLE waylore_test_owner LOGIN")  # the server ends with the tests, and it too
+    superuser(f"ALTER DATABASE {url.split('/')[3].split('?')[0]} OWNER TO waylore_test_owner")
+    owners = url.replace("//postgres@", "//waylore_test_owner@")
     with pytest.raises(ConfigError, match="CREATE EXTENSION vector"):
         PostgresStore(owners)
     superuser("CREATE EXTENSION vector", url=url)

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from databases import database
-from weft import Weft
-from weft.errors import ConfigError, SchemaOutdated, StoreUnavailable
-from weft.store import cells, open_catalogue, open_registry
-from weft.store.registry import SCOPES, Claimed, Collection, Kept, Key, Registry
+from waylore import Waylore
+from waylore.errors import ConfigError, SchemaOutdated, StoreUnavailable
+from waylore.store import cells, open_catalogue, open_registry
+from waylore.store.registry import SCOPES, Claimed, Collection, Kept, Key, Registry
 
 Opening = Callable[[], Registry]
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -31,7 +31,7 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a store in which there is nothing yet."""
-    return database() if request.param == "postgres" else str(tmp_path / "memory.weft")
+    return database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_many_open_it_at_once_and_share_one_secret(url: str) -> None:
 
 
 def test_it_lives_beside_the_knowledge(url: str) -> None:
-    with closing(open_registry(url)) as registry, Weft.open(url, collection="notes") as notes:
+    with closing(open_registry(url)) as registry, Waylore.open(url, collection="notes") as notes:
         registry.set_key(KEY)
         document = notes.add("The login needs the session service.")
         assert notes.search("login").hits
@@ -163,12 +163,12 @@ def test_it_lives_beside_the_knowledge(url: str) -> None:
 
 
 def test_of_cells_it_lives_with_the_catalogue(tmp_path: Path) -> None:
-    path = tmp_path / "catalogue.weft"
+    path = tmp_path / "catalogue.waylore"
     with closing(open_catalogue(str(path))) as catalogue:
-        cells.add(catalogue, "east", str(tmp_path / "east.weft"))
+        cells.add(catalogue, "east", str(tmp_path / "east.waylore"))
     with closing(open_registry(f"cells+sqlite:///{path}")) as registry:
         registry.set_key(KEY)
-        with Weft.open(f"cells+sqlite:///{path}", collection="notes") as notes:
+        with Waylore.open(f"cells+sqlite:///{path}", collection="notes") as notes:
             notes.add("The login needs the session service.")
     with closing(open_registry(str(path))) as registry:
         assert registry.keys() == (KEY,)
@@ -178,12 +178,12 @@ def test_a_newer_schema_is_refused(url: str) -> None:
     open_registry(url).close()
     if url.startswith("postgresql"):
         with psycopg.connect(url) as server:
-            server.execute("INSERT INTO weft_service.migrations (number, name) VALUES (99, 'new')")
+            server.execute("INSERT INTO waylore_service.migrations (number, name) VALUES (99, 'new')")
     else:
         file = apsw.Connection(url)
         file.execute("UPDATE registry SET schema = 99")
         file.close()
-    with pytest.raises(SchemaOutdated, match="upgrade Weft"):
+    with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         open_registry(url)
 
 

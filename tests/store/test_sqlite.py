@@ -6,30 +6,30 @@ from pathlib import Path
 import apsw
 import pytest
 
-from weft.errors import SchemaOutdated, StoreUnavailable
-from weft.store import lexicon
-from weft.store.sqlite import SqliteStore
-from weft.testing import KING, MODEL, QUEEN, WORLD, OpenStore, StoreConformance, page
-from weft.types import Filter
+from waylore.errors import SchemaOutdated, StoreUnavailable
+from waylore.store import lexicon
+from waylore.store.sqlite import SqliteStore
+from waylore.testing import KING, MODEL, QUEEN, WORLD, OpenStore, StoreConformance, page
+from waylore.types import Filter
 
 
 class TestSqlite(StoreConformance):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
-        return lambda collection: SqliteStore(tmp_path / "test.weft", collection)
+        return lambda collection: SqliteStore(tmp_path / "test.waylore", collection)
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "a.weft").close()
-    with apsw.Connection(str(tmp_path / "a.weft")) as db:
+    SqliteStore(tmp_path / "a.waylore").close()
+    with apsw.Connection(str(tmp_path / "a.waylore")) as db:
         db.execute("INSERT INTO migrations VALUES (9999, 'from the future', 0)")
-    with pytest.raises(SchemaOutdated, match="upgrade Weft"):
-        SqliteStore(tmp_path / "a.weft")
+    with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
+        SqliteStore(tmp_path / "a.waylore")
 
 
 def test_a_file_that_is_written_by_another_for_too_long_is_said_to_be(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "a.weft", busy_seconds=0.05)
-    other = apsw.Connection(str(tmp_path / "a.weft"))
+    store = SqliteStore(tmp_path / "a.waylore", busy_seconds=0.05)
+    other = apsw.Connection(str(tmp_path / "a.waylore"))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="busy_seconds"):
         store.write([KING], model=MODEL)
@@ -39,9 +39,9 @@ def test_a_file_that_is_written_by_another_for_too_long_is_said_to_be(tmp_path: 
 
 
 def test_readers_are_not_kept_waiting_by_a_writer(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "a.weft", busy_seconds=0.05)
+    store = SqliteStore(tmp_path / "a.waylore", busy_seconds=0.05)
     store.write([KING], model=MODEL)
-    other = apsw.Connection(str(tmp_path / "a.weft"))
+    other = apsw.Connection(str(tmp_path / "a.waylore"))
     other.execute("BEGIN IMMEDIATE; DELETE FROM passages")
     assert len(store.lexical("king", top_k=3)) == 1
     other.execute("ROLLBACK")
@@ -49,7 +49,7 @@ def test_readers_are_not_kept_waiting_by_a_writer(tmp_path: Path) -> None:
 
 
 def test_an_export_is_of_one_moment(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "a.weft")
+    store = SqliteStore(tmp_path / "a.waylore")
     store.write([KING, QUEEN], model=MODEL)
     export = store.export()
     first = next(export)
@@ -59,7 +59,7 @@ def test_an_export_is_of_one_moment(tmp_path: Path) -> None:
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "a.weft")
+    store = SqliteStore(tmp_path / "a.waylore")
     store.write(WORLD, model=MODEL)
     found: list[int] = []
     threads = [
@@ -76,7 +76,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 def test_lexical_reads_a_bounded_number_of_postings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for ten, the rare word still finds its page, and a caller who sees little sees all of it."""
     monkeypatch.setattr(lexicon, "REACH", 10)
-    store = SqliteStore(tmp_path / "a.weft")
+    store = SqliteStore(tmp_path / "a.waylore")
     common = [page(f"common words on page {i}") for i in range(60)]
     mine = [page(f"common words of mine {i}", labels=["me"], metadata={"mine": True}) for i in range(3)]
     rare = page("common words and a zeppelin")
@@ -91,7 +91,7 @@ def test_lexical_reads_a_bounded_number_of_postings(tmp_path: Path, monkeypatch:
 
 def test_collections_find_their_way_to_blocks_of_their_own(tmp_path: Path) -> None:
     """Two collections that grow in turns keep their vectors apart, past the end of a block."""
-    one, two = (SqliteStore(tmp_path / "a.weft", name) for name in ("one", "two"))
+    one, two = (SqliteStore(tmp_path / "a.waylore", name) for name in ("one", "two"))
     for start in range(0, 4_500, 1_500):
         for store in (one, two):
             store.write([page(f"Page {i}") for i in range(start, start + 1_500)], model=MODEL)

@@ -1,6 +1,6 @@
 """Attacks on the walls between tenants of a PostgreSQL server, made from its own catalogue; all must fail.
 
-The attacker is a login that is a member of weft_app, as an application is. It may set the collection of its
+The attacker is a login that is a member of waylore_app, as an application is. It may set the collection of its
 own transaction, for that is what the application does; whatever else it tries, others stay out of reach.
 """
 
@@ -13,24 +13,24 @@ import pytest
 from psycopg import sql
 
 from databases import fresh_name, server
-from weft import naming
-from weft.errors import WeftError
-from weft.store.base import Store
-from weft.store.postgres import PostgresStore
-from weft.store.reads import ask
-from weft.testing import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
-from weft.types import STATUSES, Claim, Filter, Receipt
+from waylore import naming
+from waylore.errors import WayloreError
+from waylore.store.base import Store
+from waylore.store.postgres import PostgresStore
+from waylore.store.reads import ask
+from waylore.testing import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
+from waylore.types import STATUSES, Claim, Filter, Receipt
 
-TENANT = "weft_test_tenant"
+TENANT = "waylore_test_tenant"
 SMUGGLED = [
-    "'; SET weft.collection = '{key}'; --",
+    "'; SET waylore.collection = '{key}'; --",
     "' OR true --",
-    "'); RESET ROLE; SELECT * FROM weft.documents; --",
-    "$$; UPDATE weft.documents SET collection = {key}; $$",
+    "'); RESET ROLE; SELECT * FROM waylore.documents; --",
+    "$$; UPDATE waylore.documents SET collection = {key}; $$",
     "{key}",
     "%(collection)s",
     "'::tsquery | '1t1",
-    "\\'; DROP TABLE weft.documents; --",
+    "\\'; DROP TABLE waylore.documents; --",
 ]
 
 
@@ -50,20 +50,20 @@ def tenant_url() -> str:
     victim()
     with psycopg.connect(server(), autocommit=True) as db:
         db.execute(f"DROP ROLE IF EXISTS {TENANT}")
-        db.execute(f"CREATE ROLE {TENANT} LOGIN IN ROLE weft_app")
+        db.execute(f"CREATE ROLE {TENANT} LOGIN IN ROLE waylore_app")
     return server().replace("//postgres@", f"//{TENANT}@")
 
 
 @cache
 def columns() -> dict[str, list[str]]:
-    """Every table of Weft with its columns, generated ones aside."""
+    """Every table of Waylore with its columns, generated ones aside."""
     victim()
     with psycopg.connect(server()) as db:
         rows = db.execute(
             "SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum) FROM pg_class c "
             "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
             "AND a.attgenerated = '' "
-            "AND a.attidentity = '' WHERE c.relnamespace = 'weft'::regnamespace AND c.relkind = 'r' GROUP BY 1"
+            "AND a.attidentity = '' WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' GROUP BY 1"
         )
         return dict(rows.fetchall())
 
@@ -77,7 +77,7 @@ READS = {
     "all of it": "SELECT count(*) FROM {t}",
     "by its key": "SELECT count(*) FROM {t} WHERE collection = {victim}",
     "by a join": "SELECT count(*) FROM {t} a JOIN {t} b USING (collection) WHERE a.collection = {victim}",
-    "by the catalogue's eyes": "SELECT count(*) FROM weft.{t} WHERE collection <> {own}",
+    "by the catalogue's eyes": "SELECT count(*) FROM waylore.{t} WHERE collection <> {own}",
     "by a function": "SELECT count(*) FROM {t} WHERE pg_column_size({t}) > 0 AND collection <> {own}",
     "by a row lock": "SELECT count(*) FROM (SELECT 1 FROM {t} WHERE collection <> {own} FOR UPDATE) x",
 }
@@ -94,7 +94,7 @@ REFUSED = {
     "given a policy": "CREATE POLICY mine ON {t} USING (true)",
     "dropped": "DROP TABLE {t}",
     "looked at from a role above": "SET ROLE postgres; SELECT * FROM {t}",
-    "looked at as the search": "SET ROLE weft_matching; SELECT * FROM {t}",
+    "looked at as the search": "SET ROLE waylore_matching; SELECT * FROM {t}",
 }
 
 
@@ -130,9 +130,9 @@ def attempt(own: PostgresStore, text: str, table: str, *, collection: str, prepa
         moved=sql.SQL(", ").join([sql.Literal(victim()._key), *map(sql.Identifier, names[1:])]),
     )
     with psycopg.connect(tenant_url()) as db:
-        db.execute("SELECT set_config('search_path', 'weft, public', true)")
+        db.execute("SELECT set_config('search_path', 'waylore, public', true)")
         if collection != "unset":
-            db.execute("SELECT set_config('weft.collection', %s, true)", (collection,))
+            db.execute("SELECT set_config('waylore.collection', %s, true)", (collection,))
         done = db.execute(statement, prepare=prepare or None)
         if prepare:
             done = db.execute(statement, prepare=True)
@@ -150,7 +150,7 @@ def test_no_table_shows_a_row_of_another(own: PostgresStore, how: str, setting: 
         collection = {"unset": "unset", "empty": ""}.get(setting, str(own._key))
         [(seen,)] = attempt(own, READS[how], table, collection=collection, prepare=setting == "prepared")
         with psycopg.connect(server()) as db:
-            counted = db.execute(f"SELECT count(*) FROM weft.{table} WHERE collection = %s", (own._key,))
+            counted = db.execute(f"SELECT count(*) FROM waylore.{table} WHERE collection = %s", (own._key,))
             mine = counted.fetchall()[0][0]
         if how == "all of it" and collection == str(own._key):
             assert seen == mine > 0
@@ -185,40 +185,43 @@ def test_a_collection_that_is_no_number_is_refused(own: PostgresStore) -> None:
 
 
 def test_the_function_that_searches_words_finds_only_ones_own(own: PostgresStore) -> None:
-    mark = "SELECT mark FROM weft.collections WHERE collection = %s"
+    mark = "SELECT mark FROM waylore.collections WHERE collection = %s"
     with psycopg.connect(server()) as db:
         victims = db.execute(mark, (victim()._key,)).fetchall()[0][0]
     asked = f"{victims}a1 | {victims}a2 | {victims}t1 | {victims}t2"
     with psycopg.connect(tenant_url()) as db:
         for collection in (str(own._key), ""):
-            db.execute("SELECT set_config('weft.collection', %s, true)", (collection,))
-            assert db.execute("SELECT * FROM weft.matching(%s::tsquery, 99)", (asked,)).fetchall() == []
+            db.execute("SELECT set_config('waylore.collection', %s, true)", (collection,))
+            assert db.execute("SELECT * FROM waylore.matching(%s::tsquery, 99)", (asked,)).fetchall() == []
 
 
 def test_every_table_forces_its_policy_and_the_roles_are_nobody() -> None:
     with psycopg.connect(server()) as db:
         walls = db.execute(
             "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class "
-            "WHERE relnamespace = 'weft'::regnamespace AND relkind = 'r' AND relname <> 'migrations'"
+            "WHERE relnamespace = 'waylore'::regnamespace AND relkind = 'r' AND relname <> 'migrations'"
         ).fetchall()
         roles = db.execute(
             "SELECT rolname, rolsuper OR rolbypassrls OR rolcanlogin OR rolcreaterole OR rolcreatedb, "
             "(SELECT count(*) FROM pg_class WHERE relowner = r.oid) FROM pg_roles r "
-            "WHERE rolname IN ('weft_app', 'weft_matching') ORDER BY 1"
+            "WHERE rolname IN ('waylore_app', 'waylore_matching') ORDER BY 1"
         ).fetchall()
     assert len(walls) >= 18
     assert all(is_walled for _, is_walled in walls)
-    assert roles == [("weft_app", False, 0), ("weft_matching", False, 0)]
+    assert roles == [("waylore_app", False, 0), ("waylore_matching", False, 0)]
 
 
 def test_the_wall_stands_after_an_error_on_the_same_connection(own: PostgresStore) -> None:
     """A setting must not outlive its transaction, whether that ended well or not."""
     store = PostgresStore(tenant_url(), fresh_name("after"), connections=1)
-    with pytest.raises(WeftError):
+    with pytest.raises(WayloreError):
         divide_by_zero(store)
     with store._server.pool.connection() as db:
-        assert db.execute("SELECT current_setting('weft.collection', true)").fetchall() in ([("",)], [(None,)])
-        assert db.execute("SELECT count(*) FROM weft.documents").fetchall() == [(0,)]
+        assert db.execute("SELECT current_setting('waylore.collection', true)").fetchall() in (
+            [("",)],
+            [(None,)],
+        )
+        assert db.execute("SELECT count(*) FROM waylore.documents").fetchall() == [(0,)]
     assert list(store.export()) == []
     store.close()
 
@@ -272,12 +275,12 @@ def test_sql_in_a_text_is_a_text(own: PostgresStore, pattern: str) -> None:
 
 
 def test_a_role_to_which_walls_are_nothing_is_refused() -> None:
-    """A superuser who may not become weft_app there is not; a bypassing role that is no member is."""
+    """A superuser who may not become waylore_app there is not; a bypassing role that is no member is."""
     victim()
     with psycopg.connect(server(), autocommit=True) as db:
-        db.execute("DROP ROLE IF EXISTS weft_test_bypass")
-        db.execute("CREATE ROLE weft_test_bypass LOGIN BYPASSRLS")
-        db.execute("GRANT USAGE ON SCHEMA weft TO weft_test_bypass")
-        db.execute("GRANT SELECT ON weft.migrations TO weft_test_bypass")
-    with pytest.raises(WeftError, match="bypasses row-level security"):
-        PostgresStore(server().replace("//postgres@", "//weft_test_bypass@"))
+        db.execute("DROP ROLE IF EXISTS waylore_test_bypass")
+        db.execute("CREATE ROLE waylore_test_bypass LOGIN BYPASSRLS")
+        db.execute("GRANT USAGE ON SCHEMA waylore TO waylore_test_bypass")
+        db.execute("GRANT SELECT ON waylore.migrations TO waylore_test_bypass")
+    with pytest.raises(WayloreError, match="bypasses row-level security"):
+        PostgresStore(server().replace("//postgres@", "//waylore_test_bypass@"))

@@ -12,11 +12,11 @@ from benchmarks.bm25 import by_store, correlation
 from tools.postgres import Server
 
 from databases import fresh_name, opening
-from weft.errors import ConfigError
-from weft.evaluation.datasets import Dataset, load
-from weft.store import SqliteStore, open_store
-from weft.store.postgres import PostgresStore
-from weft.testing import MODEL, WORLD, OpenStore, StoreConformance, page
+from waylore.errors import ConfigError
+from waylore.evaluation.datasets import Dataset, load
+from waylore.store import SqliteStore, open_store
+from waylore.store.postgres import PostgresStore
+from waylore.testing import MODEL, WORLD, OpenStore, StoreConformance, page
 
 SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
 QUESTIONS = 60
@@ -37,7 +37,7 @@ def dataset() -> Dataset:
 @pytest.fixture(scope="module")
 def expected(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     """What SQLite finds by words."""
-    with closing(SqliteStore(tmp_path_factory.mktemp("words") / "set.weft")) as store:
+    with closing(SqliteStore(tmp_path_factory.mktemp("words") / "set.waylore")) as store:
         store.write(dataset.contributions, model=None)
         return [by_store(store, q.text) for q in dataset.questions]
 
@@ -81,7 +81,7 @@ def test_a_database_that_gets_it_later_is_prepared_when_it_is_opened(textsearch_
             store.write(WORLD, model=MODEL)
             ranked = store.lexical("king of lotharingia", top_k=9)
         db.execute("DROP EXTENSION pg_textsearch CASCADE")
-        db.execute("ALTER TABLE weft.passage_terms DROP COLUMN ranked")
+        db.execute("ALTER TABLE waylore.passage_terms DROP COLUMN ranked")
         with closing(open_store(url)) as store:
             assert store.lexical("king of lotharingia", top_k=9) == ranked
             db.execute("CREATE EXTENSION pg_textsearch")
@@ -104,15 +104,15 @@ def test_its_index_shows_no_row_of_another(textsearch_postgres: Server) -> None:
         with closing(open_store(url, "victim")) as victim, closing(open_store(url, "own")) as own:
             victim.write(WORLD, model=MODEL)
             own.write([page("A mill by the river.")], model=MODEL)
-            mine = {p for (p,) in db.execute("SELECT id FROM weft.passages WHERE text LIKE 'A mill%'")}
-            words = [w for (w,) in db.execute("SELECT ranked FROM weft.passage_terms WHERE length > 0")]
-            [(key,)] = db.execute("SELECT collection FROM weft.collections WHERE name = 'own'").fetchall()
-        nearest = "ranked <@> to_bm25query(%s, 'weft.passage_terms_ranked')"
-        ranked = f"SELECT id FROM weft.passage_terms ORDER BY {nearest}"
+            mine = {p for (p,) in db.execute("SELECT id FROM waylore.passages WHERE text LIKE 'A mill%'")}
+            words = [w for (w,) in db.execute("SELECT ranked FROM waylore.passage_terms WHERE length > 0")]
+            [(key,)] = db.execute("SELECT collection FROM waylore.collections WHERE name = 'own'").fetchall()
+        nearest = "ranked <@> to_bm25query(%s, 'waylore.passage_terms_ranked')"
+        ranked = f"SELECT id FROM waylore.passage_terms ORDER BY {nearest}"
         for collection, seen in ((str(key), mine), ("", set())):
             with db.transaction():
-                db.execute("SELECT set_config('role', 'weft_app', true)")
-                db.execute("SELECT set_config('weft.collection', %s, true)", (collection,))
+                db.execute("SELECT set_config('role', 'waylore_app', true)")
+                db.execute("SELECT set_config('waylore.collection', %s, true)", (collection,))
                 for sort in ("on", "off"):
                     db.execute("SELECT set_config('enable_sort', %s, true)", (sort,))
                     for said in words:

@@ -10,17 +10,17 @@ from pathlib import Path
 import apsw
 import pytest
 
-from weft.store import SqliteStore, sqlite_pages
-from weft.store.queries import migrations
-from weft.testing import KING, MODEL, QUEEN, SECRET, WORLD, day, page
-from weft.types import Receipt
+from waylore.store import SqliteStore, sqlite_pages
+from waylore.store.queries import migrations
+from waylore.testing import KING, MODEL, QUEEN, SECRET, WORLD, day, page
+from waylore.types import Receipt
 
 NOWHERE = Receipt()
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "a.weft"
+    return tmp_path / "a.waylore"
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_long_log_goes_to_the_file_by_itself(path: Path) -> None:
 
 def test_a_file_of_the_first_schema_finds_the_same_and_forgets_for_good(tmp_path: Path) -> None:
     """Its inverted index holds words, and buries what is deleted."""
-    new, old = tmp_path / "new.weft", tmp_path / "old.weft"
+    new, old = tmp_path / "new.waylore", tmp_path / "old.waylore"
     store = SqliteStore(new)
     store.write([*WORLD, page("東京 and Łódź", metadata={"lang": "ja"})], model=MODEL)
     store.close()

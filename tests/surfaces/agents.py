@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
-from weft import Weft
+from waylore import Waylore
 
 WORLD = [
     ("Login", "docs/login.md", "The login needs the session service.", ("login", "needs", "session service")),
@@ -18,7 +18,7 @@ WORLD = [
 TOOLS = ["memory_search", "memory_get", "memory_add", "memory_forget", "search", "fetch"]
 
 
-def filled(memory: Weft) -> Weft:
+def filled(memory: Waylore) -> Waylore:
     """A memory of a small company."""
     for title, uri, text, fact in WORLD:
         memory.add(text, title=title, uri=uri, facts=[fact], metadata={"kind": "note"})

@@ -9,9 +9,9 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from weft.surfaces.cli import app
+from waylore.surfaces.cli import app
 
-START = "import sys; sys.argv[0] = 'weft'; from weft.surfaces.command import main; main()"
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
 COMMAND = [sys.executable, "-c", START]
 POTION = Path(__file__).parents[2] / ".cache" / "models" / "potion"
 NOTES = {
@@ -32,7 +32,7 @@ def notes(folder: Path) -> Path:
 
 def run(*arguments: str, code: int = 0, stdin: str = "") -> str:
     """What a command prints, in the working folder of this process."""
-    done = CliRunner().invoke(app, arguments, input=stdin, prog_name="weft")
+    done = CliRunner().invoke(app, arguments, input=stdin, prog_name="waylore")
     assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
     return done.stdout if code == 0 else done.output
 
@@ -44,7 +44,7 @@ def told(*arguments: str) -> Any:
 
 def environment(**variables: str) -> dict[str, str]:
     """That of a user: no terminal's width, no colours, compiled modules kept."""
-    ours = ("WEFT_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
+    ours = ("WAYLORE_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
     return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | variables
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from weft.store import open_registry
-from weft.store.registry import EVERY, Scope
-from weft.surfaces.http import create_app
-from weft.surfaces.http_tokens import issued
-from weft.surfaces.settings import Settings, load
+from waylore.store import open_registry
+from waylore.store.registry import EVERY, Scope
+from waylore.surfaces.http import create_app
+from waylore.surfaces.http_tokens import issued
+from waylore.surfaces.settings import Settings, load
 
-WEFT = [sys.executable, "-c", "from weft.surfaces.command import main; main()"]
+WAYLORE = [sys.executable, "-c", "from waylore.surfaces.command import main; main()"]
 ADMIN: Scope = "admin"
 
 
@@ -56,7 +56,7 @@ def client(app: FastAPI, token: str = "") -> httpx.AsyncClient:
     """Asks an application of this process."""
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.AsyncClient(transport=transport, base_url="http://weft", headers=headers)
+    return httpx.AsyncClient(transport=transport, base_url="http://waylore", headers=headers)
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def asking(of: Settings, **opens: Any) -> AsyncIterator[httpx.AsyncClient]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A `weft serve` that runs."""
+    """A `waylore serve` that runs."""
 
     process: subprocess.Popen[str]
     url: str
@@ -83,21 +83,21 @@ class Served:
 
 @contextmanager
 def served(store: str | Path, folder: Path, *options: str, **variables: str) -> Iterator[Served]:
-    """A `weft serve` process, ready to answer; it is told to stop in the end, if it has not been."""
+    """A `waylore serve` process, ready to answer; it is told to stop in the end, if it has not been."""
     token = key(store)
     environment = {
         **os.environ,
-        "WEFT_STORE": str(store),
-        "WEFT_EMBEDDING_PROVIDER": "hashing",
-        "WEFT_HTTP_PORT": "0",
-        "WEFT_HTTP_RATE": "0",
+        "WAYLORE_STORE": str(store),
+        "WAYLORE_EMBEDDING_PROVIDER": "hashing",
+        "WAYLORE_HTTP_PORT": "0",
+        "WAYLORE_HTTP_RATE": "0",
         **variables,
     }
     log = folder / "serve.log"
     with (
         log.open("w") as to,
         subprocess.Popen(
-            [*WEFT, "serve", *options], cwd=folder, env=environment, stderr=to, text=True
+            [*WAYLORE, "serve", *options], cwd=folder, env=environment, stderr=to, text=True
         ) as process,
     ):
         try:

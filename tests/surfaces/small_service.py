@@ -14,23 +14,23 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from weft.surfaces import settings
-from weft.surfaces.http_telemetry import Instrumented
-from weft.surfaces.opening import opened
-from weft.surfaces.telemetry import configured
-from weft.surfaces.telemetry_metrics import shared
+from waylore.surfaces import settings
+from waylore.surfaces.http_telemetry import Instrumented
+from waylore.surfaces.opening import opened
+from waylore.surfaces.telemetry import configured
+from waylore.surfaces.telemetry_metrics import shared
 
 
 def service() -> Instrumented:
     """The service as uvicorn loads it."""
     wanted = settings.load(embedding={"provider": "hashing"})
     app, inner = FastAPI(), APIRouter()
-    weft = opened(wanted)
+    waylore = opened(wanted)
 
     @inner.get("/collections/{name}/search")
     def search(name: str, q: str, request: Request) -> dict[str, object]:
-        logging.getLogger("weft").info("searching with password=hunter2")
-        return {"hits": len(weft.search(q).hits), "request": request.state.request_id}
+        logging.getLogger("waylore").info("searching with password=hunter2")
+        return {"hits": len(waylore.search(q).hits), "request": request.state.request_id}
 
     @app.get("/fails")
     def fails() -> None:

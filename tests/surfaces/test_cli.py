@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from databases import database
 from surfaces.commands import POTION, notes, run, told
-from weft import Claim, Filter, Weft
-from weft.config import RECIPES
-from weft.surfaces import wire
-from weft.surfaces.cli import app
+from waylore import Claim, Filter, Waylore
+from waylore.config import RECIPES
+from waylore.surfaces import wire
+from waylore.surfaces.cli import app
 
 QUESTION = "Who owns what Login keeps its tokens in?"
 
@@ -24,14 +24,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("WEFT_STORE", "team.weft")
+    monkeypatch.setenv("WAYLORE_STORE", "team.waylore")
     notes(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def filled(folder: Path) -> Path:
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         memory.add_files("notes")
     return folder
 
@@ -52,16 +52,16 @@ def test_several_paths_are_added_up(folder: Path) -> None:
 
 def test_a_folder_is_added_without_the_store_and_its_settings(folder: Path) -> None:
     run("init", "--embedder", "none")
-    (folder / ".env").write_text("WEFT_EMBEDDING_KEY=secret\n")
+    (folder / ".env").write_text("WAYLORE_EMBEDDING_KEY=secret\n")
     assert told("add", ".")["files"] == 3
-    assert "is the store itself" in run("add", "team.weft", code=2)
+    assert "is the store itself" in run("add", "team.waylore", code=2)
 
 
 def test_a_text_is_added_with_what_is_known_of_it() -> None:
     id_ = told(
         "add", "--text", "Mara moved to Bergen.", "--title", "Mara", "-l", "staff", "--metadata", "year=2024"
     )
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         document = memory.get(id_["document"]).document
     assert (document.title, sorted(document.labels)) == ("Mara", ["staff"])
     assert document.metadata == {"year": 2024}
@@ -76,12 +76,12 @@ def test_a_text_comes_from_standard_input() -> None:
     "arguments", [(), ("--text", "x", "notes"), ("-", "notes"), ("nowhere",), ("--text", " ")]
 )
 def test_what_cannot_be_added_is_refused(arguments: tuple[str, ...]) -> None:
-    assert run("add", *arguments, code=2).startswith("weft: ")
+    assert run("add", *arguments, code=2).startswith("waylore: ")
 
 
 @pytest.mark.parametrize("method", RECIPES)
 def test_programs_are_told_what_python_is(filled: Path, method: str) -> None:
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         found = memory.search(QUESTION, method=method, count_use=False)
     asked = told("search", QUESTION, "--method", method)
     assert asked | {"seconds": {}} == wire.Found.of(found).model_dump(mode="json") | {"seconds": {}}
@@ -120,12 +120,12 @@ def test_a_number_of_a_recipe_is_changed(filled: Path) -> None:
         "max_hops=2"
     )
     for wrong in ("walk.hops=2", "walk=2", "walk.max_hops=far", "top_k.x=1", "nothing"):
-        assert run("search", "x", "--recipe", wrong, code=2).startswith("weft: ")
+        assert run("search", "x", "--recipe", wrong, code=2).startswith("waylore: ")
     assert "name it, --method" in run("search", "x", "-m", "auto", "--recipe", "top_k=2", code=2)
 
 
 def test_labels_and_metadata_filter() -> None:
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         memory.add("The plan for staff.", labels=["staff"], metadata={"year": 2024})
         memory.add("The plan for all.", metadata={"year": "2024"})
         memory.add("The plan of old.", metadata={"year": 1999})
@@ -137,7 +137,7 @@ def test_labels_and_metadata_filter() -> None:
 
 
 def test_as_of_a_date() -> None:
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         until = Claim("Nils", "lives_in", "Bergen", valid_to=datetime(2020, 1, 1, tzinfo=UTC))
         memory.add_facts([until, Claim("Nils", "lives_in", "Tromsø")])
     assert [fact["object"] for fact in told("facts", "Nils", "--as-of", "2024-01-01")] == ["Tromsø"]
@@ -159,7 +159,7 @@ def test_why_a_hit_was_found(filled: Path) -> None:
 
 def test_what_stands_around_an_entity(filled: Path) -> None:
     assert "├── —links_to→ Sessions\n│   ├── —owner→ Mara" in run("graph", "login", "--hops", "2")
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         around = [wire.Surroundings.of(each).model_dump(mode="json") for each in memory.graph("login", hops=2)]
     assert told("graph", "login", "--hops", "2") == around
     assert told("graph", "nobody") == []
@@ -178,7 +178,7 @@ def test_forgetting_by_address_folder_and_identity(filled: Path) -> None:
     assert "no document notes/mara.md" in run("forget", "notes/mara.md", code=3)
     assert "no document notes" in run("forget", "notes", code=3)
     assert "verified: nothing of it is left" in run("forget", "notes/", "--verify")
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         id_ = memory.add("A text without an address.")
     assert told("forget", id_)["documents"] == [id_]
     assert told("stats")["documents"] == 0
@@ -193,10 +193,10 @@ def test_a_table_is_forgotten_with_its_rows(folder: Path) -> None:
 def test_an_export_is_imported(filled: Path) -> None:
     assert told("export", "out.jsonl") == {"file": "out.jsonl", "documents": 3}
     assert not list(filled.glob("*.part"))
-    imported = told("import", "out.jsonl", "--store", "copy.weft")
-    assert (imported["format"], imported["documents"], imported["written"]) == ("weft", 3, 3)
-    assert told("search", QUESTION, "--store", "copy.weft")["hits"] == told("search", QUESTION)["hits"]
-    assert told("import", "out.jsonl", "--store", "copy.weft")["written"] == 0
+    imported = told("import", "out.jsonl", "--store", "copy.waylore")
+    assert (imported["format"], imported["documents"], imported["written"]) == ("waylore", 3, 3)
+    assert told("search", QUESTION, "--store", "copy.waylore")["hits"] == told("search", QUESTION)["hits"]
+    assert told("import", "out.jsonl", "--store", "copy.waylore")["written"] == 0
     assert "is there already" in run("export", "out.jsonl", code=2)
     assert "cannot be written" in run("export", "nowhere/out.jsonl", code=2)
     assert "brings its own labels" in run("import", "out.jsonl", "-l", "staff", code=2)
@@ -217,8 +217,8 @@ def test_another_model_is_refused_until_the_collection_is_embedded_anew(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "no embedder is set" in run("reembed", code=2)
-    monkeypatch.setenv("WEFT_EMBEDDING_PROVIDER", "hashing")
-    assert "`weft reembed`" in run("search", QUESTION, code=7)
+    monkeypatch.setenv("WAYLORE_EMBEDDING_PROVIDER", "hashing")
+    assert "`waylore reembed`" in run("search", QUESTION, code=7)
     assert run("search", QUESTION, "-m", "keyword")  # needs no model
     assert told("reembed")["vectors"] > 0
     assert told("reembed")["vectors"] == 0
@@ -226,13 +226,13 @@ def test_another_model_is_refused_until_the_collection_is_embedded_anew(
 
 
 def test_settings_are_shown_with_their_origin_and_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_STORE", "postgresql://weft:hunter2@db/weft")
-    monkeypatch.setenv("WEFT_EMBEDDING_KEY", "sk-secret")
+    monkeypatch.setenv("WAYLORE_STORE", "postgresql://waylore:hunter2@db/waylore")
+    monkeypatch.setenv("WAYLORE_EMBEDDING_KEY", "sk-secret")
     known = {one["name"]: one for one in told("config", "-c", "team")}
     assert known["collection"]["source"] == "option"
     assert known["store"]["source"] == "environment"
     port = known["http.port"]
-    assert (port["value"], port["source"], port["variable"]) == ("8080", "default", "WEFT_HTTP_PORT")
+    assert (port["value"], port["source"], port["variable"]) == ("8080", "default", "WAYLORE_HTTP_PORT")
     everything = run("config") + run("config", "--json")
     assert "hunter2" not in everything
     assert "sk-secret" not in everything
@@ -240,7 +240,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(monkeypatch: p
 
 def test_a_server_is_a_store_as_well(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     url = database()
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         memory.add_files("notes")
         found = memory.search(QUESTION, count_use=False)
     assert told("add", "notes", "--store", url)["documents"] == 3
@@ -253,7 +253,7 @@ def test_a_server_is_a_store_as_well(postgres: Server, monkeypatch: pytest.Monke
 
 
 def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HTTP_PORT", "many")
+    monkeypatch.setenv("WAYLORE_HTTP_PORT", "many")
     assert "http.port" in run("config", code=2)
 
 
@@ -261,19 +261,19 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch)
     "command", ["search x", "stats", "graph x", "facts x", "forget x", "export y", "ask-why x"]
 )
 def test_looking_makes_no_store(folder: Path, command: str) -> None:
-    assert "there is no store at team.weft: `weft init` makes one" in run(*command.split(), code=3)
-    assert not (folder / "team.weft").exists()
+    assert "there is no store at team.waylore: `waylore init` makes one" in run(*command.split(), code=3)
+    assert not (folder / "team.waylore").exists()
 
 
 def test_an_empty_collection_is_told() -> None:
-    Weft.open("team.weft").close()
+    Waylore.open("team.waylore").close()
     done = CliRunner().invoke(app, ["search", "x"])
     assert done.stdout.startswith("nothing found")
-    assert "the collection is empty: `weft add PATH` fills it" in done.stderr
+    assert "the collection is empty: `waylore add PATH` fills it" in done.stderr
 
 
 def test_hostile_texts_do_not_reach_the_terminal() -> None:
-    with Weft.open("team.weft") as memory:
+    with Waylore.open("team.waylore") as memory:
         text = "Evil \x1b[31mtext\x07 with [bold]markup[/bold] about login."
         memory.add(text, title="\x1b]0;owned\x07", uri="a\x1b:b")
         memory.add_facts([("login\x1b[2J", "is\x9b", "[red]odd[/red]")])
@@ -289,7 +289,7 @@ def test_hostile_texts_do_not_reach_the_terminal() -> None:
 
 
 def test_evaluation_is_a_command() -> None:
-    assert "usage: weft eval" in run("eval", "--help")
+    assert "usage: waylore eval" in run("eval", "--help")
     run("eval", "--data", "sets", "--sets", "none", "--embedder", "hashing", code=1)
 
 
@@ -299,38 +299,38 @@ def test_evaluation_is_a_command() -> None:
 def test_init_writes_what_it_chose_and_then_changes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("WEFT_STORE")
-    shown = run("init", "--embedder", "hashing", "--store", "mine.weft", "-c", "team")
-    written = (folder / "weft.toml").read_text()
-    assert 'store = "mine.weft"\ncollection = "team"\n\n[embedding]\nprovider = "hashing"\n' in written
+    monkeypatch.delenv("WAYLORE_STORE")
+    shown = run("init", "--embedder", "hashing", "--store", "mine.waylore", "-c", "team")
+    written = (folder / "waylore.toml").read_text()
+    assert 'store = "mine.waylore"\ncollection = "team"\n\n[embedding]\nprovider = "hashing"\n' in written
     assert written in shown
-    assert shown.endswith("next: weft add PATH\n")
+    assert shown.endswith("next: waylore add PATH\n")
     assert told("init") == {
-        "settings": "weft.toml",
+        "settings": "waylore.toml",
         "is_new": False,
-        "store": "mine.weft",
+        "store": "mine.waylore",
         "embedder": "hashing",
     }
-    assert (folder / "weft.toml").read_text() == written
-    assert "with another store: edit it" in run("init", "--store", "other.weft", code=2)
+    assert (folder / "waylore.toml").read_text() == written
+    assert "with another store: edit it" in run("init", "--store", "other.waylore", code=2)
     run("add", "notes")
-    assert 'next: weft search "…"' in run("init")
+    assert 'next: waylore search "…"' in run("init")
 
 
 def test_init_writes_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WEFT_STORE")
-    run("init", "--embedder", "none", "--store", 'a "b" \\ 𝄞.weft')
-    assert told("init")["store"] == 'a "b" \\ 𝄞.weft'
+    monkeypatch.delenv("WAYLORE_STORE")
+    run("init", "--embedder", "none", "--store", 'a "b" \\ 𝄞.waylore')
+    assert told("init")["store"] == 'a "b" \\ 𝄞.waylore'
 
 
 def test_init_without_an_embedder_says_how_to_get_one() -> None:
-    assert "pip install 'weft[local]'" in run("init", "--embedder", "none")
+    assert "pip install 'waylore[local]'" in run("init", "--embedder", "none")
 
 
 def test_init_leaves_what_the_environment_says_there(folder: Path) -> None:
     run("init", "--embedder", "none")
-    assert "team.weft" not in (folder / "weft.toml").read_text()
-    assert (folder / "team.weft").exists()
+    assert "team.waylore" not in (folder / "waylore.toml").read_text()
+    assert (folder / "team.waylore").exists()
 
 
 @pytest.mark.model
@@ -343,5 +343,5 @@ def test_init_takes_a_model_from_a_folder(folder: Path) -> None:
 def test_init_that_finds_no_model_leaves_nothing(folder: Path) -> None:
     (folder / "empty").mkdir()
     assert "must hold one .onnx" in run("init", "--embedder", "fastembed", "--model-path", "empty", code=8)
-    assert not (folder / "weft.toml").exists()
-    assert not (folder / "team.weft").exists()
+    assert not (folder / "waylore.toml").exists()
+    assert not (folder / "team.waylore").exists()

@@ -1,4 +1,4 @@
-"""What a new user gets wrong: each fault is made for real, and `weft doctor` finds it and says what to do."""
+"""What a new user gets wrong: each fault is made for real, and `waylore doctor` finds it and says what to do."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from tools.postgres import Server
 
 from databases import database
 from surfaces.commands import COMMAND, environment, process, run
-from weft import Weft
-from weft.providers.hashing import HashingEmbedder
-from weft.store import cells, open_catalogue
-from weft.store.queries import migrations
-from weft.surfaces.cli_doctor import Finding, findings
+from waylore import Waylore
+from waylore.providers.hashing import HashingEmbedder
+from waylore.store import cells, open_catalogue
+from waylore.store.queries import migrations
+from waylore.surfaces.cli_doctor import Finding, findings
 
 NOBODY = 65_534
 
@@ -27,7 +27,7 @@ NOBODY = 65_534
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
-    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+    for name in [name for name in os.environ if name.startswith("WAYLORE_")]:
         monkeypatch.delenv(name)
     return tmp_path
 
@@ -40,9 +40,9 @@ def wrong(**options: str) -> Finding:
 
 
 def test_all_is_well(folder: Path) -> None:
-    with Weft.open("memory.weft", embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open("memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
         memory.add("The login needs sessions.")
-    (folder / "weft.toml").write_text('[embedding]\nprovider = "hashing"\n')
+    (folder / "waylore.toml").write_text('[embedding]\nprovider = "hashing"\n')
     assert {finding.state for finding in findings()} == {"good"}
     assert run("doctor").endswith("all is well\n")
 
@@ -51,34 +51,36 @@ def test_nothing_is_made_by_looking(folder: Path) -> None:
     found = list(findings())
     assert [(f.about, f.remedy) for f in found if f.state == "note"][-1] == (
         "store",
-        "`weft init`, then `weft add PATH`, makes it",
+        "`waylore init`, then `waylore add PATH`, makes it",
     )
     assert list(folder.iterdir()) == []
 
 
 def test_something_wrong_is_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_STROE", "team.weft")
-    assert "WEFT_STROE is no setting\n             → `weft config` lists their names" in run("doctor", code=1)
+    monkeypatch.setenv("WAYLORE_STROE", "team.waylore")
+    assert "WAYLORE_STROE is no setting\n             → `waylore config` lists their names" in run(
+        "doctor", code=1
+    )
     told = json.loads(run("doctor", "--json", code=1))
     assert told[0] == {
         "about": "settings",
         "state": "wrong",
-        "told": "WEFT_STROE is no setting",
-        "remedy": "`weft config` lists their names",
+        "told": "WAYLORE_STROE is no setting",
+        "remedy": "`waylore config` lists their names",
     }
 
 
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ("store = 7", "store: Input should be a valid string (weft.toml)"),
+        ("store = 7", "store: Input should be a valid string (waylore.toml)"),
         ("[http]\nport = 99999", "http.port"),
         ("[embeding]\nprovider = 'none'", "embeding"),
         ("store = ", "is not TOML"),
     ],
 )
 def test_settings_that_cannot_be_used(folder: Path, settings: str, says: str) -> None:
-    (folder / "weft.toml").write_text(settings)
+    (folder / "waylore.toml").write_text(settings)
     assert says in wrong().told
 
 
@@ -95,35 +97,35 @@ def test_no_embedder_is_a_note() -> None:
     [("fastembed", "fastembed", "local"), ("model2vec", "model2vec", "model2vec")],
 )
 def test_an_extra_that_is_not_installed(folder: Path, provider: str, module: str, extra: str) -> None:
-    hidden = f"import sys; sys.modules[{module!r}] = None; from weft.surfaces.command import main; main()"
+    hidden = f"import sys; sys.modules[{module!r}] = None; from waylore.surfaces.command import main; main()"
     done = subprocess.run(
         [COMMAND[0], "-c", hidden, "doctor", "--json"],
         cwd=folder,
-        env=environment(WEFT_EMBEDDING_PROVIDER=provider),
+        env=environment(WAYLORE_EMBEDDING_PROVIDER=provider),
         capture_output=True,
         text=True,
         check=False,
     )
     [only] = [finding for finding in json.loads(done.stdout) if finding["state"] == "wrong"]
-    assert f"pip install 'weft[{extra}]'" in only["told"]
+    assert f"pip install 'waylore[{extra}]'" in only["told"]
     assert done.returncode == 1
 
 
 def test_a_model_that_cannot_be_fetched(folder: Path) -> None:
     offline = {"HF_HUB_OFFLINE": "1", "FASTEMBED_CACHE_PATH": str(folder / "none")}
-    done = process(folder, "doctor", "--json", WEFT_EMBEDDING_PROVIDER="fastembed", **offline)
+    done = process(folder, "doctor", "--json", WAYLORE_EMBEDDING_PROVIDER="fastembed", **offline)
     [only] = [finding for finding in json.loads(done.stdout) if finding["state"] == "wrong"]
     assert "fastembed cannot load BAAI/bge-small-en-v1.5 from its hub" in only["told"]
     assert only["remedy"]
 
 
 def test_a_folder_without_a_model(folder: Path) -> None:
-    (folder / "weft.toml").write_text('[embedding]\nprovider = "fastembed"\npath = "."\n')
+    (folder / "waylore.toml").write_text('[embedding]\nprovider = "fastembed"\npath = "."\n')
     assert "must hold one .onnx file" in wrong().told
 
 
 def test_an_extractor_that_is_not_there(folder: Path) -> None:
-    (folder / "weft.toml").write_text('[extraction]\nprovider = "llm"\n')
+    (folder / "waylore.toml").write_text('[extraction]\nprovider = "llm"\n')
     assert wrong().about == "extraction"
 
 
@@ -131,12 +133,12 @@ def test_an_extractor_that_is_not_there(folder: Path) -> None:
 @pytest.mark.model
 def test_another_model_than_the_collections(folder: Path, provider: str) -> None:
     potion = Path(__file__).parents[2] / ".cache" / "models" / "potion"
-    with Weft.open("memory.weft", embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open("memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
         memory.add("The login needs sessions.")
-    (folder / "weft.toml").write_text(f'[embedding]\nprovider = "{provider}"\npath = "{potion}"\n')
+    (folder / "waylore.toml").write_text(f'[embedding]\nprovider = "{provider}"\npath = "{potion}"\n')
     found = wrong()
     assert found.told.startswith("default was embedded with hashing-384, ")
-    assert "weft.toml" in found.remedy
+    assert "waylore.toml" in found.remedy
 
 
 # -- a file ----------------------------------------------------------------------------------------------
@@ -153,33 +155,33 @@ def test_a_file_that_is_no_store(folder: Path) -> None:
 
 
 def test_a_folder_that_is_not_there() -> None:
-    assert wrong(store="nowhere/memory.weft").remedy.startswith("mkdir -p ")
+    assert wrong(store="nowhere/memory.waylore").remedy.startswith("mkdir -p ")
 
 
 def test_a_schema_of_tomorrow(folder: Path) -> None:
-    Weft.open("memory.weft").close()
-    with apsw.Connection("memory.weft") as db:
+    Waylore.open("memory.waylore").close()
+    with apsw.Connection("memory.waylore") as db:
         db.execute("INSERT INTO migrations VALUES (99, 'tomorrow', 0)")
-    assert wrong().told.startswith("memory.weft has schema 99, this Weft knows ")
+    assert wrong().told.startswith("memory.waylore has schema 99, this Waylore knows ")
 
 
 def test_a_schema_of_yesterday_is_a_note(folder: Path) -> None:
-    with apsw.Connection("memory.weft") as db:
+    with apsw.Connection("memory.waylore") as db:
         db.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT, applied_at INTEGER)")
         number, name, sql = migrations("sqlite")[0]
         db.execute(sql)
         db.execute("INSERT INTO migrations VALUES (?, ?, 0)", (number, name))
     [note] = [finding for finding in findings() if finding.about == "store"]
-    assert (note.state, note.told.split(",")[0]) == ("note", "memory.weft has schema 1")
+    assert (note.state, note.told.split(",")[0]) == ("note", "memory.waylore has schema 1")
     assert "the next command upgrades it" in note.remedy
-    with Weft.open("memory.weft") as memory:
+    with Waylore.open("memory.waylore") as memory:
         memory.add("So it does.")
     assert [finding.state for finding in findings() if finding.about == "store"] == ["good"]
 
 
-@pytest.mark.parametrize("closed", ["memory.weft", "."])
+@pytest.mark.parametrize("closed", ["memory.waylore", "."])
 def test_what_may_only_be_read(folder: Path, closed: str) -> None:
-    Weft.open("memory.weft").close()
+    Waylore.open("memory.waylore").close()
     (folder / closed).chmod(0o444 if closed != "." else 0o555)
     found = _as_nobody(folder)
     assert [(f["about"], f["state"]) for f in found if f["state"] == "wrong"] == [("store", "wrong")]
@@ -190,18 +192,18 @@ def test_what_may_only_be_read(folder: Path, closed: str) -> None:
 def _as_nobody(folder: Path) -> Any:
     """What the doctor finds for somebody to whom permissions apply: to root, nothing is read-only."""
     if os.geteuid() == 0:
-        for path in (folder, folder / "memory.weft"):
+        for path in (folder, folder / "memory.waylore"):
             os.chown(path, NOBODY, NOBODY)
         _let_through(folder)
         program = "import os, json; os.setgid(65534); os.setuid(65534)\n"
     else:
         program = "import json\n"
     program += (
-        "from dataclasses import asdict\nfrom weft.surfaces.cli_doctor import findings\n"
+        "from dataclasses import asdict\nfrom waylore.surfaces.cli_doctor import findings\n"
         "print(json.dumps([asdict(f) for f in findings()]))"
     )
     # Everything is imported before the change of user, who may not read where we are installed.
-    program = f"import weft.surfaces.cli_doctor, weft.providers.hashing\n{program}"
+    program = f"import waylore.surfaces.cli_doctor, waylore.providers.hashing\n{program}"
     done = subprocess.run(
         [COMMAND[0], "-c", program], cwd=folder, env=environment(), capture_output=True, text=True, check=True
     )
@@ -216,7 +218,7 @@ def _let_through(folder: Path) -> None:
 
 def test_a_disk_that_is_nearly_full() -> None:
     with small_disk(2_000_000) as disk:
-        found = wrong(store=str(disk.folder / "memory.weft"))
+        found = wrong(store=str(disk.folder / "memory.waylore"))
     assert found.about == "disk"
     assert "MB are free" in found.told
 
@@ -225,8 +227,8 @@ def test_a_disk_that_is_nearly_full() -> None:
 
 
 def test_a_server_that_does_not_answer() -> None:
-    found = wrong(store="postgresql://weft:hunter2@127.0.0.1:1/weft")
-    assert "127.0.0.1:1/weft cannot be reached" in found.told
+    found = wrong(store="postgresql://waylore:hunter2@127.0.0.1:1/waylore")
+    assert "127.0.0.1:1/waylore cannot be reached" in found.told
     assert "hunter2" not in f"{found}"
 
 
@@ -234,8 +236,8 @@ def test_a_server_that_is_well_and_an_empty_database(postgres: Server) -> None:
     url = database()
     assert [f.told for f in findings(store=url) if f.about == "store"][-1].endswith("is empty")
     with psycopg.connect(url) as db:
-        assert db.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'weft'").fetchone() == (0,)
-    Weft.open(url).close()
+        assert db.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'waylore'").fetchone() == (0,)
+    Waylore.open(url).close()
     assert {f.state for f in findings(store=url) if f.about == "store"} == {"good"}
 
 
@@ -248,7 +250,7 @@ def test_a_server_whose_pgvector_is_too_old(postgres: Server, folder: Path) -> N
     (folder / "extension" / "vector.control").write_text("default_version = '0.7.4'\ncomment = 'old'\n")
     (folder / "extension" / "vector--0.7.4.sql").write_text("SELECT 1;\n")
     found = wrong(store=_with_extensions(folder))
-    assert found.told == "the server has pgvector 0.7.4, Weft needs 0.8"
+    assert found.told == "the server has pgvector 0.7.4, Waylore needs 0.8"
     assert "ALTER EXTENSION vector UPDATE" in found.remedy
 
 
@@ -263,9 +265,9 @@ def _with_extensions(folder: Path) -> str:
 
 def test_a_server_with_a_schema_of_tomorrow(postgres: Server) -> None:
     url = database()
-    Weft.open(url).close()
+    Waylore.open(url).close()
     with psycopg.connect(url) as db:
-        db.execute("INSERT INTO weft.migrations (number, name) VALUES (99, 'tomorrow')")
+        db.execute("INSERT INTO waylore.migrations (number, name) VALUES (99, 'tomorrow')")
     assert "has schema 99" in wrong(store=url).told
 
 
@@ -273,10 +275,10 @@ def test_a_server_with_a_schema_of_tomorrow(postgres: Server) -> None:
 
 
 def test_each_cell_is_looked_at(folder: Path) -> None:
-    assert wrong(store="cells+sqlite:///catalogue.weft").told == "there is no catalogue at catalogue.weft"
-    catalogue = open_catalogue("catalogue.weft")
-    cells.add(catalogue, "east", "east.weft")
-    cells.add(catalogue, "west", "west.weft")
+    assert wrong(store="cells+sqlite:///catalogue.waylore").told == "there is no catalogue at catalogue.waylore"
+    catalogue = open_catalogue("catalogue.waylore")
+    cells.add(catalogue, "east", "east.waylore")
+    cells.add(catalogue, "west", "west.waylore")
     catalogue.close()
-    (folder / "west.weft").write_text("overwritten by something else entirely, line after line\n" * 999)
-    assert "west.weft cannot be opened" in wrong(store="cells+sqlite:///catalogue.weft").told
+    (folder / "west.waylore").write_text("overwritten by something else entirely, line after line\n" * 999)
+    assert "west.waylore cannot be opened" in wrong(store="cells+sqlite:///catalogue.waylore").told

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 
 from acceptance.test_golden import QUESTIONS, WORLDS, Golden, filled
 from surfaces.serving import asking
-from weft import Weft
-from weft.config import RECIPES
-from weft.providers.model2vec import Model2VecEmbedder
-from weft.surfaces import mcp, wire
-from weft.surfaces.cli import app
-from weft.surfaces.settings import load
-from weft.surfaces.tools import Agent
+from waylore import Waylore
+from waylore.config import RECIPES
+from waylore.providers.model2vec import Model2VecEmbedder
+from waylore.surfaces import mcp, wire
+from waylore.surfaces.cli import app
+from waylore.surfaces.settings import load
+from waylore.surfaces.tools import Agent
 
 ASKED = list({(golden.world, golden.recipe): golden for golden in QUESTIONS}.values())  # one of each
 POTION = CACHE / "potion"
@@ -50,7 +50,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory, embedder: Model2VecEmbedder
 def own(stores: Path, tmp_path: Path) -> Callable[[Golden], Path]:
     """A copy for one of the ways."""
     shutil.copytree(stores, tmp_path / "own")
-    return lambda golden: tmp_path / "own" / f"{golden.world}.weft"
+    return lambda golden: tmp_path / "own" / f"{golden.world}.waylore"
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def expected(
 
 def through_python(own: Path, embedder: Model2VecEmbedder) -> Iterator[dict[str, Any]]:
     for golden in ASKED:
-        with Weft.open(own / f"{golden.world}.weft", embedder=embedder) as memory:
+        with Waylore.open(own / f"{golden.world}.waylore", embedder=embedder) as memory:
             found = memory.search(
                 golden.question,
                 top_k=golden.top_k,
@@ -96,7 +96,7 @@ def test_the_command_line_answers_the_same(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, value in EMBEDDING.items():
-        monkeypatch.setenv(f"WEFT_EMBEDDING_{name.upper()}", value)
+        monkeypatch.setenv(f"WAYLORE_EMBEDDING_{name.upper()}", value)
     for golden, found in zip(ASKED, expected, strict=True):
         done = CliRunner().invoke(app, ["search", *arguments(golden), "--store", str(own(golden)), "--json"])
         assert done.exit_code == 0, done.output
@@ -145,7 +145,7 @@ async def test_mcp_answers_the_same(
         if golden.recipe not in {"chain", "hybrid"} or golden.as_of or golden.metadata:
             continue
         labels = None if golden.labels is None else frozenset(golden.labels)
-        with Weft.open(own(golden), embedder=embedder) as memory:
+        with Waylore.open(own(golden), embedder=embedder) as memory:
             agent = Agent(memory, labels)
             async with Client(mcp.server(lambda _, agent=agent: agent)) as client:  # type: ignore[misc]
                 asked = {"query": golden.question, "max_results": golden.top_k, "max_tokens": 100_000}

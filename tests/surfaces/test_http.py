@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
-from weft import Weft
-from weft.errors import NotFound
-from weft.providers.hashing import HashingEmbedder
-from weft.store import cells, open_catalogue
-from weft.surfaces import wire
-from weft.surfaces.http_cursors import cursor, last_of
+from waylore import Waylore
+from waylore.errors import NotFound
+from waylore.providers.hashing import HashingEmbedder
+from waylore.store import cells, open_catalogue
+from waylore.surfaces import wire
+from waylore.surfaces.http_cursors import cursor, last_of
 
 NOTES = "/v1/collections/default"
 LOGIN = {
@@ -38,7 +38,7 @@ MARA = {
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return database() if request.param == "postgres" else str(tmp_path / "memory.weft")
+    return database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def asked(store: str) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def on_file(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    async with asking(settings(tmp_path / "memory.weft")) as made:
+    async with asking(settings(tmp_path / "memory.waylore")) as made:
         yield made
 
 
@@ -61,7 +61,7 @@ async def test_what_is_added_is_found_as_the_library_finds_it(store: str, asked:
     await add(asked, LOGIN, MARA)
     question = {"query": "Who can help with the login?", "method": "chain"}
     found = told(await asked.post(f"{NOTES}/search", json=question))
-    with Weft.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         same = wire.Found.of(memory.search("Who can help with the login?")).model_dump(mode="json")
     for one, other in zip(found.pop("hits"), same.pop("hits"), strict=True):
         assert one["score"] == pytest.approx(other["score"], abs=1e-4)
@@ -138,9 +138,9 @@ async def test_an_export_can_be_imported(store: str, asked: httpx.AsyncClient, t
     assert len(lines) == 151
     path = tmp_path / "export.jsonl"
     path.write_text("\n".join(lines))
-    with Weft.open(tmp_path / "other.weft") as other:
+    with Waylore.open(tmp_path / "other.waylore") as other:
         assert other.import_(path) == 150
-    with Weft.open(store) as memory:
+    with Waylore.open(store) as memory:
         memory.export(tmp_path / "same.jsonl")
     assert (tmp_path / "same.jsonl").read_text().splitlines() == lines
 
@@ -164,10 +164,10 @@ async def test_collections_come_and_go(asked: httpx.AsyncClient) -> None:
 
 
 async def test_collections_of_several_cells_are_served_as_one(tmp_path: Path) -> None:
-    with closing(open_catalogue(str(tmp_path / "catalogue.weft"))) as catalogue:
+    with closing(open_catalogue(str(tmp_path / "catalogue.waylore"))) as catalogue:
         for name in ("east", "west"):
-            cells.add(catalogue, name, str(tmp_path / f"{name}.weft"))
-    async with asking(settings(f"cells+sqlite:///{tmp_path / 'catalogue.weft'}")) as asked:
+            cells.add(catalogue, name, str(tmp_path / f"{name}.waylore"))
+    async with asking(settings(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}")) as asked:
         for name in ("acme", "other"):
             told(await asked.put(f"/v1/collections/{name}", json={}))
             await add(asked, {"text": f"The login of {name}."}, to=f"/v1/collections/{name}")
@@ -299,7 +299,7 @@ async def test_a_request_keeps_its_identity_if_it_has_a_good_one(on_file: httpx.
 async def test_an_error_that_nobody_foresaw_is_told_without_its_words(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     async with running(of) as app, client(app, key(of.store)) as asked:
 
         @app.get("/broken")
@@ -315,7 +315,7 @@ async def test_an_error_that_nobody_foresaw_is_told_without_its_words(
 
 
 async def test_a_store_that_is_gone_is_told_and_comes_back(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     async with running(of) as app, client(app, key(of.store)) as asked:
         assert told(await asked.get("/readyz")) == {"status": "ok", "store": "ok", "model": "ok"}
         app.state.service.registry.close()
@@ -325,7 +325,7 @@ async def test_a_store_that_is_gone_is_told_and_comes_back(tmp_path: Path) -> No
 
 
 async def test_pages_of_other_origins_may_ask_if_the_settings_say_so(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft", http={"cors": ["https://app.example"]})
+    of = settings(tmp_path / "memory.waylore", http={"cors": ["https://app.example"]})
     ask = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
     async with asking(of) as asked:
         allowed = await asked.options(f"{NOTES}/search", headers={"Origin": "https://app.example", **ask})

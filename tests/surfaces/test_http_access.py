@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
-from weft.store import open_registry
-from weft.store.registry import SCOPES, Key
-from weft.surfaces.http_tokens import issued, opens, parted, revoked, rotated
+from waylore.store import open_registry
+from waylore.store.registry import SCOPES, Key
+from waylore.surfaces.http_tokens import issued, opens, parted, revoked, rotated
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that others must not read
@@ -71,7 +71,7 @@ class World:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    store = database() if request.param == "postgres" else str(tmp_path / "memory.weft")
+    store = database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
     of = settings(store)
     async with running(of) as app, client(app, key(store)) as admin:
         for name in ("acme", "other"):
@@ -100,8 +100,8 @@ async def test_no_operation_opens_to_a_key_of_another_collection(world: World) -
     wrong = {
         "no key": "",
         "no key of ours": "secret",
-        "a made up key": "weft_0123456789abcdef_made-up",
-        "the right identity": f"weft_{world.names['key']}_made-up",
+        "a made up key": "waylore_0123456789abcdef_made-up",
+        "the right identity": f"waylore_{world.names['key']}_made-up",
         "a revoked key": _revoked(world.store),
         "an expired key": _expired(world.store),
     } | world.keys
@@ -166,7 +166,7 @@ async def test_nobody_hands_on_more_than_they_have(world: World) -> None:
 
 
 async def test_a_key_of_labels_reads_writes_and_forgets_within_them(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     async with asking(of) as admin:
         ids = {}
         for label in ("red", "blue", ""):
@@ -199,7 +199,7 @@ async def test_a_key_of_labels_reads_writes_and_forgets_within_them(tmp_path: Pa
 
 
 async def test_a_rotated_key_has_two_secrets_for_a_while(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     async with running(of) as app, client(app, key(of.store)) as admin:
         made = told(await admin.post("/v1/keys", json={"name": "x", "collections": ["*"]}))
         path = f"/v1/keys/{made['info']['id']}"
@@ -217,7 +217,7 @@ async def test_a_rotated_key_has_two_secrets_for_a_while(tmp_path: Path) -> None
 
 
 async def test_a_key_is_shown_in_either_header_but_not_in_both(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     token = key(of.store)
     good = [{"Authorization": f"Bearer {token}"}, {"authorization": f"bearer {token}"}, {"X-API-Key": token}]
     bad = [
@@ -235,7 +235,7 @@ async def test_a_key_is_shown_in_either_header_but_not_in_both(tmp_path: Path) -
 
 
 async def test_a_key_revoked_by_another_process_ends_within_seconds(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     async with running(of) as app:
         token = key(of.store)
         assert await _status(app, token) == 200
@@ -246,7 +246,10 @@ async def test_a_key_revoked_by_another_process_ends_within_seconds(tmp_path: Pa
 
 
 async def test_nobody_is_asked_where_the_settings_say_so(tmp_path: Path) -> None:
-    async with running(settings(tmp_path / "memory.weft", http={"auth": False})) as app, client(app) as asked:
+    async with (
+        running(settings(tmp_path / "memory.waylore", http={"auth": False})) as app,
+        client(app) as asked,
+    ):
         told(await asked.put("/v1/collections/acme", json={}))
         statuses = {
             host: (await asked.get("/v1/collections", headers={"Host": host})).status_code
@@ -280,7 +283,7 @@ def test_a_key_opens_to_its_own_secrets_in_time(guess: str, ends: timedelta, gra
 @given(st.text())
 def test_what_is_no_key_has_no_parts(token: str) -> None:
     id_, secret = parted(token)
-    assert not id_ or token == f"weft_{id_}_{secret}"
+    assert not id_ or token == f"waylore_{id_}_{secret}"
 
 
 def _likeness(done: httpx.Response) -> str:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
-from weft import Weft
-from weft.surfaces.http_open import OpenCollections
-from weft.surfaces.http_rates import Rates
+from waylore import Waylore
+from waylore.surfaces.http_open import OpenCollections
+from waylore.surfaces.http_rates import Rates
 
 NOTES = "/v1/collections/default"
 JSON = {"content-type": "application/json"}
@@ -27,7 +27,7 @@ JSON = {"content-type": "application/json"}
 
 
 async def test_one_request_too_many_is_told_when_to_come_again(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft", http={"rate": 3})
+    of = settings(tmp_path / "memory.waylore", http={"rate": 3})
     async with running(of) as app, client(app, key(of.store)) as one, client(app, key(of.store)) as other:
         left = [(await one.get("/v1/collections")).headers["ratelimit"] for _ in range(3)]
         assert [told.split(";")[1] for told in left] == ["r=2", "r=1", "r=0"]
@@ -41,7 +41,7 @@ async def test_one_request_too_many_is_told_when_to_come_again(tmp_path: Path) -
 
 async def test_who_guesses_keys_is_counted_by_address(tmp_path: Path) -> None:
     async with (
-        running(settings(tmp_path / "memory.weft", http={"rate": 2})) as app,
+        running(settings(tmp_path / "memory.waylore", http={"rate": 2})) as app,
         client(app, "wrong") as asked,
     ):
         statuses = [(await asked.get("/v1/collections")).status_code for _ in range(4)]
@@ -76,7 +76,7 @@ async def test_a_body_beyond_the_limit_is_refused_with_and_without_its_length(tm
             sent += 100
             yield b" " * 100
 
-    async with asking(settings(tmp_path / "memory.weft", http={"max_body": 1_000})) as asked:
+    async with asking(settings(tmp_path / "memory.waylore", http={"max_body": 1_000})) as asked:
         whole = await asked.post(f"{NOTES}/search", content=b" " * 1_001, headers=JSON)
         parts = await asked.post(f"{NOTES}/search", content=endless(), headers=JSON)
         within = await asked.post(f"{NOTES}/search", content=b'{"query": "x"}'.ljust(1_000), headers=JSON)
@@ -90,13 +90,13 @@ async def test_a_body_that_stops_coming_is_given_up(tmp_path: Path) -> None:
         yield b"{"
         await asyncio.sleep(30)
 
-    async with asking(settings(tmp_path / "memory.weft", http={"stall": 0.2})) as asked:
+    async with asking(settings(tmp_path / "memory.waylore", http={"stall": 0.2})) as asked:
         done = await asked.post(f"{NOTES}/search", content=stalled(), headers=JSON)
     assert done.status_code == 408
 
 
 async def test_what_takes_too_long_is_given_up_and_others_are_served(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft", http={"seconds": 0.5})
+    of = settings(tmp_path / "memory.waylore", http={"seconds": 0.5})
     async with asking(of) as asked:
         told(await asked.get(f"{NOTES}/stats"))
         writer = apsw.Connection(of.store)
@@ -112,8 +112,8 @@ async def test_what_takes_too_long_is_given_up_and_others_are_served(tmp_path: P
 async def test_who_comes_when_too_many_wait_is_sent_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.surfaces.http_service.WAITING", 0)
-    async with asking(settings(tmp_path / "memory.weft")) as asked:
+    monkeypatch.setattr("waylore.surfaces.http_service.WAITING", 0)
+    async with asking(settings(tmp_path / "memory.waylore")) as asked:
         done = await asked.get(f"{NOTES}/stats")
     assert (done.status_code, done.headers["retry-after"]) == (503, "1")
 
@@ -123,7 +123,7 @@ async def test_who_comes_when_too_many_wait_is_sent_away(
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def asked(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    store = database() if request.param == "postgres" else tmp_path / "memory.weft"
+    store = database() if request.param == "postgres" else tmp_path / "memory.waylore"
     async with asking(settings(store)) as made:
         yield made
 
@@ -169,7 +169,7 @@ async def test_what_failed_may_be_tried_again_with_the_same_word(asked: httpx.As
 
 
 async def test_a_word_is_of_one_caller(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.weft")
+    of = settings(tmp_path / "memory.waylore")
     async with running(of) as app, client(app, key(of.store)) as one, client(app, key(of.store)) as other:
         word = {"Idempotency-Key": "mine"}
         told(await one.post(f"{NOTES}/documents", json={"text": "one"}, headers=word))
@@ -185,9 +185,9 @@ async def test_a_word_is_of_one_caller(tmp_path: Path) -> None:
 def test_collections_that_nobody_uses_are_closed_and_others_are_not(tmp_path: Path) -> None:
     opened: list[str] = []
 
-    def open_one(name: str) -> Weft:
+    def open_one(name: str) -> Waylore:
         opened.append(name)
-        return Weft.open(tmp_path / "memory.weft", collection=name)
+        return Waylore.open(tmp_path / "memory.waylore", collection=name)
 
     shelf = OpenCollections(open_one, most=2)
     with shelf.lent("a") as a, shelf.lent("b"), shelf.lent("c"):
@@ -196,8 +196,8 @@ def test_collections_that_nobody_uses_are_closed_and_others_are_not(tmp_path: Pa
             assert same is a
     assert len(shelf) == 2
     for name in "abc":
-        with shelf.lent(name) as weft:
-            weft.add(f"Collection {name}.")
+        with shelf.lent(name) as waylore:
+            waylore.add(f"Collection {name}.")
     assert opened[:3] == ["a", "b", "c"]
     assert len(shelf) == 2
     shelf.close()
@@ -208,15 +208,15 @@ def test_a_collection_is_opened_once_by_many_at_once(tmp_path: Path) -> None:
     opened: list[str] = []
     together = threading.Barrier(8)
 
-    def open_one(name: str) -> Weft:
+    def open_one(name: str) -> Waylore:
         opened.append(name)
-        return Weft.open(tmp_path / "memory.weft", collection=name)
+        return Waylore.open(tmp_path / "memory.waylore", collection=name)
 
     def use() -> None:
         together.wait()
         for _ in range(20):
-            with shelf.lent("a") as weft:
-                weft.stats()
+            with shelf.lent("a") as waylore:
+                waylore.stats()
 
     shelf = OpenCollections(open_one, most=1)
     threads = [threading.Thread(target=use) for _ in range(8)]

@@ -1,4 +1,4 @@
-"""MCP at `/mcp` of a real `weft serve`: the agent's loop with a key, and what a key does not open."""
+"""MCP at `/mcp` of a real `waylore serve`: the agent's loop with a key, and what a key does not open."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -12,18 +12,18 @@ from mcp.client.streamable_http import streamable_http_client
 
 from surfaces.agents import asked, filled, loop, refused
 from surfaces.serving import Served, key, served
-from weft import Weft
-from weft.providers.hashing import HashingEmbedder
+from waylore import Waylore
+from waylore.providers.hashing import HashingEmbedder
 
 EMBEDDER = HashingEmbedder(quiet=True)
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Served]:
-    with Weft.open(tmp_path / "memory.weft", embedder=EMBEDDER) as memory:
+    with Waylore.open(tmp_path / "memory.waylore", embedder=EMBEDDER) as memory:
         filled(memory)
         memory.add("Mara earns forty crowns an hour.", title="Pay", labels=["office"])
-    with served(tmp_path / "memory.weft", tmp_path) as running:
+    with served(tmp_path / "memory.waylore", tmp_path) as running:
         with running.client() as admin:
             assert admin.put("/v1/collections/other", json={}).status_code < 300
         yield running
@@ -42,7 +42,7 @@ async def test_an_agents_loop(service: Served) -> None:
 
 
 async def test_a_key_is_an_agent_with_its_collection_labels_and_scope(service: Served, tmp_path: Path) -> None:
-    store = tmp_path / "memory.weft"
+    store = tmp_path / "memory.waylore"
     crew = key(store, scope="read", collections=["default"], labels=["crew"])
     office = key(store, scope="write", collections=["default"], labels=["office"])
     other = key(store, scope="write", collections=["other"])
@@ -63,13 +63,13 @@ async def test_a_key_is_an_agent_with_its_collection_labels_and_scope(service: S
 
 
 def test_without_a_key_or_for_another_collection_it_is_a_problem(service: Served, tmp_path: Path) -> None:
-    other = key(tmp_path / "memory.weft", collections=["other"])
+    other = key(tmp_path / "memory.waylore", collections=["other"])
     hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     headers = {"Accept": "application/json, text/event-stream"}
     with httpx.Client(base_url=service.url, headers=headers, trust_env=False) as client:
         for token, query, status in [
             ("", "", 401),
-            ("weft_nobody_nothing", "", 401),
+            ("waylore_nobody_nothing", "", 401),
             (other, "?collection=default", 404),
             (other, "?collection=nowhere", 404),
         ]:

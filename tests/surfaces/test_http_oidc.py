@@ -55,11 +55,11 @@ class Provider:
     def token(self, key_: Any = RSA, algorithm: str = "RS256", kid: str = "one", **claims: Any) -> str:
         said = {
             "iss": self.issuer,
-            "aud": "weft",
+            "aud": "waylore",
             "sub": "mara",
             "exp": time.time() + 600,
             "scope": "openid write",
-            "weft_collections": ["default"],
+            "waylore_collections": ["default"],
         } | claims
         said = {name: value for name, value in said.items() if value is not None}
         return jwt.encode(said, key_, algorithm, headers={"kid": kid})
@@ -81,7 +81,7 @@ def _public(jwk: str, kid: str) -> dict[str, Any]:
 
 
 async def statuses(tmp_path: Path, provider: Provider, *tokens: str) -> list[int]:
-    of = settings(tmp_path / "memory.weft", oidc={"issuer": provider.issuer})
+    of = settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer})
     async with running(of) as app:
         found = []
         for token in tokens:
@@ -91,16 +91,16 @@ async def statuses(tmp_path: Path, provider: Provider, *tokens: str) -> list[int
 
 
 async def test_a_token_opens_what_its_claims_say(tmp_path: Path, provider: Provider) -> None:
-    of = settings(tmp_path / "memory.weft", oidc={"issuer": provider.issuer})
+    of = settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer})
     async with running(of) as app, client(app, provider.token()) as asked:
         told(await asked.post("/v1/collections/default/documents", json={"text": "The login."}))
         assert (await asked.get("/v1/keys")).status_code == 403
         assert [one["name"] for one in told(await asked.get("/v1/collections"))["collections"]] == ["default"]
-        reader = provider.token(scope=["read"], weft_collections="other default", weft_labels=["red"])
+        reader = provider.token(scope=["read"], waylore_collections="other default", waylore_labels=["red"])
         async with client(app, reader) as limited:
             told(await limited.post("/v1/collections/default/search", json={"query": "login"}))
             assert (await limited.get("/v1/collections/default/export")).status_code == 403
-        async with client(app, provider.token(weft_collections=["other"])) as stranger:
+        async with client(app, provider.token(waylore_collections=["other"])) as stranger:
             assert (await stranger.get("/v1/collections/default")).status_code == 404
         async with client(app, key(of.store)) as holder:
             told(await holder.get("/v1/collections"))
@@ -119,8 +119,8 @@ FORGED: dict[str, Callable[[Provider], str]] = {
     "meant for others": lambda p: p.token(aud="other"),
     "of another provider": lambda p: p.token(iss="http://evil.example"),
     "without a scope": lambda p: p.token(scope="openid profile"),
-    "without collections": lambda p: p.token(weft_collections=None),
-    "collections of no kind": lambda p: p.token(weft_collections={"default": True}),
+    "without collections": lambda p: p.token(waylore_collections=None),
+    "collections of no kind": lambda p: p.token(waylore_collections={"default": True}),
     "no token": lambda _: "a.b.c",
     "nothing": lambda _: ".",
 }
@@ -142,7 +142,7 @@ async def test_keys_of_other_kinds_sign_too(tmp_path: Path, provider: Provider) 
 async def test_a_provider_that_is_down_is_told_and_found_when_it_is_back(
     tmp_path: Path, provider: Provider
 ) -> None:
-    of = settings(tmp_path / "memory.weft", oidc={"issuer": provider.issuer})
+    of = settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer})
     provider.is_up = False
     async with running(of) as app, client(app, provider.token()) as asked:
         assert (await asked.get("/v1/collections")).status_code == 503
@@ -155,7 +155,7 @@ async def test_a_provider_that_is_down_is_told_and_found_when_it_is_back(
 
 
 async def test_without_a_provider_no_token_opens_anything(tmp_path: Path, provider: Provider) -> None:
-    async with running(settings(tmp_path / "memory.weft")) as app, client(app, provider.token()) as asked:
+    async with running(settings(tmp_path / "memory.waylore")) as app, client(app, provider.token()) as asked:
         assert (await asked.get("/v1/collections")).status_code == 401
     assert provider.asked == []
 

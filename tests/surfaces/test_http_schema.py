@@ -43,7 +43,7 @@ def asked(service: Served, folder: Path, *options: str) -> subprocess.CompletedP
 
 @pytest.mark.timeout(300)
 def test_nothing_is_found_on_a_file(tmp_path: Path) -> None:
-    with served(tmp_path / "memory.weft", tmp_path) as service:
+    with served(tmp_path / "memory.waylore", tmp_path) as service:
         done = asked(service, tmp_path, "--max-examples", "8")
     assert done.returncode == 0, done.stdout[-20_000:]
 

@@ -15,21 +15,21 @@ import pytest
 from tools.postgres import Server
 
 from databases import database
-from weft.engine import Weft
-from weft.errors import ConfigError, NotFound, StoreUnavailable
-from weft.store.jobs import Job
-from weft.surfaces import jobs as surfaces_jobs
-from weft.surfaces.jobs_background import Background, opened_background
-from weft.surfaces.jobs_doing import Bench
-from weft.surfaces.jobs_queue import open_table
-from weft.surfaces.settings import Settings, load
+from waylore.engine import Waylore
+from waylore.errors import ConfigError, NotFound, StoreUnavailable
+from waylore.store.jobs import Job
+from waylore.surfaces import jobs as surfaces_jobs
+from waylore.surfaces.jobs_background import Background, opened_background
+from waylore.surfaces.jobs_doing import Bench
+from waylore.surfaces.jobs_queue import open_table
+from waylore.surfaces.settings import Settings, load
 
 TEXT = "Mara owns the login. The login needs Sessions."
 
 
 @pytest.fixture(params=["file", "server"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "memory.weft") if request.param == "file" else database()
+    return str(tmp_path / "memory.waylore") if request.param == "file" else database()
 
 
 def settings(store: str, folder: Path, **http: Any) -> Settings:
@@ -47,14 +47,14 @@ class Gate:
         self.fails = 0
 
     @contextmanager
-    def lent(self, name: str) -> Iterator[Weft]:
+    def lent(self, name: str) -> Iterator[Waylore]:
         self.lent_to.append(name)
         assert self.open.wait(30)
         if self.fails:
             self.fails -= 1
             raise StoreUnavailable("the store is away for a moment")
-        with Weft.open(self.store, collection=name) as weft:
-            yield weft
+        with Waylore.open(self.store, collection=name) as waylore:
+            yield waylore
 
 
 @asynccontextmanager
@@ -103,9 +103,9 @@ async def test_a_file_is_added_and_its_upload_removed(store: str, tmp_path: Path
         changed = await over(opened, submitted(opened, "docs/login.md", content="Nobody owns it."))
         assert changed.result is not None
         assert changed.result["documents"] == 1
-    with Weft.open(store, collection="notes") as weft:
-        assert [document.uri for document in weft.documents()] == ["docs/login.md"]
-        assert weft.search("who owns it?").hits[0].passage.text == "Nobody owns it."
+    with Waylore.open(store, collection="notes") as waylore:
+        assert [document.uri for document in waylore.documents()] == ["docs/login.md"]
+        assert waylore.search("who owns it?").hits[0].passage.text == "Nobody owns it."
 
 
 async def test_what_cannot_be_read_is_told_and_not_tried_again(store: str, tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ async def test_a_waiting_job_is_cancelled_at_once(store: str, tmp_path: Path) ->
         gate.open.set()
         assert (await over(opened, first)).state == "done"
         assert opened.jobs.job("notes", second.id).runs == 0
-    with Weft.open(store, collection="notes") as weft:
-        assert [document.uri for document in weft.documents()] == ["a.md"]
+    with Waylore.open(store, collection="notes") as waylore:
+        assert [document.uri for document in waylore.documents()] == ["a.md"]
 
 
 async def test_a_running_job_is_cancelled_after_its_next_step(store: str, tmp_path: Path) -> None:
@@ -182,8 +182,8 @@ async def test_a_running_job_is_cancelled_after_its_next_step(store: str, tmp_pa
         cancelled = await over(opened, job)
         assert cancelled.state == "cancelled"
         assert not Path(job.work["file"]).exists()
-    with Weft.open(store, collection="notes") as weft:
-        written = weft.stats()
+    with Waylore.open(store, collection="notes") as waylore:
+        written = waylore.stats()
         assert 0 < written.documents < 4_000
         assert written.passages == written.documents
 
@@ -229,8 +229,8 @@ async def test_a_collection_is_forgotten_and_another_is_not(store: str, tmp_path
         done = await over(opened, opened.jobs.submitted("notes", "forget", {}, caller="me"))
         assert done.result == {"documents": 1}
     for name, left in (("notes", 0), ("others", 1)):
-        with Weft.open(store, collection=name) as weft:
-            assert weft.stats().documents == left
+        with Waylore.open(store, collection=name) as waylore:
+            assert waylore.stats().documents == left
 
 
 async def test_all_jobs_of_a_collection_are_given_up(store: str, tmp_path: Path) -> None:
@@ -243,15 +243,15 @@ async def test_all_jobs_of_a_collection_are_given_up(store: str, tmp_path: Path)
 
 
 async def test_what_a_caller_may_not_see_is_not_replaced(store: str, tmp_path: Path) -> None:
-    with Weft.open(store, collection="notes") as weft:
-        weft.add("Secret.", uri="a.md", labels=["board"])
+    with Waylore.open(store, collection="notes") as waylore:
+        waylore.add("Secret.", uri="a.md", labels=["board"])
     async with background(settings(store, tmp_path), Gate(store)) as opened:
         mine = {**work(opened, "a.md"), "sees": ["staff"], "labels": ["staff"]}
         failed = await over(opened, opened.jobs.submitted("notes", "add", mine, caller="me"))
         assert failed.state == "failed"
         assert "may not see" in failed.problem
-    with Weft.open(store, collection="notes") as weft:
-        assert weft.search("secret").hits[0].passage.text == "Secret."
+    with Waylore.open(store, collection="notes") as waylore:
+        assert waylore.search("secret").hits[0].passage.text == "Secret."
 
 
 # -- on a server alone ---------------------------------------------------------------------------------
@@ -297,8 +297,8 @@ async def test_a_job_of_a_stopped_worker_waits_for_the_next(postgres: Server, tm
     async with background(of, gate) as opened:
         done = await over(opened, job)
         assert (done.state, done.runs) == ("done", 2)
-    with Weft.open(store, collection="notes") as weft:
-        assert weft.stats().documents == 4_000
+    with Waylore.open(store, collection="notes") as waylore:
+        assert waylore.stats().documents == 4_000
 
 
 async def test_a_worker_that_was_taken_for_dead_does_not_end_the_job_of_another(
@@ -360,7 +360,7 @@ async def test_old_jobs_and_files_are_swept_away(store: str, tmp_path: Path) -> 
 
 
 def test_over_a_file_one_process_has_the_jobs(tmp_path: Path) -> None:
-    of = settings(str(tmp_path / "memory.weft"), tmp_path, workers=2)
+    of = settings(str(tmp_path / "memory.waylore"), tmp_path, workers=2)
     gate = Gate(of.store)
     with (
         opened_background(of, Bench(gate.lent, of.store, None)) as opened,

@@ -11,7 +11,7 @@ from tools.postgres import Server
 from tools.serving import Served, over, serving, until
 
 from databases import database
-from weft.engine import Weft
+from waylore.engine import Waylore
 
 NOTES = 1_500
 ROWS = b"".join(
@@ -22,8 +22,8 @@ ROWS = b"".join(
 
 def exported(store: str, to: Path) -> list[dict[str, object]]:
     """Everything but when it was recorded."""
-    with Weft.open(store) as weft:
-        weft.export(to)
+    with Waylore.open(store) as waylore:
+        waylore.export(to)
     lines = [json.loads(line) for line in to.read_text().splitlines()[1:]]
     for line in lines:
         line["document"].pop("recorded_at")
@@ -65,8 +65,8 @@ def test_a_job_of_a_killed_worker_is_taken_up_again(postgres: Server, tmp_path: 
     quiet = database()
     path = tmp_path / "notes.jsonl"
     path.write_bytes(ROWS)
-    with Weft.open(quiet) as weft:
-        weft.add_files(path, uri="notes.jsonl")
+    with Waylore.open(quiet) as waylore:
+        waylore.add_files(path, uri="notes.jsonl")
     assert exported(store, tmp_path / "a.export") == exported(quiet, tmp_path / "b.export")
 
 
@@ -80,5 +80,5 @@ def test_a_service_that_was_killed_goes_on_when_it_comes_back(postgres: Server, 
         done = over(client, job, 120.0)
         assert (done["state"], done["runs"]) == ("done", 2)
         assert second.spooled() == []
-    with Weft.open(store) as weft:
-        assert weft.stats().documents == NOTES
+    with Waylore.open(store) as waylore:
+        assert waylore.stats().documents == NOTES

@@ -15,45 +15,45 @@ from tools.postgres import Server
 
 from databases import fresh_name
 from surfaces.agents import TOOLS, WORLD, as_json, asked, filled, loop, refused, words
-from weft import Filter, Weft
-from weft.config import CHAIN, HYBRID
-from weft.errors import WeftError
-from weft.models import Embedder
-from weft.providers.hashing import HashingEmbedder
-from weft.surfaces import tools
-from weft.surfaces.mcp import server
-from weft.surfaces.tools import Agent, Tool
-from weft.surfaces.tools_arguments import Question
-from weft.surfaces.tools_research import Results
+from waylore import Filter, Waylore
+from waylore.config import CHAIN, HYBRID
+from waylore.errors import WayloreError
+from waylore.models import Embedder
+from waylore.providers.hashing import HashingEmbedder
+from waylore.surfaces import tools
+from waylore.surfaces.mcp import server
+from waylore.surfaces.tools import Agent, Tool
+from waylore.surfaces.tools_arguments import Question
+from waylore.surfaces.tools_research import Results
 
 QUESTION = "Where does the owner of what the login needs work?"
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Weft]:
-    with Weft.open(tmp_path / "memory.weft", embedder=HashingEmbedder(quiet=True)) as memory:
+def memory(tmp_path: Path) -> Iterator[Waylore]:
+    with Waylore.open(tmp_path / "memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
         yield filled(memory)
 
 
-def client(memory: Weft, *labels: str, may_write: bool = True, mode: str = "auto") -> Client:
+def client(memory: Waylore, *labels: str, may_write: bool = True, mode: str = "auto") -> Client:
     agent = Agent(memory, frozenset(labels) if labels else None, may_write)
     return Client(server(lambda _: agent), mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_agents_loop(memory: Weft, mode: str) -> None:
+async def test_an_agents_loop(memory: Waylore, mode: str) -> None:
     async with client(memory, mode=mode) as agent:
         await loop(agent)
 
 
 async def test_an_agents_loop_on_a_server(postgres: Server) -> None:
     url, name = postgres.url, fresh_name("agent")
-    with Weft.open(url, collection=name, embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open(url, collection=name, embedder=HashingEmbedder(quiet=True)) as memory:
         async with client(filled(memory)) as agent:
             await loop(agent)
 
 
-async def test_the_list_says_what_each_tool_may_do(memory: Weft) -> None:
+async def test_the_list_says_what_each_tool_may_do(memory: Waylore) -> None:
     async with client(memory) as agent:
         listed = (await agent.list_tools()).tools
     hints = {tool.name: tool.annotations for tool in listed if tool.annotations}
@@ -68,7 +68,7 @@ async def test_the_list_says_what_each_tool_may_do(memory: Weft) -> None:
     ]
 
 
-async def test_hits_are_those_of_python(memory: Weft) -> None:
+async def test_hits_are_those_of_python(memory: Waylore) -> None:
     found = memory.search(QUESTION)
     async with client(memory) as agent:
         told = await asked(agent, "memory_search", query=QUESTION, max_tokens=20_000)
@@ -81,7 +81,7 @@ async def test_hits_are_those_of_python(memory: Weft) -> None:
         assert [line.split(maxsplit=1) for line in hit["why"]] == explained[1 : 1 + len(of_python.placements)]
 
 
-async def test_without_the_graph_it_is_hybrid_search(memory: Weft) -> None:
+async def test_without_the_graph_it_is_hybrid_search(memory: Waylore) -> None:
     hybrid = memory.search(QUESTION, recipe=HYBRID, top_k=2)
     async with client(memory) as agent:
         told = await asked(agent, "memory_search", query=QUESTION, max_results=2, use_graph=False)
@@ -89,7 +89,7 @@ async def test_without_the_graph_it_is_hybrid_search(memory: Weft) -> None:
     assert told["skipped"] == "the recipe does not use the graph"
 
 
-async def test_what_the_graph_adds_must_score_enough(memory: Weft) -> None:
+async def test_what_the_graph_adds_must_score_enough(memory: Waylore) -> None:
     both = memory.search(QUESTION, recipe=CHAIN, top_k=2)
     hybrid = {hit.passage.id for hit in memory.search(QUESTION, recipe=HYBRID, top_k=2).hits}
     added = [hit.score for hit in both.hits if hit.passage.id not in hybrid]
@@ -102,7 +102,7 @@ async def test_what_the_graph_adds_must_score_enough(memory: Weft) -> None:
             assert kept == {h.passage.id for h in both.hits if h.score >= least} | hybrid
 
 
-async def test_research_clients_get_their_shape(memory: Weft) -> None:
+async def test_research_clients_get_their_shape(memory: Waylore) -> None:
     async with client(memory) as agent:
         result = await agent.call_tool("search", {"query": "login"})
         assert as_json(words(result)) == result.structured_content
@@ -114,12 +114,12 @@ async def test_research_clients_get_their_shape(memory: Weft) -> None:
         "id": found[0]["id"],
         "title": "Login",
         "text": WORLD[0][2],
-        "url": f"weft://document/{found[0]['id']}",
+        "url": f"waylore://document/{found[0]['id']}",
         "metadata": {"kind": "note"},
     }
 
 
-async def test_an_agent_sees_and_forgets_only_what_its_labels_let_it(memory: Weft) -> None:
+async def test_an_agent_sees_and_forgets_only_what_its_labels_let_it(memory: Waylore) -> None:
     hidden = memory.add("Mara earns forty crowns an hour.", title="Pay", labels=["office"])
     [passage] = memory.get(hidden).passages
     async with client(memory, "crew") as agent:
@@ -132,16 +132,16 @@ async def test_an_agent_sees_and_forgets_only_what_its_labels_let_it(memory: Wef
             assert "that you may see" in await refused(agent, "memory_get", id=id_)
             assert "that you may see" in await refused(agent, "fetch", id=id_)
             assert "that you may see" in await refused(agent, "memory_forget", documents=[id_])
-        for uri in (f"weft://document/{hidden}", f"weft://passage/{passage.id}"):
+        for uri in (f"waylore://document/{hidden}", f"waylore://passage/{passage.id}"):
             with pytest.raises(MCPError, match="that you may see"):
                 await agent.read_resource(uri)
         listed = {resource.uri for resource in (await agent.list_resources()).resources}
-        assert f"weft://document/{hidden}" not in listed
+        assert f"waylore://document/{hidden}" not in listed
         assert len(listed) == len(WORLD)
     assert memory.get(hidden).passages == (passage,)
 
 
-async def test_a_document_that_may_not_be_seen_keeps_all_from_being_forgotten(memory: Weft) -> None:
+async def test_a_document_that_may_not_be_seen_keeps_all_from_being_forgotten(memory: Waylore) -> None:
     hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])
     own = memory.add("The crew meets at nine.", labels=["crew"])
     async with client(memory, "crew") as agent:
@@ -151,7 +151,7 @@ async def test_a_document_that_may_not_be_seen_keeps_all_from_being_forgotten(me
         await refused(agent, "memory_get", id=own)
 
 
-async def test_what_an_agent_adds_has_its_labels(memory: Weft) -> None:
+async def test_what_an_agent_adds_has_its_labels(memory: Waylore) -> None:
     async with client(memory, "crew") as agent:
         fact = {"subject": "crew", "predicate": "meets_at", "object": "nine"}
         added = await asked(agent, "memory_add", text="The crew meets at nine.", facts=[fact])
@@ -162,7 +162,7 @@ async def test_what_an_agent_adds_has_its_labels(memory: Weft) -> None:
     assert not memory.facts("crew", where=Filter(labels=frozenset({"office"})))
 
 
-async def test_who_may_only_read_is_told_so(memory: Weft) -> None:
+async def test_who_may_only_read_is_told_so(memory: Waylore) -> None:
     [document, *_] = memory.documents()
     async with client(memory, may_write=False) as agent:
         assert "read-only" in await refused(agent, "memory_add", text="The crew meets at nine.")
@@ -189,7 +189,7 @@ async def test_who_may_only_read_is_told_so(memory: Weft) -> None:
     ],
 )
 async def test_what_is_asked_wrongly_is_told_and_does_no_harm(
-    memory: Weft, tool: str, arguments: dict[str, Any], says: str
+    memory: Waylore, tool: str, arguments: dict[str, Any], says: str
 ) -> None:
     async with client(memory) as agent:
         assert says in await refused(agent, tool, **arguments)
@@ -206,21 +206,21 @@ NAMES = st.sampled_from("query id text documents facts max_tokens offset max_res
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tool=st.sampled_from(tools.TOOLS), arguments=st.dictionaries(NAMES, ANYTHING, max_size=4))
-def test_nothing_that_is_asked_breaks_a_tool(memory: Weft, tool: Tool[Any, Any], arguments: Any) -> None:
+def test_nothing_that_is_asked_breaks_a_tool(memory: Waylore, tool: Tool[Any, Any], arguments: Any) -> None:
     try:
         answer = tools.answered(tool, Agent(memory), arguments)
-    except (ValueError, WeftError):
+    except (ValueError, WayloreError):
         return
     assert answer.readable()
 
 
-async def test_a_tool_that_is_not_there(memory: Weft) -> None:
+async def test_a_tool_that_is_not_there(memory: Waylore) -> None:
     async with client(memory) as agent:
         with pytest.raises(MCPError, match="there is no tool memory_burn: use memory_search, memory_get"):
             await agent.call_tool("memory_burn", {})
 
 
-async def test_what_nobody_foresaw_stays_in_the_log(memory: Weft, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_nobody_foresaw_stays_in_the_log(memory: Waylore, caplog: pytest.LogCaptureFixture) -> None:
     def broken(agent: Agent, asked: Question) -> Any:
         raise RuntimeError("the password is hunter2")
 
@@ -232,18 +232,23 @@ async def test_what_nobody_foresaw_stays_in_the_log(memory: Weft, caplog: pytest
     assert "hunter2" in caplog.text
 
 
-async def test_resources_are_what_is_stored(memory: Weft) -> None:
+async def test_resources_are_what_is_stored(memory: Waylore) -> None:
     memory.add("TCP/IP carries the login.", facts=[("TCP/IP", "carries", "login")])
     async with client(memory) as agent:
         templates = (await agent.list_resource_templates()).resource_templates
         assert [t.uri_template for t in templates] == [
-            *("weft://entity/{name}", "weft://document/{id}", "weft://passage/{id}"),
+            *("waylore://entity/{name}", "waylore://document/{id}", "waylore://passage/{id}"),
         ]
-        assert "TCP/IP —carries→ login" in await _text(agent, "weft://entity/TCP%2FIP")
+        assert "TCP/IP —carries→ login" in await _text(agent, "waylore://entity/TCP%2FIP")
         found = await asked(agent, "memory_search", query="fish soup", max_results=1)
         for kind in ("passage", "document"):
-            assert WORLD[3][2] in await _text(agent, f"weft://{kind}/{found['hits'][0][f'{kind}_id']}")
-        for uri in ("weft://entity/nobody", "weft://document/none", "weft://what/ever", "https://example.org"):
+            assert WORLD[3][2] in await _text(agent, f"waylore://{kind}/{found['hits'][0][f'{kind}_id']}")
+        for uri in (
+            "waylore://entity/nobody",
+            "waylore://document/none",
+            "waylore://what/ever",
+            "https://example.org",
+        ):
             with pytest.raises(MCPError, match=r"nothing|no document"):
                 await agent.read_resource(uri)
 
@@ -255,7 +260,7 @@ async def _text(agent: Client, uri: str) -> str:
 
 
 async def test_documents_are_listed_page_by_page(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "many.weft", extractor=None) as many:
+    with Waylore.open(tmp_path / "many.waylore", extractor=None) as many:
         ids = {many.add(f"Note {n}.", uri=f"notes/{n % 7}/{n}.md" if n % 2 else "") for n in range(230)}
         async with client(many) as agent:
             listed: list[str] = []
@@ -264,7 +269,7 @@ async def test_documents_are_listed_page_by_page(tmp_path: Path) -> None:
             while page.next_cursor:
                 page = await agent.list_resources(cursor=page.next_cursor)
                 listed += [resource.uri for resource in page.resources]
-            assert sorted(listed) == sorted(f"weft://document/{id_}" for id_ in ids)
+            assert sorted(listed) == sorted(f"waylore://document/{id_}" for id_ in ids)
             with pytest.raises(MCPError, match="there is no such page"):
                 await agent.list_resources(cursor="bm9uc2Vuc2U")
 
@@ -289,7 +294,7 @@ class Slow:
 
 async def test_a_slow_question_keeps_nobody_waiting(tmp_path: Path) -> None:
     slow = Slow(HashingEmbedder(quiet=True))
-    with Weft.open(tmp_path / "slow.weft", embedder=slow) as memory:
+    with Waylore.open(tmp_path / "slow.waylore", embedder=slow) as memory:
         filled(memory)
         async with client(memory) as agent, anyio.create_task_group() as others:
             others.start_soon(agent.call_tool, "memory_search", {"query": "login"})

@@ -1,4 +1,4 @@
-"""`weft mcp install`: what is written where, and that nothing is lost."""
+"""`waylore mcp install`: what is written where, and that nothing is lost."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from weft.surfaces import mcp_clients
-from weft.surfaces.cli import app
+from waylore.surfaces import mcp_clients
+from waylore.surfaces.cli import app
 
 PLACES = {
     "claude": (".config/Claude/claude_desktop_config.json", "mcpServers"),
@@ -46,16 +46,19 @@ def test_each_client_has_its_place(tmp_path: Path, client: mcp_clients.Name) -> 
     done = install(tmp_path, "--client", client, "--label", "crew", "--read-only", "--yes")
     assert done.exit_code == 0, done.stderr
     place, key = PLACES[client]
-    entry = written(tmp_path / place)[key]["weft"]
+    entry = written(tmp_path / place)[key]["waylore"]
     assert shown(done) == written(tmp_path / place)
     assert entry["args"][-4:] == ["mcp", "--label", "crew", "--read-only"]
-    assert entry["env"] == {"WEFT_STORE": f"{tmp_path}/project/memory.weft", "WEFT_COLLECTION": "default"}
+    assert entry["env"] == {
+        "WAYLORE_STORE": f"{tmp_path}/project/memory.waylore",
+        "WAYLORE_COLLECTION": "default",
+    }
     assert entry.get("type") == ("stdio" if client == "vscode" else None)
 
 
 def test_what_is_written_starts_a_server(tmp_path: Path) -> None:
-    assert install(tmp_path, "--client", "cursor", "--store", "notes.weft", "--yes").exit_code == 0
-    entry = written(tmp_path / ".cursor/mcp.json")["mcpServers"]["weft"]
+    assert install(tmp_path, "--client", "cursor", "--store", "notes.waylore", "--yes").exit_code == 0
+    entry = written(tmp_path / ".cursor/mcp.json")["mcpServers"]["waylore"]
     paths = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     asked = [
         {
@@ -94,7 +97,7 @@ def test_what_is_written_starts_a_server(tmp_path: Path) -> None:
         added = json.loads(done.stdout.readline())
         done.stdin.close()
     assert added["result"]["structuredContent"]["passages"] == 1
-    assert (tmp_path / "project" / "notes.weft").exists()
+    assert (tmp_path / "project" / "notes.waylore").exists()
 
 
 def test_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
@@ -102,19 +105,19 @@ def test_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
     file.parent.mkdir()
     before = {
         "theme": "dark ☾",
-        "mcpServers": {"other": {"command": "x", "env": {"A": "1"}}, "weft": {"command": "old"}},
+        "mcpServers": {"other": {"command": "x", "env": {"A": "1"}}, "waylore": {"command": "old"}},
         "z": [1, None],
     }
     file.write_text(json.dumps(before), "utf-8")
     file.chmod(0o600)
     assert install(tmp_path, "--client", "cursor", "--yes").exit_code == 0
     after = written(file)
-    assert after["mcpServers"].pop("weft")["command"] != "old"
-    assert before["mcpServers"].pop("weft") == {"command": "old"}  # type: ignore[attr-defined]
+    assert after["mcpServers"].pop("waylore")["command"] != "old"
+    assert before["mcpServers"].pop("waylore") == {"command": "old"}  # type: ignore[attr-defined]
     assert after == before
     assert list(after) == list(before)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert written(file.with_name("mcp.json.bak"))["mcpServers"]["weft"] == {"command": "old"}
+    assert written(file.with_name("mcp.json.bak"))["mcpServers"]["waylore"] == {"command": "old"}
     assert sorted(path.name for path in file.parent.iterdir()) == ["mcp.json", "mcp.json.bak"]
 
 
@@ -129,9 +132,11 @@ def test_it_is_shown_first_and_asked(tmp_path: Path, answer: str, code: int, is_
 
 
 def test_print_only_shows(tmp_path: Path) -> None:
-    done = install(tmp_path, "--client", "claude-code", "--print", "--uvx", WEFT_EMBEDDING_PROVIDER="fastembed")
-    entry = shown(done)["mcpServers"]["weft"]
-    assert [entry["command"], *entry["args"]] == ["uvx", "--from", "weft[local,mcp]", "weft", "mcp"]
+    done = install(
+        tmp_path, "--client", "claude-code", "--print", "--uvx", WAYLORE_EMBEDDING_PROVIDER="fastembed"
+    )
+    entry = shown(done)["mcpServers"]["waylore"]
+    assert [entry["command"], *entry["args"]] == ["uvx", "--from", "waylore[local,mcp]", "waylore", "mcp"]
     assert not (tmp_path / "project/.mcp.json").exists()
 
 
@@ -148,18 +153,18 @@ def test_a_file_that_it_cannot_read_is_left_alone(tmp_path: Path, content: str) 
 
 def test_settings_go_along_and_secrets_do_not(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "weft.toml").write_text(
+    (tmp_path / "project" / "waylore.toml").write_text(
         'collection = "crew"\n[embedding]\nprovider = "model2vec"\npath = "potion"\n', "utf-8"
     )
-    own = tmp_path / ".config" / "weft" / "config.toml"
+    own = tmp_path / ".config" / "waylore" / "config.toml"
     own.parent.mkdir(parents=True)
     own.write_text('functional = ["works_at"]\n', "utf-8")
-    secrets = {"WEFT_STORE": "postgresql://me:hunter2@db/weft", "WEFT_EXTRACTION_KEY": "hunter3"}
+    secrets = {"WAYLORE_STORE": "postgresql://me:hunter2@db/waylore", "WAYLORE_EXTRACTION_KEY": "hunter3"}
     done = install(tmp_path, "--client", "claude-code", "--yes", **secrets)
-    assert written(tmp_path / "project/.mcp.json")["mcpServers"]["weft"]["env"] == {
-        "WEFT_COLLECTION": "crew",
-        "WEFT_EMBEDDING_PROVIDER": "model2vec",
-        "WEFT_EMBEDDING_PATH": f"{tmp_path}/project/potion",
+    assert written(tmp_path / "project/.mcp.json")["mcpServers"]["waylore"]["env"] == {
+        "WAYLORE_COLLECTION": "crew",
+        "WAYLORE_EMBEDDING_PROVIDER": "model2vec",
+        "WAYLORE_EMBEDDING_PATH": f"{tmp_path}/project/potion",
     }
     assert "hunter" not in done.stdout + done.stderr
     assert all(f"{variable} is secret" in done.stderr for variable in secrets)

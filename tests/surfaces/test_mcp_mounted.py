@@ -16,15 +16,15 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.requests import Request
 
 from surfaces.agents import asked, refused
-from weft import Weft
-from weft.errors import Forbidden
-from weft.surfaces.mcp import application, server
-from weft.surfaces.tools import Agent
+from waylore import Waylore
+from waylore.errors import Forbidden
+from waylore.surfaces.mcp import application, server
+from waylore.surfaces.tools import Agent
 
 LABELS = {"crew-key": frozenset({"crew"}), "office-key": frozenset({"office"})}
 
 
-def mounted(memory: Weft) -> FastAPI:
+def mounted(memory: Waylore) -> FastAPI:
     """An application that has MCP among its own routes."""
 
     def agent_of(request: Request | None) -> Agent:
@@ -48,7 +48,7 @@ def mounted(memory: Weft) -> FastAPI:
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    with Weft.open(tmp_path / "memory.weft") as memory:
+    with Waylore.open(tmp_path / "memory.waylore") as memory:
         memory.add("Mara earns forty crowns an hour.", title="Pay", labels=["office"])
         running = uvicorn.Server(uvicorn.Config(mounted(memory), port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=running.run)

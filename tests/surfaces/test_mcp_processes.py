@@ -1,4 +1,4 @@
-"""`weft mcp` as a process, with the SDK's own client: over stdio and HTTP, with rude clients and signals."""
+"""`waylore mcp` as a process, with the SDK's own client: over stdio and HTTP, with rude clients and signals."""
 
 import json
 import os
@@ -18,10 +18,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from surfaces.agents import asked, filled, loop, refused
-from weft import Weft
-from weft.providers.hashing import HashingEmbedder
+from waylore import Waylore
+from waylore.providers.hashing import HashingEmbedder
 
-COMMAND = ["-m", "weft.surfaces.command", "mcp"]
+COMMAND = ["-m", "waylore.surfaces.command", "mcp"]
 HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -29,10 +29,10 @@ HELLO = {
 }
 NOISY = """
 import os, sys, warnings, anyio
-from weft import Weft
-from weft.providers.hashing import HashingEmbedder
-from weft.surfaces.mcp import over_stdio, server
-from weft.surfaces.tools import Agent
+from waylore import Waylore
+from waylore.providers.hashing import HashingEmbedder
+from waylore.surfaces.mcp import over_stdio, server
+from waylore.surfaces.tools import Agent
 
 class Noisy(HashingEmbedder):
     def embed_query(self, text):
@@ -41,21 +41,26 @@ class Noisy(HashingEmbedder):
         os.write(1, b"a library in C says hello\\n")
         return super().embed_query(text)
 
-with Weft.open(sys.argv[1], embedder=Noisy(quiet=True)) as memory:
+with Waylore.open(sys.argv[1], embedder=Noisy(quiet=True)) as memory:
     anyio.run(over_stdio, server(lambda _: Agent(memory)))
 """
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    with Weft.open(tmp_path / "memory.weft", embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open(tmp_path / "memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
         filled(memory)
-    return tmp_path / "memory.weft"
+    return tmp_path / "memory.waylore"
 
 
 def environment(store: Path) -> dict[str, str]:
     paths = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**paths, "HOME": str(store.parent), "WEFT_STORE": str(store), "WEFT_EMBEDDING_PROVIDER": "hashing"}
+    return {
+        **paths,
+        "HOME": str(store.parent),
+        "WAYLORE_STORE": str(store),
+        "WAYLORE_EMBEDDING_PROVIDER": "hashing",
+    }
 
 
 def over_stdio(store: Path, *options: str) -> StdioServerParameters:
@@ -91,7 +96,7 @@ def heard(started: subprocess.Popen[str]) -> Any:
 
 def greet(started: subprocess.Popen[str]) -> None:
     say(started, "initialize", 1, **HELLO)
-    assert heard(started)["result"]["serverInfo"]["name"] == "weft"
+    assert heard(started)["result"]["serverInfo"]["name"] == "waylore"
     say(started, "notifications/initialized")
 
 
@@ -114,7 +119,7 @@ async def test_two_processes_share_a_file(store: Path) -> None:
 
 
 async def test_labels_and_read_only_are_options(store: Path) -> None:
-    with Weft.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])
     async with Client(over_stdio(store, "--label", "crew", "--read-only")) as agent:
         assert [tool.name for tool in (await agent.list_tools()).tools] == [
@@ -126,8 +131,8 @@ async def test_labels_and_read_only_are_options(store: Path) -> None:
 
 
 async def test_a_store_that_cannot_be_opened_is_told_to_the_agent(store: Path) -> None:
-    async with Client(over_stdio(store, "--store", str(store.parent / "no" / "such.weft"))) as agent:
-        assert "such.weft" in await refused(agent, "memory_search", query="login")
+    async with Client(over_stdio(store, "--store", str(store.parent / "no" / "such.waylore"))) as agent:
+        assert "such.waylore" in await refused(agent, "memory_search", query="login")
 
 
 def test_nothing_but_the_protocol_is_on_stdout(store: Path) -> None:
@@ -171,12 +176,12 @@ def test_a_signal_ends_it_and_what_was_told_is_kept(store: Path, number: signal.
         added = heard(started)["result"]["structuredContent"]["document_id"]
         started.send_signal(number)
         assert started.wait(5) == -number
-    with Weft.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
+    with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         assert memory.get(added).passages[0].text == "The harbour closes in winter."
 
 
 def test_a_setting_that_cannot_be_used_is_told_at_once(store: Path) -> None:
-    wrong = {**environment(store), "WEFT_EMBEDDING_PROVIDER": "magic"}
+    wrong = {**environment(store), "WAYLORE_EMBEDDING_PROVIDER": "magic"}
     done = subprocess.run(
         [sys.executable, *COMMAND], env=wrong, capture_output=True, text=True, timeout=60, check=False
     )
@@ -258,10 +263,10 @@ def test_a_client_that_leaves_in_the_middle_of_an_answer(store: Path) -> None:
 
 
 def test_a_store_that_cannot_be_opened_is_told_at_the_terminal(store: Path) -> None:
-    with over_http(store, "--store", str(store.parent / "no" / "such.weft")) as (_, started):
+    with over_http(store, "--store", str(store.parent / "no" / "such.waylore")) as (_, started):
         assert started.wait(20) == 4
         assert started.stderr
-        assert "such.weft" in started.stderr.read()
+        assert "such.waylore" in started.stderr.read()
 
 
 def test_other_names_must_be_allowed(store: Path) -> None:

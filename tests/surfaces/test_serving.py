@@ -1,4 +1,4 @@
-"""`weft serve` and `weft keys` as processes: what an operator types and sees, and how a service stops."""
+"""`waylore serve` and `waylore keys` as processes: what an operator types and sees, and how a service stops."""
 
 import json
 import os
@@ -17,28 +17,28 @@ import pytest
 from tools.postgres import Server
 
 from databases import database
-from surfaces.serving import WEFT, served, told
+from surfaces.serving import WAYLORE, served, told
 
 NOTES = "/v1/collections/default"
 
 
-def weft(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_HTTP")}
+def waylore(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("WAYLORE_HTTP")}
     return subprocess.run(
-        [*WEFT, *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False, timeout=60
+        [*WAYLORE, *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False, timeout=60
     )
 
 
 def shown(folder: Path, *arguments: str) -> Any:
-    done = weft(folder, *arguments, "--json")
+    done = waylore(folder, *arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_keys_are_made_listed_rotated_and_revoked(tmp_path: Path) -> None:
-    made = weft(tmp_path, "keys", "create", "the assistant", "--collection", "default", "--label", "red")
+    made = waylore(tmp_path, "keys", "create", "the assistant", "--collection", "default", "--label", "red")
     token = made.stdout.strip()
-    assert token.startswith("weft_")
+    assert token.startswith("waylore_")
     assert token not in made.stderr
     [key] = shown(tmp_path, "keys", "list")
     assert (key["name"], key["scope"], key["collections"], key["labels"]) == (
@@ -48,7 +48,7 @@ def test_keys_are_made_listed_rotated_and_revoked(tmp_path: Path) -> None:
         ["red"],
     )
     with (
-        served("memory.weft", tmp_path) as service,
+        served("memory.waylore", tmp_path) as service,
         httpx.Client(base_url=service.url, trust_env=False) as asked,
     ):
 
@@ -63,7 +63,7 @@ def test_keys_are_made_listed_rotated_and_revoked(tmp_path: Path) -> None:
         while status(newer) == 200 and time.monotonic() < deadline:
             time.sleep(0.1)
         assert (status(token), status(newer)) == (401, 401)
-    table = weft(tmp_path, "keys", "list").stdout
+    table = waylore(tmp_path, "keys", "list").stdout
     assert key["id"] in table
     assert "revoked" in table
     assert all(secret.rpartition("_")[2] not in table for secret in (token, newer))
@@ -78,10 +78,10 @@ def shown_token(folder: Path, *arguments: str) -> str:
     [
         (("serve", "--no-auth", "--host", "0.0.0.0"), 2, "listen on 127.0.0.1"),
         (("serve", "--workers", "2"), 2, "a file is served by one process"),
-        (("serve", "--store", "/nowhere/memory.weft"), 4, "check that its folder exists"),
+        (("serve", "--store", "/nowhere/memory.waylore"), 4, "check that its folder exists"),
         (("serve", "--port", "99999"), 2, "http.port"),
         (("serve", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
-        (("keys", "rotate", "unknown"), 3, "weft keys list"),
+        (("keys", "rotate", "unknown"), 3, "waylore keys list"),
         (("keys", "create", "x", "--label", "a\nb"), 2, "words in one line"),
         (("keys", "create", "x", "--scope", "all"), 2, "use read, write, admin"),
     ],
@@ -89,38 +89,40 @@ def shown_token(folder: Path, *arguments: str) -> str:
 def test_what_goes_wrong_is_one_line_and_a_code(
     tmp_path: Path, asked: tuple[str, ...], code: int, says: str
 ) -> None:
-    done = weft(tmp_path, *asked)
+    done = waylore(tmp_path, *asked)
     assert done.returncode == code, done.stderr
     assert says in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr
 
 
 def test_a_model_that_cannot_be_loaded_is_told_in_a_line(tmp_path: Path) -> None:
-    (tmp_path / "weft.toml").write_text('[embedding]\nprovider = "openai"\n')
-    done = weft(tmp_path, "serve")
+    (tmp_path / "waylore.toml").write_text('[embedding]\nprovider = "openai"\n')
+    done = waylore(tmp_path, "serve")
     assert done.returncode == 2
-    assert done.stderr.startswith("weft: embedding.model is empty")
-    hidden = "import sys; sys.modules['jwt'] = None; from weft.surfaces.command import main; main()"
+    assert done.stderr.startswith("waylore: embedding.model is empty")
+    hidden = "import sys; sys.modules['jwt'] = None; from waylore.surfaces.command import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", hidden, "serve"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert "pip install 'weft[http]'" in done.stderr
+    assert "pip install 'waylore[http]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_first_start_says_how_to_make_a_key(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [*WEFT, "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*WAYLORE, "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as one:
         assert one.stderr is not None
-        assert one.stderr.readline() == "there is no key yet; make one: weft keys create NAME --scope admin\n"
+        assert (
+            one.stderr.readline() == "there is no key yet; make one: waylore keys create NAME --scope admin\n"
+        )
         assert one.stderr.readline().startswith("listening on http://127.0.0.1:")
         one.terminate()
 
 
 def test_an_answer_does_not_wait_for_the_network(tmp_path: Path) -> None:
     """Nagle's algorithm and a delayed acknowledgement would make 40 ms of it, always."""
-    with served(tmp_path / "memory.weft", tmp_path) as service, service.client() as asked:
+    with served(tmp_path / "memory.waylore", tmp_path) as service, service.client() as asked:
         seconds = []
         for _ in range(20):
             began = time.perf_counter()
@@ -135,7 +137,7 @@ def test_a_request_under_way_is_finished(tmp_path: Path, postgres: Server, numbe
     with served(url, tmp_path) as service, service.client() as asked, ThreadPoolExecutor(1) as thread:
         told(asked.post(f"{NOTES}/documents", json={"text": "First."}))
         with psycopg.connect(url) as holder:
-            holder.execute("LOCK TABLE weft.documents IN ACCESS EXCLUSIVE MODE")
+            holder.execute("LOCK TABLE waylore.documents IN ACCESS EXCLUSIVE MODE")
             late = thread.submit(asked.post, f"{NOTES}/documents", json={"text": "Second."})
             _wait_for(lambda: _waiting(url))
             service.process.send_signal(number)

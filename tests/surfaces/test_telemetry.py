@@ -14,24 +14,24 @@ from tools.collector import Collector, attributes, collecting
 from tools.postgres import Server
 
 from databases import fresh_name
-from weft import Weft
-from weft.config import CHAIN
-from weft.errors import QueryError
-from weft.providers.hashing import HashingEmbedder
-from weft.store.postgres_server import figures
-from weft.surfaces.telemetry import Telemetry, WatchedEmbedder
-from weft.surfaces.telemetry_metrics import Metrics
-from weft.surfaces.telemetry_spans import SEND_SECONDS, exported
-from weft.types import Vector
+from waylore import Waylore
+from waylore.config import CHAIN
+from waylore.errors import QueryError
+from waylore.providers.hashing import HashingEmbedder
+from waylore.store.postgres_server import figures
+from waylore.surfaces.telemetry import Telemetry, WatchedEmbedder
+from waylore.surfaces.telemetry_metrics import Metrics
+from waylore.surfaces.telemetry_spans import SEND_SECONDS, exported
+from waylore.types import Vector
 
 QUESTION = "Which secret does Mara's session service keep?"
 PROGRAM = """
 import sys
-from weft.surfaces.opening import opened
-from weft.surfaces.settings import load
-with opened(load(store="own.weft", embedding={"provider": "hashing"})) as weft:
-    weft.add("The login needs the session service.", facts=[("login", "needs", "session service")])
-    print(len(weft.search("What does the login need?").hits))
+from waylore.surfaces.opening import opened
+from waylore.surfaces.settings import load
+with opened(load(store="own.waylore", embedding={"provider": "hashing"})) as waylore:
+    waylore.add("The login needs the session service.", facts=[("login", "needs", "session service")])
+    print(len(waylore.search("What does the login need?").hits))
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
@@ -42,16 +42,16 @@ def collector() -> Iterator[Collector]:
         yield started
 
 
-def open_watched(url: str | Path, telemetry: Telemetry, collection: str = "team") -> Weft:
+def open_watched(url: str | Path, telemetry: Telemetry, collection: str = "team") -> Waylore:
     embedder = HashingEmbedder(quiet=True)
     observer = telemetry.observer(collection, embedder.name)
     watched = WatchedEmbedder(embedder, telemetry)
-    return Weft.open(url, collection=collection, embedder=watched, observer=observer)
+    return Waylore.open(url, collection=collection, embedder=watched, observer=observer)
 
 
-def fill(weft: Weft) -> str:
-    weft.add("Mara owns the session service.", facts=[("Mara", "owns", "session service")])
-    return weft.add("The login needs the session service.", facts=[("login", "needs", "session service")])
+def fill(waylore: Waylore) -> str:
+    waylore.add("Mara owns the session service.", facts=[("Mara", "owns", "session service")])
+    return waylore.add("The login needs the session service.", facts=[("login", "needs", "session service")])
 
 
 def asked(program: str, folder: Path, **environment: str) -> tuple[list[str], str, float]:
@@ -75,26 +75,30 @@ def asked(program: str, folder: Path, **environment: str) -> tuple[list[str], st
 
 def test_a_search_is_a_span_with_a_span_below_it_for_each_stage(tmp_path: Path, collector: Collector) -> None:
     telemetry = Telemetry(exported(collector.address))
-    with open_watched(tmp_path / "own.weft", telemetry) as weft:
-        fill(weft)
-        found = weft.search(QUESTION)
+    with open_watched(tmp_path / "own.waylore", telemetry) as waylore:
+        fill(waylore)
+        found = waylore.search(QUESTION)
     telemetry.flush()
     [search] = collector.named("retrieval")
     told = attributes(search)
     assert told["gen_ai.operation.name"] == "retrieval"
     assert told["gen_ai.data_source.id"] == "team"
     assert told["gen_ai.request.model"] == HashingEmbedder(quiet=True).name
-    assert (told["weft.recipe"], told["weft.gate"], told["weft.hits"]) == ("chain", "open", len(found.hits))
-    assert told["weft.rows.facts"] == found.rows["facts"] > 0
+    assert (told["waylore.recipe"], told["waylore.gate"], told["waylore.hits"]) == (
+        "chain",
+        "open",
+        len(found.hits),
+    )
+    assert told["waylore.rows.facts"] == found.rows["facts"] > 0
     spans = {span.name: span for span in collector.spans if span.trace_id == search.trace_id}
-    assert set(spans) == {f"weft.{stage.replace(' ', '_')}" for stage in found.seconds} | {"retrieval"}
+    assert set(spans) == {f"waylore.{stage.replace(' ', '_')}" for stage in found.seconds} | {"retrieval"}
     for name, span in spans.items():
         if name != "retrieval":
             check_within(span, spans)
-    assert spans["weft.walk"].parent_span_id == spans["weft.graph"].span_id
-    assert spans["weft.dense"].parent_span_id == search.span_id
-    assert attributes(spans["weft.dense"])["weft.candidates"] == found.candidates["dense"]
-    assert collector.resource["service.name"] == "weft"
+    assert spans["waylore.walk"].parent_span_id == spans["waylore.graph"].span_id
+    assert spans["waylore.dense"].parent_span_id == search.span_id
+    assert attributes(spans["waylore.dense"])["waylore.candidates"] == found.candidates["dense"]
+    assert collector.resource["service.name"] == "waylore"
 
 
 def check_within(span: Span, others: dict[str, Span]) -> None:
@@ -108,12 +112,12 @@ def test_writing_and_forgetting_are_spans_of_memory(tmp_path: Path, collector: C
     telemetry = Telemetry(exported(collector.address))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "one.md").write_text("The cache is owned by Ada.")
-    with open_watched(tmp_path / "own.weft", telemetry) as weft:
-        weft.add_files(tmp_path / "docs")
-        weft.forget(fill(weft))
-        weft.facts("Mara")
+    with open_watched(tmp_path / "own.waylore", telemetry) as waylore:
+        waylore.add_files(tmp_path / "docs")
+        waylore.forget(fill(waylore))
+        waylore.facts("Mara")
     telemetry.flush()
-    verbs = {attributes(span).get("weft.verb"): span for span in collector.spans}
+    verbs = {attributes(span).get("waylore.verb"): span for span in collector.spans}
     assert verbs["add_files"].name == verbs["add"].name == "upsert_memory"
     assert verbs["forget"].name == "delete_memory"
     assert attributes(verbs["forget"])["gen_ai.memory.record.count"] == 1
@@ -130,11 +134,11 @@ def test_questions_and_texts_are_told_only_if_asked_for(
     content: bool, tmp_path: Path, collector: Collector
 ) -> None:
     telemetry = Telemetry(exported(collector.address, content=content))
-    with open_watched(tmp_path / "own.weft", telemetry) as weft:
-        fill(weft)
-        weft.search(QUESTION)
+    with open_watched(tmp_path / "own.waylore", telemetry) as waylore:
+        fill(waylore)
+        waylore.search(QUESTION)
         with pytest.raises(QueryError):
-            weft.search(QUESTION, top_k=-1)
+            waylore.search(QUESTION, top_k=-1)
     telemetry.flush()
     everything = " ".join(str(span) for span in collector.spans)
     assert ("secret" in everything) == content
@@ -143,20 +147,20 @@ def test_questions_and_texts_are_told_only_if_asked_for(
 
 def test_an_answer_that_was_kept_says_so_and_has_no_stages(tmp_path: Path, collector: Collector) -> None:
     telemetry = Telemetry(exported(collector.address))
-    with open_watched(tmp_path / "own.weft", telemetry) as weft:
-        fill(weft)
-        assert not weft.search(QUESTION).is_kept
-        assert weft.search(QUESTION).is_kept
+    with open_watched(tmp_path / "own.waylore", telemetry) as waylore:
+        fill(waylore)
+        assert not waylore.search(QUESTION).is_kept
+        assert waylore.search(QUESTION).is_kept
     telemetry.flush()
     made, kept = collector.named("retrieval")
-    assert [attributes(span)["weft.is_kept"] for span in (made, kept)] == [False, True]
+    assert [attributes(span)["waylore.is_kept"] for span in (made, kept)] == [False, True]
     assert [span.name for span in collector.spans if span.trace_id == kept.trace_id] == ["retrieval"]
 
 
 def test_an_error_is_told_by_its_kind(tmp_path: Path, collector: Collector) -> None:
     telemetry = Telemetry(exported(collector.address))
-    with open_watched(tmp_path / "own.weft", telemetry) as weft, pytest.raises(QueryError):
-        weft.search(" ")
+    with open_watched(tmp_path / "own.waylore", telemetry) as waylore, pytest.raises(QueryError):
+        waylore.search(" ")
     telemetry.flush()
     [search] = collector.named("retrieval")
     assert attributes(search)["error.type"] == "query"
@@ -172,15 +176,17 @@ def test_what_was_lost_is_an_error_of_its_stage_alone(tmp_path: Path, collector:
 
     telemetry = Telemetry(exported(collector.address), Metrics())
     embedder = WatchedEmbedder(Broken(quiet=True), telemetry)
-    with Weft.open(tmp_path / "own.weft", embedder=embedder, observer=telemetry.observer("team")) as weft:
-        fill(weft)
-        weft.search(QUESTION)
+    with Waylore.open(
+        tmp_path / "own.waylore", embedder=embedder, observer=telemetry.observer("team")
+    ) as waylore:
+        fill(waylore)
+        waylore.search(QUESTION)
     telemetry.flush()
     [search] = collector.named("retrieval")
-    assert attributes(search)["weft.lost"] == ["dense"]
+    assert attributes(search)["waylore.lost"] == ["dense"]
     assert search.status.code == Status.STATUS_CODE_UNSET
-    assert value(telemetry, "weft_lost_total", stage="dense") == 1
-    assert value(telemetry, "weft_embedding_seconds_count", of="query", outcome="error") == 1
+    assert value(telemetry, "waylore_lost_total", stage="dense") == 1
+    assert value(telemetry, "waylore_embedding_seconds_count", of="query", outcome="error") == 1
 
 
 # -- a collector that does not take them ---------------------------------------------------------------
@@ -189,32 +195,32 @@ def test_what_was_lost_is_an_error_of_its_stage_alone(tmp_path: Path, collector:
 def test_a_collector_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
     with collecting(hangs=True) as collector:
         telemetry = Telemetry(exported(collector.address))
-        with open_watched(tmp_path / "own.weft", telemetry) as weft:
-            fill(weft)
-            weft.search("warm")
-            quick = [_seconds_of_search(weft, number) for number in range(5)]
-            lines, _, seconds = asked(PROGRAM, tmp_path, WEFT_TELEMETRY_TRACES=collector.address)
+        with open_watched(tmp_path / "own.waylore", telemetry) as waylore:
+            fill(waylore)
+            waylore.search("warm")
+            quick = [_seconds_of_search(waylore, number) for number in range(5)]
+            lines, _, seconds = asked(PROGRAM, tmp_path, WAYLORE_TELEMETRY_TRACES=collector.address)
         assert collector.is_hanging.is_set()
     assert max(quick) < SEND_SECONDS / 3
     assert lines[0] == "1"
     assert seconds < SEND_SECONDS + 10
 
 
-def _seconds_of_search(weft: Weft, number: int) -> float:
+def _seconds_of_search(waylore: Waylore, number: int) -> float:
     began = time.perf_counter()
-    weft.search(f"{QUESTION} {number}")
+    waylore.search(f"{QUESTION} {number}")
     return time.perf_counter() - began
 
 
 def test_no_collector_costs_a_line_on_stderr(tmp_path: Path) -> None:
-    lines, told, seconds = asked(PROGRAM, tmp_path, WEFT_TELEMETRY_TRACES="http://127.0.0.1:9")
+    lines, told, seconds = asked(PROGRAM, tmp_path, WAYLORE_TELEMETRY_TRACES="http://127.0.0.1:9")
     assert lines[0] == "1"
     assert "Failed to export spans" in told
     assert seconds < SEND_SECONDS + 10
 
 
 def test_a_command_sends_its_spans_before_it_ends(tmp_path: Path, collector: Collector) -> None:
-    asked(PROGRAM, tmp_path, WEFT_TELEMETRY_TRACES=collector.address + "/")
+    asked(PROGRAM, tmp_path, WAYLORE_TELEMETRY_TRACES=collector.address + "/")
     assert len(collector.named("retrieval")) == 1
     assert len(collector.named("upsert_memory")) == 1
 
@@ -231,15 +237,15 @@ def test_nothing_is_loaded_unless_it_is_asked_for(tmp_path: Path) -> None:
 def test_who_lacks_the_extra_is_told_what_to_install(tmp_path: Path) -> None:
     program = f"""
 import sys
-from weft.errors import ConfigError
+from waylore.errors import ConfigError
 sys.modules["structlog"] = None
 try:
     exec({PROGRAM!r})
 except ConfigError as error:
     print(error)
 """
-    lines, _, _ = asked(program, tmp_path, WEFT_TELEMETRY_METRICS="true")
-    assert lines == ["telemetry needs structlog: pip install 'weft[telemetry]'"]
+    lines, _, _ = asked(program, tmp_path, WAYLORE_TELEMETRY_METRICS="true")
+    assert lines == ["telemetry needs structlog: pip install 'waylore[telemetry]'"]
 
 
 # -- metrics -------------------------------------------------------------------------------------------
@@ -252,35 +258,35 @@ def value(telemetry: Telemetry, name: str, **labels: str) -> float | None:
 
 def test_searches_are_counted_by_recipe_stage_gate_and_cache(tmp_path: Path) -> None:
     telemetry = Telemetry(metrics=Metrics())
-    with open_watched(tmp_path / "own.weft", telemetry) as weft:
-        document = fill(weft)
-        first = weft.search(QUESTION)
-        weft.search(QUESTION)
-        weft.search(QUESTION, method="hybrid")
-        weft.forget(document)
+    with open_watched(tmp_path / "own.waylore", telemetry) as waylore:
+        document = fill(waylore)
+        first = waylore.search(QUESTION)
+        waylore.search(QUESTION)
+        waylore.search(QUESTION, method="hybrid")
+        waylore.forget(document)
         with pytest.raises(QueryError):
-            weft.search("")
-    assert value(telemetry, "weft_search_seconds_count", recipe="chain") == 1
-    assert value(telemetry, "weft_stage_seconds_count", recipe="chain", stage="walk") == 1
-    assert value(telemetry, "weft_stage_seconds_sum", recipe="chain", stage="walk") == first.seconds["walk"]
-    assert value(telemetry, "weft_answers_total", kept="yes") == 1
-    assert value(telemetry, "weft_answers_total", kept="no") == 2
-    assert value(telemetry, "weft_gate_total", decision="open") == 2
-    assert value(telemetry, "weft_gate_total", decision="unused") == 1
-    assert (value(telemetry, "weft_rows_total", kind="facts") or 0) >= first.rows["facts"] > 0
-    assert value(telemetry, "weft_verb_seconds_count", verb="search", outcome="ok") == 3
-    assert value(telemetry, "weft_verb_seconds_count", verb="search", outcome="query") == 1
-    assert value(telemetry, "weft_forgotten_total", kind="documents") == 1
-    assert value(telemetry, "weft_embedding_seconds_count", of="query", outcome="ok") == 2
+            waylore.search("")
+    assert value(telemetry, "waylore_search_seconds_count", recipe="chain") == 1
+    assert value(telemetry, "waylore_stage_seconds_count", recipe="chain", stage="walk") == 1
+    assert value(telemetry, "waylore_stage_seconds_sum", recipe="chain", stage="walk") == first.seconds["walk"]
+    assert value(telemetry, "waylore_answers_total", kept="yes") == 1
+    assert value(telemetry, "waylore_answers_total", kept="no") == 2
+    assert value(telemetry, "waylore_gate_total", decision="open") == 2
+    assert value(telemetry, "waylore_gate_total", decision="unused") == 1
+    assert (value(telemetry, "waylore_rows_total", kind="facts") or 0) >= first.rows["facts"] > 0
+    assert value(telemetry, "waylore_verb_seconds_count", verb="search", outcome="ok") == 3
+    assert value(telemetry, "waylore_verb_seconds_count", verb="search", outcome="query") == 1
+    assert value(telemetry, "waylore_forgotten_total", kind="documents") == 1
+    assert value(telemetry, "waylore_embedding_seconds_count", of="query", outcome="ok") == 2
 
 
 def test_labels_are_few_and_never_a_name_or_a_question(tmp_path: Path) -> None:
     telemetry = Telemetry(metrics=Metrics())
-    with open_watched(tmp_path / "own.weft", telemetry, "tenant of somebody") as weft:
-        fill(weft)
+    with open_watched(tmp_path / "own.waylore", telemetry, "tenant of somebody") as waylore:
+        fill(waylore)
         for number in range(3):
-            weft.search(QUESTION, recipe=replace(CHAIN, name=f"tried out {number}"))
-    assert value(telemetry, "weft_search_seconds_count", recipe="own") == 3
+            waylore.search(QUESTION, recipe=replace(CHAIN, name=f"tried out {number}"))
+    assert value(telemetry, "waylore_search_seconds_count", recipe="own") == 3
     assert telemetry.metrics
     told = telemetry.metrics.exposition()[0].decode()
     assert not [word for word in ("tenant", "Mara", "secret", "tried") if word in told]
@@ -288,20 +294,20 @@ def test_labels_are_few_and_never_a_name_or_a_question(tmp_path: Path) -> None:
 
 def test_the_pool_of_a_server_is_told(postgres: Server) -> None:
     telemetry = Telemetry(metrics=Metrics())
-    with open_watched(postgres.url, telemetry, fresh_name("team")) as weft:
-        fill(weft)
-        weft.search(QUESTION)
+    with open_watched(postgres.url, telemetry, fresh_name("team")) as waylore:
+        fill(waylore)
+        waylore.search(QUESTION)
         assert telemetry.metrics
         told = telemetry.metrics.exposition()[0].decode()
-        assert value(telemetry, "weft_pool_connections", state="open") == figures()["pool_size"] >= 1
-        assert value(telemetry, "weft_pool_connections", state="most") == 16
-    assert "weft_pool_wait_seconds_total" in told
+        assert value(telemetry, "waylore_pool_connections", state="open") == figures()["pool_size"] >= 1
+        assert value(telemetry, "waylore_pool_connections", state="most") == 16
+    assert "waylore_pool_wait_seconds_total" in told
 
 
 def test_telling_that_fails_fails_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
     metrics._gate = None  # type: ignore[assignment]  # as a full disk would break it, in the middle
-    with open_watched(tmp_path / "own.weft", Telemetry(metrics=metrics)) as weft:
-        fill(weft)
-        assert weft.search(QUESTION).hits
+    with open_watched(tmp_path / "own.waylore", Telemetry(metrics=metrics)) as waylore:
+        fill(waylore)
+        assert waylore.search(QUESTION).hits
     assert "telemetry could not be recorded" in caplog.text

@@ -9,15 +9,15 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from prometheus_client.metrics import MetricWrapperBase
 
-from weft import Weft
-from weft.config import RECIPES
-from weft.errors import QueryError
-from weft.providers.hashing import HashingEmbedder
-from weft.surfaces import telemetry_spans
-from weft.surfaces.settings import Telemetry as Wanted
-from weft.surfaces.telemetry import MAY_BE_LOST, Telemetry, WatchedEmbedder
-from weft.surfaces.telemetry_metrics import Metrics
-from weft.types import Gate, Vector
+from waylore import Waylore
+from waylore.config import RECIPES
+from waylore.errors import QueryError
+from waylore.providers.hashing import HashingEmbedder
+from waylore.surfaces import telemetry_spans
+from waylore.surfaces.settings import Telemetry as Wanted
+from waylore.surfaces.telemetry import MAY_BE_LOST, Telemetry, WatchedEmbedder
+from waylore.surfaces.telemetry_metrics import Metrics
+from waylore.types import Gate, Vector
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "telemetry.md").read_text("utf-8")
 
@@ -56,23 +56,23 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> list[ReadableSpan]:
     (folder / "docs" / "one.md").write_text("Ada owns the cache.")
     embedder = WatchedEmbedder(HashingEmbedder(quiet=True), telemetry)
     observer = telemetry.observer("team", embedder.name)
-    with Weft.open(folder / "own.weft", embedder=embedder, observer=observer) as weft:
-        weft.add_files(folder / "docs")
-        weft.add("Mara owns the session service.", facts=[("Mara", "owns", "session service")])
-        weft.add_facts([("Paper A", "cites", "Paper B")])
+    with Waylore.open(folder / "own.waylore", embedder=embedder, observer=observer) as waylore:
+        waylore.add_files(folder / "docs")
+        waylore.add("Mara owns the session service.", facts=[("Mara", "owns", "session service")])
+        waylore.add_facts([("Paper A", "cites", "Paper B")])
         for method in RECIPES:
-            weft.search("Does Mara own what Paper A cites?", method=method)
-        weft.search("Does Mara own it?", reranker=Reversing())
-        weft.facts("Mara")
-        weft.export(folder / "export")
-        weft.forget(weft.add("Soon gone."))
+            waylore.search("Does Mara own what Paper A cites?", method=method)
+        waylore.search("Does Mara own it?", reranker=Reversing())
+        waylore.facts("Mara")
+        waylore.export(folder / "export")
+        waylore.forget(waylore.add("Soon gone."))
         with pytest.raises(QueryError):
-            weft.search("")
-    with Weft.open(folder / "own.weft", embedder=Failing(quiet=True), observer=observer) as weft:
-        weft.search("Does Mara own it?")
+            waylore.search("")
+    with Waylore.open(folder / "own.waylore", embedder=Failing(quiet=True), observer=observer) as waylore:
+        waylore.search("Does Mara own it?")
     assert telemetry.spans
     with telemetry.spans.request("GET", {}) as span:
-        span.set_attribute("weft.request.id", "r")
+        span.set_attribute("waylore.request.id", "r")
         telemetry_spans.answered(span, "GET", "/v1/…", "200")
     return kept.spans
 

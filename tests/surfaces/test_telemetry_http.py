@@ -90,7 +90,7 @@ def by_name(collector: Collector, name: str) -> Span:
 
 
 def test_a_request_is_a_span_below_its_callers(tmp_path: Path, collector: Collector) -> None:
-    with serving(tmp_path, WEFT_TELEMETRY_TRACES=collector.address) as service:
+    with serving(tmp_path, WAYLORE_TELEMETRY_TRACES=collector.address) as service:
         answer = service.get(f"{SEARCH}?q=secret", traceparent=f"00-{TRACE}-{PARENT}-01")
         assert answer.status_code == 200
         assert service.get("/fails").status_code == 500
@@ -100,7 +100,7 @@ def test_a_request_is_a_span_below_its_callers(tmp_path: Path, collector: Collec
     assert request.kind == Span.SPAN_KIND_SERVER
     told = attributes(request)
     assert told["http.response.status_code"] == 200
-    assert told["weft.request.id"] == answer.headers["X-Request-ID"] == answer.json()["request"]
+    assert told["waylore.request.id"] == answer.headers["X-Request-ID"] == answer.json()["request"]
     search = by_name(collector, "retrieval")
     assert (search.trace_id, search.parent_span_id) == (request.trace_id, request.span_id)
     assert by_name(collector, "GET /fails").status.code == Status.STATUS_CODE_ERROR
@@ -110,13 +110,13 @@ def test_a_request_is_a_span_below_its_callers(tmp_path: Path, collector: Collec
 
 
 def test_metrics_are_by_route_and_status(tmp_path: Path) -> None:
-    with serving(tmp_path, WEFT_TELEMETRY_METRICS="true") as service:
+    with serving(tmp_path, WAYLORE_TELEMETRY_METRICS="true") as service:
         for path in (f"{SEARCH}?q=one", f"{SEARCH}?q=two", SEARCH, "/fails", "/mcp/x", "/v2/somebody"):
             service.get(path)
         service.get("/fails", "PROPFIND")
         told = service.get("/metrics")
     assert told.headers["Content-Type"].startswith("text/plain")
-    counts = samples(told.text, "weft_http_seconds_count")
+    counts = samples(told.text, "waylore_http_seconds_count")
     route = "/v1/collections/{name}/search"
     assert counts[f'method="GET",route="{route}",status="200"'] == 2
     assert counts[f'method="GET",route="{route}",status="422"'] == 1
@@ -126,7 +126,7 @@ def test_metrics_are_by_route_and_status(tmp_path: Path) -> None:
     assert {labels for labels in counts if "unmatched" in labels} == {
         'method="GET",route="unmatched",status="404"'
     }
-    assert samples(told.text, "weft_verb_seconds_count")['outcome="ok",verb="search"'] == 2
+    assert samples(told.text, "waylore_verb_seconds_count")['outcome="ok",verb="search"'] == 2
     assert "somebody" not in told.text
 
 
@@ -136,21 +136,21 @@ def samples(text: str, name: str) -> dict[str, float]:
 
 
 def test_several_processes_count_together(tmp_path: Path) -> None:
-    with serving(tmp_path, workers=2, WEFT_TELEMETRY_METRICS="true") as service:
+    with serving(tmp_path, workers=2, WAYLORE_TELEMETRY_METRICS="true") as service:
         for number in range(12):
             service.get(f"{SEARCH}?q={number}")
-        every = [samples(service.get("/metrics").text, "weft_verb_seconds_count") for _ in range(3)]
+        every = [samples(service.get("/metrics").text, "waylore_verb_seconds_count") for _ in range(3)]
         assert [each['outcome="ok",verb="search"'] for each in every] == [12, 12, 12]
-        in_flight = samples(service.get("/metrics").text, "weft_http_in_flight")
+        in_flight = samples(service.get("/metrics").text, "waylore_http_in_flight")
         assert in_flight == {"": 0}
 
 
 def test_log_lines_have_their_request_and_no_content(tmp_path: Path, collector: Collector) -> None:
     with serving(
         tmp_path,
-        WEFT_TELEMETRY_LOGS="json",
-        WEFT_TELEMETRY_LEVEL="info",
-        WEFT_TELEMETRY_TRACES=collector.address,
+        WAYLORE_TELEMETRY_LOGS="json",
+        WAYLORE_TELEMETRY_LEVEL="info",
+        WAYLORE_TELEMETRY_TRACES=collector.address,
     ) as service:
         service.get(f"{SEARCH}?q=whisper", **{"X-Request-ID": "mine-1"})
         service.get(f"{SEARCH}?q=whisper", **{"X-Request-ID": "bad\tid" * 40})
@@ -167,7 +167,7 @@ def test_log_lines_have_their_request_and_no_content(tmp_path: Path, collector: 
 
 
 def by_request(collector: Collector, request_id: str) -> Span:
-    [span] = [span for span in collector.spans if attributes(span).get("weft.request.id") == request_id]
+    [span] = [span for span in collector.spans if attributes(span).get("waylore.request.id") == request_id]
     return span
 
 

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.surfaces.telemetry_logs import masked
+from waylore.surfaces.telemetry_logs import masked
 
 PROGRAM = """
 import logging
-from weft.surfaces.telemetry_logs import of_request, set_up
+from waylore.surfaces.telemetry_logs import of_request, set_up
 set_up({form!r}, {level!r})
 set_up({form!r}, {level!r})
 text = "what somebody wrote"
 with of_request("r-1"):
-    logging.getLogger("weft").info("told %s", "once")
+    logging.getLogger("waylore").info("told %s", "once")
     try:
         raise ValueError("no")
     except ValueError:
-        logging.getLogger("weft").exception("failed")
+        logging.getLogger("waylore").exception("failed")
 """
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20)
 
@@ -36,7 +36,7 @@ def written(folder: Path, form: str, level: str) -> str:
 
 def test_json_is_a_line_for_each_event(tmp_path: Path) -> None:
     told, failed = map(json.loads, written(tmp_path, "json", "info").splitlines())
-    assert (told["event"], told["level"], told["logger"]) == ("told once", "info", "weft")
+    assert (told["event"], told["level"], told["logger"]) == ("told once", "info", "waylore")
     assert told["request_id"] == failed["request_id"] == "r-1"
     assert told["timestamp"].endswith("Z")
     assert "ValueError: no" in failed["exception"]

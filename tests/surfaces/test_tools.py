@@ -12,14 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surfaces.agents import filled
-from weft import Weft
-from weft.errors import ConfigError, Forbidden, QueryError
-from weft.surfaces import tools
-from weft.surfaces.tools import Agent, call, memory_add, memory_forget, memory_get, memory_search, openai_tools
-from weft.surfaces.tools_arguments import LEAST_TOKENS, Add, Fetch, Forget, Get, Question, Search
-from weft.surfaces.tools_shortening import cut, quoted, size
-from weft.text import pieces
-from weft.types import Metadata
+from waylore import Waylore
+from waylore.errors import ConfigError, Forbidden, QueryError
+from waylore.surfaces import tools
+from waylore.surfaces.tools import (
+    Agent,
+    call,
+    memory_add,
+    memory_forget,
+    memory_get,
+    memory_search,
+    openai_tools,
+)
+from waylore.surfaces.tools_arguments import LEAST_TOKENS, Add, Fetch, Forget, Get, Question, Search
+from waylore.surfaces.tools_shortening import cut, quoted, size
+from waylore.text import pieces
+from waylore.types import Metadata
 
 TEXTS = st.text(st.sampled_from('login Mara\n"\\é–語🙂\t\x01.,;0A'), min_size=1).map(
     lambda text: f"login {text}"
@@ -35,7 +43,7 @@ DOCUMENTS = st.lists(
 
 @contextmanager
 def remembering(documents: list[dict[str, str]]) -> Iterator[Agent]:
-    with TemporaryDirectory() as folder, Weft.open(Path(folder) / "memory.weft") as memory:
+    with TemporaryDirectory() as folder, Waylore.open(Path(folder) / "memory.waylore") as memory:
         for told in documents:
             facts = [("login", "needs", told["title"][:2_000]), (told["key"][:2_000], "is", "login")]
             metadata: Metadata = {"key": told["key"], "size": 3}
@@ -94,7 +102,7 @@ def test_what_is_cut_fits_and_says_so(text: str, tokens: int) -> None:
 
 
 def test_an_answer_that_fits_is_whole(tmp_path: Path) -> None:
-    with Weft.open(tmp_path / "memory.weft") as memory:
+    with Waylore.open(tmp_path / "memory.waylore") as memory:
         filled(memory)
         answer = memory_search(Agent(memory), Search(query="login"))
         again = memory_search(Agent(memory), Search(query="login", max_tokens=max(size(answer), LEAST_TOKENS)))
@@ -108,7 +116,7 @@ def test_function_calling_has_the_same_tools(tmp_path: Path) -> None:
         *("memory_search", "memory_get", "memory_add", "memory_forget"),
     ]
     assert all(one["function"]["parameters"]["additionalProperties"] is False for one in offered)
-    with Weft.open(tmp_path / "memory.weft") as memory:
+    with Waylore.open(tmp_path / "memory.waylore") as memory:
         agent = Agent(filled(memory))
         found = call(agent, "memory_search", '{"query": "login", "max_results": 1}')
         read = call(agent, "memory_get", {"id": found["hits"][0]["document_id"]})
@@ -129,5 +137,5 @@ def test_function_calling_has_the_same_tools(tmp_path: Path) -> None:
 def test_what_cannot_be_called_says_why(
     tmp_path: Path, name: str, arguments: Any, error: type[Exception], says: str
 ) -> None:
-    with Weft.open(tmp_path / "memory.weft") as memory, pytest.raises(error, match=says):
+    with Waylore.open(tmp_path / "memory.waylore") as memory, pytest.raises(error, match=says):
         call(Agent(memory, may_write=False), name, arguments)

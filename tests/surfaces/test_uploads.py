@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from databases import database
 from surfaces.serving import asking, client, key, running, settings, told
-from weft.errors import ConfigError
-from weft.surfaces.http_spooling import OLD, Refused, Spool, open_spool, spooled
-from weft.surfaces.settings import Http
+from waylore.errors import ConfigError
+from waylore.surfaces.http_spooling import OLD, Refused, Spool, open_spool, spooled
+from waylore.surfaces.settings import Http
 
 NOTE = b"# Login\n\nMara owns the login. The login needs Sessions.\n"
 HERE = "/v1/collections/default"
@@ -27,7 +27,7 @@ HERE = "/v1/collections/default"
 
 @pytest.fixture(params=["file", "server"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "memory.weft") if request.param == "file" else database()
+    return str(tmp_path / "memory.waylore") if request.param == "file" else database()
 
 
 @pytest.fixture

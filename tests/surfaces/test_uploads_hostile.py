@@ -109,7 +109,7 @@ def connected(service: Served, said: bytes = b"", *, receives: int = 0) -> socke
 
 
 def put(*headers: str) -> bytes:
-    return "\r\n".join([f"PUT {UPLOAD} HTTP/1.1", "Host: weft", *headers, "", ""]).encode()
+    return "\r\n".join([f"PUT {UPLOAD} HTTP/1.1", "Host: waylore", *headers, "", ""]).encode()
 
 
 def answered(made: socket.socket) -> bytes:
@@ -238,7 +238,7 @@ def test_half_open_connections_are_cut_off(service: Served) -> None:
         b"",
         b"GET /healthz HT",
         put("Content-Length: 5")[:-2],
-        b"GET /healthz HTTP/1.1\r\nHost: weft\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: waylore\r\n\r\n",
     ]
     for n in range(40):
         connected(service, begun[n % 4])
@@ -264,7 +264,7 @@ def test_headers_a_letter_at_a_time_are_not_waited_for(service: Served) -> None:
 
 
 def test_a_body_that_nobody_asked_for_does_not_hold_its_connection(service: Served) -> None:
-    said = b"GET /healthz HTTP/1.1\r\nHost: weft\r\nContent-Length: 1000000\r\n\r\n"
+    said = b"GET /healthz HTTP/1.1\r\nHost: waylore\r\nContent-Length: 1000000\r\n\r\n"
     drip(connected(service, said))
 
 
@@ -277,7 +277,7 @@ def test_a_bomb_of_headers(service: Served) -> None:
 
 
 def test_garbage_in_a_pipeline(service: Served) -> None:
-    good = b"GET /healthz HTTP/1.1\r\nHost: weft\r\n\r\n"
+    good = b"GET /healthz HTTP/1.1\r\nHost: waylore\r\n\r\n"
     came = answered(connected(service, good * 3 + b"\x00\xff nonsense\r\n\r\n" + good))
     assert came.count(b" 200 OK") == 3
     assert b" 400 Bad Request" in came
@@ -285,7 +285,7 @@ def test_garbage_in_a_pipeline(service: Served) -> None:
 
 
 def test_one_that_does_not_read_an_export(service: Served, store: str) -> None:
-    asked = b"GET /v1/collections/default/export HTTP/1.1\r\nHost: weft\r\n\r\n"
+    asked = b"GET /v1/collections/default/export HTTP/1.1\r\nHost: waylore\r\n\r\n"
     for _ in range(2):
         for _ in range(READERS):
             connected(service, asked, receives=4_096)

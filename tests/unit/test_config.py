@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from weft import config
-from weft.config import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Cache, Context, Recipe
+from waylore import config
+from waylore.config import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Cache, Context, Recipe
 
 CLASSES = [kind for kind in vars(config).values() if isinstance(kind, type) and is_dataclass(kind)]
 PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, field.name))]

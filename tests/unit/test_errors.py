@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from weft import errors
-from weft.errors import StoreError, WeftError
+from waylore import errors
+from waylore.errors import StoreError, WayloreError
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type)]
 DRAWN = re.compile(r"^(?P<indent>[ │├└─]*)(?P<name>[A-Z]\w+)(?: {2,}\S|$)", re.MULTILINE)
@@ -28,13 +28,13 @@ def test_the_drawing_is_the_hierarchy() -> None:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_the_docstring_is_the_default_message(kind: type[WeftError]) -> None:
+def test_the_docstring_is_the_default_message(kind: type[WayloreError]) -> None:
     assert str(kind()) == kind.__dict__["__doc__"]
     assert str(kind("another")) == "another"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind is not WeftError])
-def test_the_message_names_a_remedy(kind: type[WeftError]) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind is not WayloreError])
+def test_the_message_names_a_remedy(kind: type[WayloreError]) -> None:
     assert re.search(r"[;:] \w+.*\.$", str(kind()))
 
 

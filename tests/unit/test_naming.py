@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.naming import is_short, is_short_for, keys, mirrored, spelled
+from waylore.naming import is_short, is_short_for, keys, mirrored, spelled
 
 
 def meet(one: str, other: str) -> set[str]:

@@ -10,7 +10,7 @@ import Stemmer
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from weft.text import STOP_WORDS, normalise, terms
+from waylore.text import STOP_WORDS, normalise, terms
 
 NAMES = st.text() | st.text(alphabet="aB1é _-+#!")
 HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF)
@@ -22,7 +22,7 @@ HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("Ｗｅｆｔ", "weft"),
+        ("Ｗｅｆｔ", "waylore"),
         ("ﬁnal Ⅳ", "final iv"),
         ("e\u0301tude", "étude"),
         ("STRAẞE", "strasse"),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import types
-from weft.types import (
+from waylore import types
+from waylore.types import (
     Claim,
     Contribution,
     Document,

@@ -9,55 +9,55 @@ import pytest
 from benchmarks.faults.load import Load, Report, Request, ask
 from benchmarks.faults.notes import EMBEDDER, Ledger, Note, Settled, contribution, note_of, opened, settled
 
-from weft.engine import Weft
-from weft.errors import StoreUnavailable
-from weft.indexing import pipeline
-from weft.store import SqliteStore
+from waylore.engine import Waylore
+from waylore.errors import StoreUnavailable
+from waylore.indexing import pipeline
+from waylore.store import SqliteStore
 
-World = tuple[Weft, SqliteStore, Ledger]
+World = tuple[Waylore, SqliteStore, Ledger]
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    store = SqliteStore(tmp_path / "weft.db")
-    with opened(store) as weft:
+    store = SqliteStore(tmp_path / "waylore.db")
+    with opened(store) as waylore:
         ledger = Ledger()
-        Load([(weft, ledger)]).fill(12)
-        yield weft, store, ledger
+        Load([(waylore, ledger)]).fill(12)
+        yield waylore, store, ledger
 
 
 def test_a_store_that_holds_what_was_acknowledged_is_right(world: World) -> None:
-    weft, store, ledger = world
+    waylore, store, ledger = world
     ledger.end(ledger.begin(Random(1), is_new=True), is_acknowledged=False)  # may be there or not
-    assert settled(weft, store, ledger) == Settled((), ())
+    assert settled(waylore, store, ledger) == Settled((), ())
     for method in ("chain", "hybrid", "keyword", "get"):
-        assert ask(weft, [ledger], ledger, method, Random(2)) == ("", ())
+        assert ask(waylore, [ledger], ledger, method, Random(2)) == ("", ())
 
 
 def test_what_is_lost_is_noticed(world: World) -> None:
-    weft, store, ledger = world
+    waylore, store, ledger = world
     store.forget([Note(3).id])
-    assert settled(weft, store, ledger).lost == ("note 3: edition 1 was acknowledged, and is not there",)
+    assert settled(waylore, store, ledger).lost == ("note 3: edition 1 was acknowledged, and is not there",)
     alone = Ledger(acknowledged={3: 1}, begun={3: 1})
     for method in ("chain", "hybrid", "keyword", "get"):
-        assert "was acknowledged and is not" in ask(weft, [ledger], alone, method, Random(2))[0]
+        assert "was acknowledged and is not" in ask(waylore, [ledger], alone, method, Random(2))[0]
 
 
 def test_an_older_edition_than_was_acknowledged_is_noticed(world: World) -> None:
-    weft, store, ledger = world
+    waylore, store, ledger = world
     ledger.begun[3] = ledger.acknowledged[3] = 2
-    assert len(settled(weft, store, ledger).lost) == 1
+    assert len(settled(waylore, store, ledger).lost) == 1
     alone = Ledger(acknowledged={3: 2}, begun={3: 2})
-    assert all(ask(weft, [ledger], alone, method, Random(2))[0] for method in ("hybrid", "get"))
+    assert all(ask(waylore, [ledger], alone, method, Random(2))[0] for method in ("hybrid", "get"))
 
 
 def test_what_nobody_wrote_is_noticed(world: World) -> None:
-    weft, store, ledger = world
+    waylore, store, ledger = world
     told = contribution(Note(99))
     strange = replace(told, passages=(replace(told.passages[0], text="marker99x1: another text"),))
     pipeline.write(store, EMBEDDER, [strange])
-    assert settled(weft, store, ledger).wrong
-    found = ask(weft, [ledger], Ledger(acknowledged={99: 1}, begun={99: 1}), "keyword", Random(2))
+    assert settled(waylore, store, ledger).wrong
+    found = ask(waylore, [ledger], Ledger(acknowledged={99: 1}, begun={99: 1}), "keyword", Random(2))
     assert "shown was" in found[0]
     assert note_of("marker99x1: another text") is None
 

@@ -7,8 +7,8 @@ from benchmarks.multiplying import Sample, thinned
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.naming import keys
-from weft.text import normalise, terms
+from waylore.naming import keys
+from waylore.text import normalise, terms
 
 COPIES = 250
 SAMPLE = Sample(list(Corpus().contributions(0, 40)), "synthetic", COPIES)

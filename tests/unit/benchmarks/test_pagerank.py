@@ -19,9 +19,9 @@ from benchmarks.pagerank import (
     synonyms,
 )
 
-from weft.evaluation.datasets import Dataset, Question
-from weft.models import Vectors
-from weft.types import (
+from waylore.evaluation.datasets import Dataset, Question
+from waylore.models import Vectors
+from waylore.types import (
     Contribution,
     Document,
     Entity,

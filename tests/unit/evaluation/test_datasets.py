@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from weft.errors import ConfigError
-from weft.evaluation.datasets import Question, load
-from weft.types import entity_id
+from waylore.errors import ConfigError
+from waylore.evaluation.datasets import Question, load
+from waylore.types import entity_id
 
 CORPUS = [
     {"id": "p1", "title": "Ada Lovelace (countess)", "text": "Ada wrote notes.", "scope": "s"},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.evaluation.metrics import difference, interval, recall, reciprocal_rank
+from waylore.evaluation.metrics import difference, interval, recall, reciprocal_rank
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 0.0), (2, 0.5), (3, 0.5), (9, 1.0)])

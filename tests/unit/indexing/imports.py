@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from weft.indexing.blocks import Limits, Refusal
-from weft.indexing.importing import LIMITS, read
-from weft.types import Contribution, Document
+from waylore.indexing.blocks import Limits, Refusal
+from waylore.indexing.importing import LIMITS, read
+from waylore.types import Contribution, Document
 
 FRAME = Document("", metadata={"by": "test"}, labels=frozenset({"team"}))
 

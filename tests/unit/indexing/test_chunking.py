@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import ConfigError
-from weft.indexing.blocks import Block, BlockKind, Reading
-from weft.indexing.chunking import passages, spans_of
-from weft.text import pieces as tokens
-from weft.types import Document, Passage
+from waylore.errors import ConfigError
+from waylore.indexing.blocks import Block, BlockKind, Reading
+from waylore.indexing.chunking import passages, spans_of
+from waylore.text import pieces as tokens
+from waylore.types import Document, Passage
 
 DOCUMENT = Document("d", title="Guide")
 KINDS: list[BlockKind] = ["heading", "paragraph", "code", "turn", "row", "list"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import ConfigError
-from weft.indexing.exchange import FORMAT, dump, load
-from weft.types import (
+from waylore.errors import ConfigError
+from waylore.indexing.exchange import FORMAT, dump, load
+from waylore.types import (
     SOURCES,
     STATUSES,
     Contribution,
@@ -26,7 +26,7 @@ from weft.types import (
 )
 
 STATISTICS = Statistics(0, 0, 0, 0, 0, model="toy", dimension=3, version=1)
-HEADER = '{"dimension":3,"model":"toy","weft":1}\n'
+HEADER = '{"dimension":3,"model":"toy","waylore":1}\n'
 ALICE = Contribution(Document("d", labels=frozenset({"b", "a"}), metadata={"z": 1, "a": [1, 2]}))
 
 TEXT = st.text(max_size=8)
@@ -144,16 +144,16 @@ def test_a_collection_without_a_model_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n", "not JSON", "[]", "7", '"weft"', "null", '{"weft":1}', '{"model":null}']
+    "text", ["", "\n", "not JSON", "[]", "7", '"waylore"', "null", '{"waylore":1}', '{"model":null}']
 )
 def test_what_is_no_export_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="not a Weft export"):
+    with pytest.raises(ConfigError, match="not a Waylore export"):
         load(io.StringIO(text))
 
 
 def test_a_format_of_the_future_is_refused_and_the_remedy_named() -> None:
-    with pytest.raises(ConfigError, match=f"format {FORMAT + 1}, this Weft reads {FORMAT}: upgrade Weft"):
-        load(io.StringIO(HEADER.replace('"weft":1', f'"weft":{FORMAT + 1}')))
+    with pytest.raises(ConfigError, match=f"format {FORMAT + 1}, this Waylore reads {FORMAT}: upgrade Waylore"):
+        load(io.StringIO(HEADER.replace('"waylore":1', f'"waylore":{FORMAT + 1}')))
 
 
 @pytest.mark.parametrize("line", ['{"document":', '{"passages":[]}', '{"document":{"labels":[]}}', "[]"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.indexing.extraction import (
+from waylore.indexing.extraction import (
     MOST_CLAIMS,
     RuleExtractor,
     known_names,
@@ -11,8 +11,8 @@ from weft.indexing.extraction import (
     sentences,
     with_known,
 )
-from weft.models import Extraction, Extractor
-from weft.types import Claim, Document, Passage
+from waylore.models import Extraction, Extractor
+from waylore.types import Claim, Document, Passage
 
 
 def extracted(text: str, title: str = "", uri: str = "") -> Extraction:
@@ -83,8 +83,8 @@ def test_a_sentence_that_does_not_name_its_page_is_prefixed_with_it() -> None:
 
 
 def test_without_a_title_a_sentence_is_about_the_first_that_it_names() -> None:
-    said = extracted("Kofi works at Weft Labs in Lisbon.")
-    assert told(said) == [("Kofi", "works at", "Weft Labs"), ("Kofi", "mentions", "Lisbon")]
+    said = extracted("Kofi works at Waylore Labs in Lisbon.")
+    assert told(said) == [("Kofi", "works at", "Waylore Labs"), ("Kofi", "mentions", "Lisbon")]
 
 
 def test_a_last_name_is_whose_it_is() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.indexing import blocks
-from weft.indexing.folders import files
-from weft.indexing.reading import Reading, Refusal, read
+from waylore.indexing import blocks
+from waylore.indexing.folders import files
+from waylore.indexing.reading import Reading, Refusal, read
 
 
 def tree(folder: Path, **content: str) -> None:
@@ -63,9 +63,15 @@ def test_rules_above_count_from_the_root_down(tmp_path: Path) -> None:
 
 
 def test_our_own_files_and_secrets_are_left_out(tmp_path: Path) -> None:
-    ours = ("memory_dot_weft", "memory_dot_weft-wal", "weft_dot_toml", "_dot_env", "sub__other_dot_weft-shm")
-    tree(tmp_path, **dict.fromkeys((*ours, "weft_dot_md"), "x"))
-    assert names(tmp_path) == ["weft.md"]
+    ours = (
+        "memory_dot_waylore",
+        "memory_dot_waylore-wal",
+        "waylore_dot_toml",
+        "_dot_env",
+        "sub__other_dot_waylore-shm",
+    )
+    tree(tmp_path, **dict.fromkeys((*ours, "waylore_dot_md"), "x"))
+    assert names(tmp_path) == ["waylore.md"]
 
 
 def test_symbolic_links_are_reported_and_not_followed(tmp_path: Path) -> None:
@@ -92,7 +98,7 @@ def test_a_folder_whose_rules_cannot_be_read_is_passed_over(
     refusal, reading = read(tmp_path, root=tmp_path)
     assert isinstance(refusal, Refusal)
     assert refusal.uri == "a"
-    assert "pip install 'weft[files]'" in refusal.reason
+    assert "pip install 'waylore[files]'" in refusal.reason
     assert reading.uri == "b/x.txt"
 
 

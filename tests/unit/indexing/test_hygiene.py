@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.indexing.hygiene import Known, judged
-from weft.indexing.statements import statements, words
+from waylore.indexing.hygiene import Known, judged
+from waylore.indexing.statements import statements, words
 
 PAIRS = tomllib.loads((Path(__file__).parent / "pairs.toml").read_text("utf-8"))
 TEA = "I like green tea in the morning."

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.indexing.imports import FRAME, imported, lines
-from weft.errors import ConfigError
-from weft.indexing import importing
-from weft.indexing.blocks import Refusal
-from weft.indexing.importing import FORMATS, LIMITS, Imported, read
-from weft.indexing.importing_graphrag import COLUMNS
-from weft.store.sqlite import SqliteStore
+from waylore.errors import ConfigError
+from waylore.indexing import importing
+from waylore.indexing.blocks import Refusal
+from waylore.indexing.importing import FORMATS, LIMITS, Imported, read
+from waylore.indexing.importing_graphrag import COLUMNS
+from waylore.store.sqlite import SqliteStore
 
 SUFFIXES = {
     "triples": (".jsonl", ".json", ".csv", ".tsv"),
@@ -118,8 +118,8 @@ def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_export_of_our_own_is_sent_to_its_own_verb(tmp_path: Path) -> None:
-    _, refusals = imported(tmp_path / "a.jsonl", '{"weft": 1, "model": null}\n')
-    assert refusals == {"": "it is an export of Weft's own: use import_"}
+    _, refusals = imported(tmp_path / "a.jsonl", '{"waylore": 1, "model": null}\n')
+    assert refusals == {"": "it is an export of Waylore's own: use import_"}
 
 
 def test_a_wrong_format_lists_the_right_ones(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_wrong_format_lists_the_right_ones(tmp_path: Path) -> None:
 def test_a_library_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyoxigraph", None)
     _, refusals = imported(tmp_path / "a.nt", "<http://a> <http://b> <http://c> .\n")
-    assert refusals == {"": "pyoxigraph is not installed: run `pip install 'weft[rdf]'`"}
+    assert refusals == {"": "pyoxigraph is not installed: run `pip install 'waylore[rdf]'`"}
 
 
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_nothing_in_a_file_is_fatal_and_importing_again_changes_nothing(
     folder = tmp_path_factory.mktemp("fuzz")
     path = folder / f"a{chosen[1]}"
     path.write_bytes(content)
-    store = SqliteStore(folder / "memory.weft")
+    store = SqliteStore(folder / "memory.waylore")
     try:
         for format_ in (chosen[0], "auto"):
             first = written(path, format_, store)
@@ -217,7 +217,7 @@ def test_whatever_tables_hold_is_imported_or_refused(
     folder = tmp_path_factory.mktemp("tables")
     for table, rows in made.items():
         pq.write_table(pa.Table.from_pylist(rows), folder / f"{table}.parquet")
-    store = SqliteStore(folder / "memory.weft")
+    store = SqliteStore(folder / "memory.waylore")
     try:
         first = written(folder, "auto", store)
         assert first.format == "graphrag"
@@ -230,7 +230,7 @@ def test_whatever_tables_hold_is_imported_or_refused(
 def test_refusals_are_counted_but_not_all_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(lines(["a", "b", "c"], *["broken"] * 1_500, ["a", "b", "c"], ["a", "b", "d"]))
-    store = SqliteStore(tmp_path / "memory.weft")
+    store = SqliteStore(tmp_path / "memory.waylore")
     found = written(path, "triples", store)
     store.close()
     assert (found.documents, found.written, found.repeated, found.refused) == (2, 2, 1, 1_500)

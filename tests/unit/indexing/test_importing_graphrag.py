@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unit.indexing.imports import facts, imported, own, texts
-from weft.indexing.blocks import Limits
+from waylore.indexing.blocks import Limits
 
 WHOLE = "  Scrooge knew Marley. Marley was dead. London was cold."
 UNITS: list[dict[str, Any]] = [

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.indexing.imports import FRAME
-from weft.indexing.importing_parts import Part, assembled, card, entity, framed, told
-from weft.indexing.pipeline import stated
-from weft.types import Claim
+from waylore.indexing.importing_parts import Part, assembled, card, entity, framed, told
+from waylore.indexing.pipeline import stated
+from waylore.types import Claim
 
 CLAIM = Claim("Mara", "works_at", "Acme")
 LONG = " ".join(f"Word{n} of a long text." for n in range(200))

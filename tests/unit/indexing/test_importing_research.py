@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unit.indexing.imports import facts, imported, lines, own, texts
-from weft.indexing.importing_research import arxiv_number
+from waylore.indexing.importing_research import arxiv_number
 
 MAGMA = {
     "arxiv_id": "2501.03236",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unit.indexing.imports import facts, imported, lines, texts
-from weft.indexing.blocks import Limits
-from weft.types import entity_id
+from waylore.indexing.blocks import Limits
+from waylore.types import entity_id
 
 
 def test_objects_lists_and_short_names_are_triples(tmp_path: Path) -> None:

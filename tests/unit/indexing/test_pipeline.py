@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from weft.errors import DimensionMismatch
-from weft.indexing.pipeline import contribution, embedded, stated
-from weft.models import Vectors
-from weft.types import Claim, Contribution, Document, Vector, document_id, entity_id, fact_id, passage_id
+from waylore.errors import DimensionMismatch
+from waylore.indexing.pipeline import contribution, embedded, stated
+from waylore.models import Vectors
+from waylore.types import Claim, Contribution, Document, Vector, document_id, entity_id, fact_id, passage_id
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DOCUMENT = Document(document_id(uri="u"), recorded_at=NOON)

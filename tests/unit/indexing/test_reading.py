@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import ConfigError
-from weft.indexing import blocks
-from weft.indexing.reading import READERS, Limits, Reading, Refusal, read
-from weft.indexing.reading_markdown import markdown
-from weft.indexing.reading_text import text
+from waylore.errors import ConfigError
+from waylore.indexing import blocks
+from waylore.indexing.reading import READERS, Limits, Reading, Refusal, read
+from waylore.indexing.reading_markdown import markdown
+from waylore.indexing.reading_text import text
 
 
 def one(path: Path, content: bytes | str, limits: Limits | None = None) -> Reading | Refusal:
@@ -300,7 +300,7 @@ def test_without_its_library_a_file_is_refused(
         raise ImportError(module)
 
     monkeypatch.setattr(blocks, "import_module", missing)
-    assert "pip install 'weft[files]'" in reason(tmp_path / name, "text")
+    assert "pip install 'waylore[files]'" in reason(tmp_path / name, "text")
 
 
 BOMBS = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.indexing.reading import Limits, Reading, Refusal, read
+from waylore.indexing.reading import Limits, Reading, Refusal, read
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.indexing import reading_parts
-from weft.indexing.chunking import passages
-from weft.indexing.reading import Limits, Reading, Refusal, read
-from weft.types import Document, document_id
+from waylore.indexing import reading_parts
+from waylore.indexing.chunking import passages
+from waylore.indexing.reading import Limits, Reading, Refusal, read
+from waylore.types import Document, document_id
 
 LONG = Limits(whole=1)
 LINES = st.lists(

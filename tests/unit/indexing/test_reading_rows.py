@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.indexing.reading import Reading, Refusal, read
+from waylore.indexing.reading import Reading, Refusal, read
 
 
 def found(path: Path, content: str | bytes) -> list[Reading | Refusal]:

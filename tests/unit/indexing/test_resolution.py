@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.indexing.assembling import assembled
-from weft.indexing.extraction import RuleExtractor, names_in, sentences
-from weft.indexing.resolution import definitions, resolved
-from weft.models import Extraction
-from weft.text import normalise
-from weft.types import SAME, Claim, Document, Passage
+from waylore.indexing.assembling import assembled
+from waylore.indexing.extraction import RuleExtractor, names_in, sentences
+from waylore.indexing.resolution import definitions, resolved
+from waylore.models import Extraction
+from waylore.text import normalise
+from waylore.types import SAME, Claim, Document, Passage
 
 DOCUMENT = Document("d" * 32, source="conversation")
 

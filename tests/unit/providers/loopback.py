@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.models import Vectors
+from waylore.models import Vectors
 
 Answer = dict[str, Any]
 Fault = Callable[["Handler", Answer], None]

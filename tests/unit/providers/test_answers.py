@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.models import Extraction
-from weft.providers.answers import Malformed, extraction, parsed
-from weft.types import Passage
+from waylore.models import Extraction
+from waylore.providers.answers import Malformed, extraction, parsed
+from waylore.types import Passage
 
 TEXT = (
     "Inception is a 2010 film by Christopher Nolan for Warner Bros. (WB). It stars Leonardo DiCaprio. "
@@ -212,8 +212,8 @@ def test_chinese_text_gives_chinese_entities() -> None:
 
 
 def test_a_foreign_name_that_the_passage_has_is_kept() -> None:
-    said, _ = read(fact("张伟", "使用", "Weft"), text="张伟使用 Weft 保存笔记。", title="")
-    assert triples(said) == {("张伟", "使用", "Weft")}
+    said, _ = read(fact("张伟", "使用", "Waylore"), text="张伟使用 Waylore 保存笔记。", title="")
+    assert triples(said) == {("张伟", "使用", "Waylore")}
 
 
 def test_aliases_are_what_the_passage_calls_a_thing_and_nothing_else() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import ConfigError
-from weft.providers.budget import UNLIMITED, Budget, Estimate, Ledger, Report, Tokens
+from waylore.errors import ConfigError
+from waylore.providers.budget import UNLIMITED, Budget, Estimate, Ledger, Report, Tokens
 
 AMOUNTS = st.builds(Tokens, st.integers(0, 50), st.integers(0, 50))
 CALLS = st.lists(st.tuples(AMOUNTS, st.floats(0, 1)), max_size=40)

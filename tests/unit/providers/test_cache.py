@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.errors import DimensionMismatch, StoreUnavailable
-from weft.models import Embedder, Vectors
-from weft.providers.cache import CachedEmbedder
-from weft.providers.hashing import HashingEmbedder
-from weft.types import Vector
+from waylore.errors import DimensionMismatch, StoreUnavailable
+from waylore.models import Embedder, Vectors
+from waylore.providers.cache import CachedEmbedder
+from waylore.providers.hashing import HashingEmbedder
+from waylore.types import Vector
 
 WORDS = ["tea", "milk", "bread", "tea", "salt"]
 
@@ -124,8 +124,8 @@ def test_threads_share_one_and_connections_share_the_file(tmp_path: Path) -> Non
 
 def test_processes_share_the_file(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from weft.providers.cache import CachedEmbedder as C;"
-        "from weft.providers.hashing import HashingEmbedder as H;"
+        "import sys, pathlib; from waylore.providers.cache import CachedEmbedder as C;"
+        "from waylore.providers.hashing import HashingEmbedder as H;"
         "c = C(H(quiet=True), pathlib.Path(sys.argv[1]));"
         "[c.embed_passages([f'{i} {j}' for j in range(9)]) for i in range(20)]"
     )

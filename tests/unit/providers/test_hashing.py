@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import ConfigError
-from weft.models import Embedder
-from weft.providers.hashing import HashingEmbedder, HashingWarning
+from waylore.errors import ConfigError
+from waylore.models import Embedder
+from waylore.providers.hashing import HashingEmbedder, HashingWarning
 
 MODEL = HashingEmbedder(quiet=True)
 
@@ -17,7 +17,7 @@ def nearness(one: str, other: str) -> float:
 
 
 def test_warns_and_names_the_remedy() -> None:
-    with pytest.warns(HashingWarning, match=r"weft\[local\].*FastEmbedder"):
+    with pytest.warns(HashingWarning, match=r"waylore\[local\].*FastEmbedder"):
         HashingEmbedder()
 
 
@@ -58,6 +58,6 @@ def test_repeating_a_word_counts_by_its_logarithm() -> None:
 
 
 def test_vectors_do_not_change_between_releases() -> None:
-    vector = HashingEmbedder(8, quiet=True).embed_query("Weft finds the path")
+    vector = HashingEmbedder(8, quiet=True).embed_query("Waylore finds the path")
     expected = [0.4652, 0.1396, -0.4652, -0.4187, -0.2791, 0.0, -0.4652, 0.2791]
     np.testing.assert_allclose(vector, expected, atol=1e-4)

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from unit.providers.loopback import Fault, Script, charging, cut, raw, saying, serving, slow, status
-from weft import text as words
-from weft.errors import ConfigError, ModelUnavailable, StoreUnavailable
-from weft.indexing.extraction import RuleExtractor
-from weft.models import Extraction, Extractor
-from weft.providers import prompt
-from weft.providers.budget import UNLIMITED, Budget, Tokens
-from weft.providers.llm import MALFORMED, NO_ANSWER, NO_BUDGET, UNANSWERED, LLMExtractor
-from weft.types import Document, Passage
+from waylore import text as words
+from waylore.errors import ConfigError, ModelUnavailable, StoreUnavailable
+from waylore.indexing.extraction import RuleExtractor
+from waylore.models import Extraction, Extractor
+from waylore.providers import prompt
+from waylore.providers.budget import UNLIMITED, Budget, Tokens
+from waylore.providers.llm import MALFORMED, NO_ANSWER, NO_BUDGET, UNANSWERED, LLMExtractor
+from waylore.types import Document, Passage
 
 KEY = "sk-very-secret"
 TEXT = "Mara knows Kofi. Kofi owns Ridge."
@@ -40,7 +40,7 @@ def server() -> Iterator[Script]:
 
 @pytest.fixture
 def told(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    caplog.set_level(logging.INFO, "weft.providers")
+    caplog.set_level(logging.INFO, "waylore.providers")
     return lambda: [f"{record.levelname} {record.getMessage()}" for record in caplog.records]
 
 
@@ -454,8 +454,8 @@ def test_a_file_of_answers_that_is_none_is_refused(server: Script, tmp_path: Pat
 
 def test_what_was_answered_before_kill_9_is_not_asked_again(server: Script, tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from weft.providers.llm import LLMExtractor as L;"
-        "from weft.types import Document as D, Passage as P;"
+        "import sys, pathlib; from waylore.providers.llm import LLMExtractor as L;"
+        "from waylore.types import Document as D, Passage as P;"
         "m = L('chat-model', base_url=sys.argv[1], cache=pathlib.Path(sys.argv[2]), concurrency=1);"
         "m.extract(D('d'), [P(str(i), 'd', f'Mara knows Kofi{i}.') for i in range(40)])"
     )

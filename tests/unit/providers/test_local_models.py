@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tools.models import CACHE, damaged
 
-from weft.errors import ModelUnavailable
-from weft.models import Embedder
-from weft.providers.fastembed import BGE_QUESTION, FastEmbedder
-from weft.providers.model2vec import Model2VecEmbedder
+from waylore.errors import ModelUnavailable
+from waylore.models import Embedder
+from waylore.providers.fastembed import BGE_QUESTION, FastEmbedder
+from waylore.providers.model2vec import Model2VecEmbedder
 
 PASSAGES = [
     "The Eiffel Tower in Paris is 330 metres high.",
@@ -125,15 +125,15 @@ def test_a_model_that_fastembed_does_not_know_is_refused(tmp_path: Path) -> None
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
     monkeypatch.setitem(sys.modules, "model2vec", None)
-    with pytest.raises(ModelUnavailable, match=r"pip install 'weft\[local\]'"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[local\]'"):
         FastEmbedder()
-    with pytest.raises(ModelUnavailable, match=r"pip install 'weft\[model2vec\]'"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[model2vec\]'"):
         Model2VecEmbedder()
 
 
 @pytest.mark.model
 def test_the_runtime_keeps_no_record_of_its_own(tmp_path: Path) -> None:
-    load = "import sys, pathlib; from weft.providers import fastembed as f\n"
+    load = "import sys, pathlib; from waylore.providers import fastembed as f\n"
     load += "f.FastEmbedder(path=pathlib.Path(sys.argv[1]))"
     kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV")
     env = {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(tmp_path)}

@@ -22,10 +22,10 @@ from unit.providers.loopback import (
     status,
     vectors,
 )
-from weft.errors import ConfigError, DimensionMismatch, ModelUnavailable
-from weft.models import Embedder
-from weft.providers.http import LONGEST_WAIT, wait_before_retry
-from weft.providers.openai import OpenAIEmbedder
+from waylore.errors import ConfigError, DimensionMismatch, ModelUnavailable
+from waylore.models import Embedder
+from waylore.providers.http import LONGEST_WAIT, wait_before_retry
+from waylore.providers.openai import OpenAIEmbedder
 
 KEY = "sk-very-secret"
 TEXTS = [f"passage number {i}" for i in range(10)]
@@ -270,5 +270,5 @@ def test_answers_that_are_not_embeddings_are_refused(server: Script, content: by
 
 def test_without_httpx_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ModelUnavailable, match=r"pip install 'weft\[openai\]'"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[openai\]'"):
         OpenAIEmbedder("text-model")

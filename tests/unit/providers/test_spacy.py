@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tools.models import CACHE, damaged
 
-from weft.errors import ModelUnavailable
-from weft.models import Extractor
-from weft.providers.spacy import SpacyExtractor
-from weft.types import Document, Passage
+from waylore.errors import ModelUnavailable
+from waylore.models import Extractor
+from waylore.providers.spacy import SpacyExtractor
+from waylore.types import Document, Passage
 
 TEXT = (
     "Inception is a film by Christopher Nolan. It stars Leonardo DiCaprio and was shot in Tokyo in 2009. "
@@ -59,7 +59,7 @@ def test_each_passage_has_its_extraction(model: SpacyExtractor) -> None:
 
 def test_without_spacy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(ModelUnavailable, match=r"pip install 'weft\[spacy\]'"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[spacy\]'"):
         SpacyExtractor()
 
 

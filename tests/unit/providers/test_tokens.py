@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.models import CACHE, damaged
 
-from weft.errors import ModelUnavailable
-from weft.providers.tokens import counter
-from weft.text import pieces
+from waylore.errors import ModelUnavailable
+from waylore.providers.tokens import counter
+from waylore.text import pieces
 
 ROOT = Path(__file__).parents[3]
 ENCODINGS = ["cl100k_base", "o200k_base"]
 TEXTS = {
     "README.md": (ROOT / "README.md").read_text("utf-8"),
     "ARCHITECTURE.md": (ROOT / "ARCHITECTURE.md").read_text("utf-8"),
-    "code": (ROOT / "src" / "weft" / "text.py").read_text("utf-8"),
+    "code": (ROOT / "src" / "waylore" / "text.py").read_text("utf-8"),
     "English": "All human beings are born free and equal in dignity and rights. They are endowed with reason.",
     "names": "Lothair II was the son of Lothair I and Ermengarde of Tours; Teutberga was his wife.",
     "German": "Alle Menschen sind frei und gleich an Würde und Rechten geboren, mit Vernunft begabt.",
@@ -137,5 +137,5 @@ def test_without_a_network_the_directory_to_fill_is_named(
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
-    with pytest.raises(ModelUnavailable, match=r"pip install 'weft\[tokens\]'"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[tokens\]'"):
         counter()

@@ -1,8 +1,8 @@
 """What a search may have found, made by names alone."""
 
-from weft.config import Context
-from weft.retrieval.context import Count, Rendered, Style, context
-from weft.types import Document, Entity, Fact, Found, Hit, Passage, entity_id, fact_id
+from waylore.config import Context
+from waylore.retrieval.context import Count, Rendered, Style, context
+from waylore.types import Document, Entity, Fact, Found, Hit, Passage, entity_id, fact_id
 
 STYLES: tuple[Style, ...] = ("passages", "graph", "narrative")
 ROOMY = Context(max_tokens=10**6, graph_tokens=10**6)

@@ -5,9 +5,9 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import StoreError
-from weft.retrieval.asking import Trace
-from weft.store.reads import Reads, driven, nothing, side_by_side
+from waylore.errors import StoreError
+from waylore.retrieval.asking import Trace
+from waylore.store.reads import Reads, driven, nothing, side_by_side
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.config import CHAIN
-from weft.retrieval.chain import log_odds
-from weft.retrieval.features import FIRST, SECOND
+from waylore.config import CHAIN
+from waylore.retrieval.chain import log_odds
+from waylore.retrieval.features import FIRST, SECOND
 
 
 def test_every_feature_has_a_weight_and_no_weight_is_without_a_feature() -> None:

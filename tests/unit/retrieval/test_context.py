@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.retrieval.finding import AUTH, ROOMY, STYLES, entity, fact, found, hit, rendered
-from weft.config import Context
-from weft.retrieval.context import Citation, Rendered, Style, in_order
-from weft.text import pieces
-from weft.types import Document, Fact, Hit, Passage
+from waylore.config import Context
+from waylore.retrieval.context import Citation, Rendered, Style, in_order
+from waylore.text import pieces
+from waylore.types import Document, Fact, Hit, Passage
 
 SENTENCE = "The lock is turned by a key that was cut from one piece of iron in the year of the flood. "
 
@@ -144,8 +144,8 @@ def test_facts_without_an_entity_of_the_question_are_told() -> None:
 
 
 def test_an_entity_without_type_facts_or_description_is_a_name() -> None:
-    text = rendered(found(entities=(entity("Weft"),)), "graph").text
-    assert text == "## Knowledge Graph Context\nQuery entities: [Weft]\n\n### Weft"
+    text = rendered(found(entities=(entity("Waylore"),)), "graph").text
+    assert text == "## Knowledge Graph Context\nQuery entities: [Waylore]\n\n### Waylore"
 
 
 def test_a_fact_is_told_once_however_many_passages_state_it() -> None:
@@ -229,9 +229,9 @@ def test_the_narrative_is_that_of_the_specification() -> None:
 
 
 def test_an_entity_is_named_as_the_store_names_it() -> None:
-    told = replace(fact("Weft", "is", "fast", is_value=True), subject="weft")
-    assert rendered(found(entities=(entity("Weft"),), facts=(told,)), "narrative").text.startswith(
-        "### CONTEXT: Weft\n"
+    told = replace(fact("Waylore", "is", "fast", is_value=True), subject="waylore")
+    assert rendered(found(entities=(entity("Waylore"),), facts=(told,)), "narrative").text.startswith(
+        "### CONTEXT: Waylore\n"
     )
 
 

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from unit.retrieval.finding import AUTH, ROOMY, STYLES, entity, fact, found, hit, rendered
-from weft.config import Context
-from weft.retrieval.context import Count, Style, in_order
-from weft.text import pieces
-from weft.types import Fact, Found
+from waylore.config import Context
+from waylore.retrieval.context import Count, Style, in_order
+from waylore.text import pieces
+from waylore.types import Fact, Found
 
 COUNTS: dict[str, Count] = {
     "pieces": pieces,

@@ -1,8 +1,8 @@
 """Expansion queries pair what is named with its neighbours, nearest and strongest first, each once (S11)."""
 
 from unit.retrieval.finding import fact
-from weft.retrieval.expansion import expansion_queries
-from weft.types import Fact, FactPath, Step
+from waylore.retrieval.expansion import expansion_queries
+from waylore.types import Fact, FactPath, Step
 
 
 def path(start: str, *steps: Step) -> FactPath:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.retrieval.finding import fact
-from weft.retrieval.features import FIRST, LEAST, MOST, SECOND, Pool, bridges, features, second_features
-from weft.types import Fact, Mention, Vector, entity_id
+from waylore.retrieval.features import FIRST, LEAST, MOST, SECOND, Pool, bridges, features, second_features
+from waylore.types import Fact, Mention, Vector, entity_id
 
 
 def unit(*values: float) -> Vector:

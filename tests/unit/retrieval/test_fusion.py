@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.config import Hybrid, Merge
-from weft.retrieval.fusion import Fused, additive, fuse, weighed
-from weft.types import Placement, Ranking, Scored
+from waylore.config import Hybrid, Merge
+from waylore.retrieval.fusion import Fused, additive, fuse, weighed
+from waylore.types import Placement, Ranking, Scored
 
 WEIGHTED = Hybrid(vector_weight=0.7, text_weight=0.3)
 RRF = Hybrid(fusion="rrf", vector_weight=0.5, text_weight=0.5)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.config import Gate
-from weft.retrieval.gating import gate
+from waylore.config import Gate
+from waylore.retrieval.gating import gate
 
 
 def test_confidence_is_the_specifications() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.retrieval.neighbourhood import score
+from waylore.retrieval.neighbourhood import score
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.retrieval.finding import fact
-from weft.retrieval.paths import adjacency, trails
-from weft.types import Fact, FactPath, Step, entity_id
+from waylore.retrieval.paths import adjacency, trails
+from waylore.types import Fact, FactPath, Step, entity_id
 
 NAMES = "ABCDEFG"
 links = st.lists(

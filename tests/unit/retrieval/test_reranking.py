@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.retrieval.finding import fact, hit
-from weft.retrieval.reranking import rerank
-from weft.types import FactPath, Hit, Placement, Step
+from waylore.retrieval.reranking import rerank
+from waylore.types import FactPath, Hit, Placement, Step
 
 
 class Scripted:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from weft.config import Resolution
-from weft.retrieval.resolving import Joins, judged
-from weft.types import RESEMBLES, SAME, Alike, Entity, Fact, entity_id
+from waylore.config import Resolution
+from waylore.retrieval.resolving import Joins, judged
+from waylore.types import RESEMBLES, SAME, Alike, Entity, Fact, entity_id
 
 CONFIG = Resolution()
 

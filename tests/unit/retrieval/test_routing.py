@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.config import OTHERWISE, RECIPES, RULES, Rule
-from weft.retrieval.routing import route
+from waylore.config import OTHERWISE, RECIPES, RULES, Rule
+from waylore.retrieval.routing import route
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unit.retrieval.finding import fact
-from weft.retrieval.similarity import NEUTRAL, cosines
-from weft.types import Vector
+from waylore.retrieval.similarity import NEUTRAL, cosines
+from waylore.types import Vector
 
 ADA, BYRON, KIEL = fact("Ada", "knows", "Byron"), fact("Byron", "knows", "Kiel"), fact("Kiel", "has", "boats")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.config import Trust
-from weft.retrieval.walking import spread, worth
-from weft.types import Fact
+from waylore.config import Trust
+from waylore.retrieval.walking import spread, worth
+from waylore.types import Fact
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 FACT = Fact(

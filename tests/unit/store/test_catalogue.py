@@ -5,8 +5,8 @@ from types import ModuleType
 import pytest
 
 from unit.store.statements import asked_for
-from weft.store import catalogue_postgres, catalogue_sqlite, postgres_migrating
-from weft.store.queries import migrations, queries
+from waylore.store import catalogue_postgres, catalogue_sqlite, postgres_migrating
+from waylore.store.queries import migrations, queries
 
 
 @pytest.mark.parametrize(

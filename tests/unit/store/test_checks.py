@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from weft.errors import DimensionMismatch, ModelMismatch
-from weft.store.checks import checked, dimension_of, is_embedded, is_known
-from weft.testing import EMBEDDER, KING
-from weft.types import Statistics
+from waylore.errors import DimensionMismatch, ModelMismatch
+from waylore.store.checks import checked, dimension_of, is_embedded, is_known
+from waylore.testing import EMBEDDER, KING
+from waylore.types import Statistics
 
 EMPTY = Statistics(0, 0, 0, 0, 0, None, None, 0)
 FULL = Statistics(1, 1, 1, 1, 1, "one", 3, 1)

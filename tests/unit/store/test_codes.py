@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.store.codes import BLOCK, DEAD, bits, distances, halved, quantised, unhalved, unquantised, words
+from waylore.store.codes import BLOCK, DEAD, bits, distances, halved, quantised, unhalved, unquantised, words
 
 Floats = npt.NDArray[np.float32]
 SEEDS = st.integers(0, 2**32 - 1)

@@ -1,8 +1,8 @@
 """The SQL of jobs is in its files: every statement is used, and migrations are numbered without gaps."""
 
 from unit.store.statements import asked_for
-from weft.store import jobs_postgres, postgres_migrating
-from weft.store.queries import migrations, queries
+from waylore.store import jobs_postgres, postgres_migrating
+from waylore.store.queries import migrations, queries
 
 
 def test_every_statement_is_used_and_every_name_exists() -> None:
@@ -16,5 +16,5 @@ def test_migrations_are_numbered_without_gaps() -> None:
 
 def test_the_address_keeps_what_it_had_and_names_our_schema() -> None:
     told = jobs_postgres.address("postgresql://me@host:1/db?options=-c%20work_mem%3D9MB&sslmode=require")
-    assert "-c work_mem=9MB -c search_path=weft_jobs" in told
+    assert "-c work_mem=9MB -c search_path=waylore_jobs" in told
     assert "sslmode=require" in told

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import StoreError
-from weft.store import lexicon
-from weft.store.lexicon import K1, B, bm25, packed, rarest_first
+from waylore.errors import StoreError
+from waylore.store import lexicon
+from waylore.store.lexicon import K1, B, bm25, packed, rarest_first
 
 WORDS = st.integers(1, 12)
 PASSAGES = st.lists(st.lists(WORDS, max_size=30), min_size=1, max_size=8)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from weft.store.likeness import alike, others, wanted
-from weft.types import Entity
+from waylore.store.likeness import alike, others, wanted
+from waylore.types import Entity
 
 ASKED = {"a": ["k1", "k2"], "b": ["k2"]}
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import SchemaOutdated
-from weft.store.migrate import migrate
+from waylore.errors import SchemaOutdated
+from waylore.store.migrate import migrate
 
 THREE = [(1, "first", "one;"), (2, "second", "two;"), (3, "third", "three;")]
 
@@ -50,7 +50,7 @@ def test_only_what_is_missing_is_applied_and_only_once(applied: set[int]) -> Non
 
 def test_a_newer_schema_is_left_alone_and_the_remedy_named() -> None:
     database = Database(applied={1, 2, 3, 4})
-    with pytest.raises(SchemaOutdated, match=r"schema 4, .* knows 3: upgrade Weft"):
+    with pytest.raises(SchemaOutdated, match=r"schema 4, .* knows 3: upgrade Waylore"):
         database.migrate(THREE)
     assert database.done == []
 

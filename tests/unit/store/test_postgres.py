@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from psycopg import Error, OperationalError, errors
 from psycopg_pool import PoolTimeout
 
-from weft.errors import Forbidden, QueryError, StoreError, StoreUnavailable, WeftError
-from weft.store.postgres_errors import place, wrapped_errors
-from weft.store.postgres_indexing import wanted
-from weft.store.postgres_scope import any_of, key_of
-from weft.types import Statistics, file_of
+from waylore.errors import Forbidden, QueryError, StoreError, StoreUnavailable, WayloreError
+from waylore.store.postgres_errors import place, wrapped_errors
+from waylore.store.postgres_indexing import wanted
+from waylore.store.postgres_scope import any_of, key_of
+from waylore.types import Statistics, file_of
 
 KEY_OF_DEFAULT = 6970142578434299259
-URL = "postgresql://me:hunter2@db.example:6543/weft?sslmode=require"
+URL = "postgresql://me:hunter2@db.example:6543/waylore?sslmode=require"
 
 
 def test_the_key_of_a_collection_never_changes() -> None:
@@ -46,12 +46,12 @@ def test_the_row_of_a_file_came_from_the_file() -> None:
         (errors.ReadOnlySqlTransaction("read only"), StoreUnavailable, "connect to the primary"),
         (errors.AdminShutdown("terminating connection"), StoreUnavailable, "may be written again"),
         (OperationalError("connection refused"), StoreUnavailable, "check the address"),
-        (errors.InsufficientPrivilege("permission denied"), Forbidden, "weft_app"),
+        (errors.InsufficientPrivilege("permission denied"), Forbidden, "waylore_app"),
         (errors.UntranslatableCharacter("0x00"), QueryError, "replace"),
         (errors.UndefinedTable("no table"), StoreError, "no table"),
     ],
 )
-def test_errors_say_what_to_do_and_no_password(raised: Error, told: type[WeftError], says: str) -> None:
+def test_errors_say_what_to_do_and_no_password(raised: Error, told: type[WayloreError], says: str) -> None:
     with pytest.raises(told, match=says) as caught, wrapped_errors(URL):
         raise raised
     assert caught.value.__cause__ is raised
@@ -59,7 +59,7 @@ def test_errors_say_what_to_do_and_no_password(raised: Error, told: type[WeftErr
 
 
 def test_an_address_is_told_without_its_password() -> None:
-    assert place(URL) == "db.example:6543/weft"
+    assert place(URL) == "db.example:6543/waylore"
     assert place("no address") == "the PostgreSQL server"
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-import weft
-from weft.store.queries import migrations, queries
+import waylore
+from waylore.store.queries import migrations, queries
 
-SOURCE = Path(weft.__file__).parent
+SOURCE = Path(waylore.__file__).parent
 SQL_FOLDER = SOURCE / "store" / "sql"
 DIALECTS = ("sqlite", "postgres")
 ONLY_SQLITE = {

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from weft.errors import StoreError
-from weft.store.base import Store
-from weft.store.reads import GIVES, Reads, ask, counted, driven
-from weft.types import Fact, Mention, Scored
+from waylore.errors import StoreError
+from waylore.store.base import Store
+from waylore.store.reads import GIVES, Reads, ask, counted, driven
+from waylore.types import Fact, Mention, Scored
 
 
 def stage() -> Reads[int]:

@@ -5,8 +5,8 @@ from types import ModuleType
 import pytest
 
 from unit.store.statements import asked_for
-from weft.store import postgres_migrating, registry_postgres, registry_rows, registry_sqlite
-from weft.store.queries import migrations, queries
+from waylore.store import postgres_migrating, registry_postgres, registry_rows, registry_sqlite
+from waylore.store.queries import migrations, queries
 
 OF_A_FILE = {"has_registry", "create", "schema"}
 OF_A_SERVER = {

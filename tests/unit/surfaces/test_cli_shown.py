@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from weft.surfaces import cli_figures
-from weft.surfaces import cli_shown as shown
-from weft.text import terms
-from weft.types import Document, Fact, FactPath, Found, Hit, Passage, Placement, Statistics, Step
+from waylore.surfaces import cli_figures
+from waylore.surfaces import cli_shown as shown
+from waylore.text import terms
+from waylore.types import Document, Fact, FactPath, Found, Hit, Passage, Placement, Statistics, Step
 
 TEXTS = st.text(max_size=2_000)
 WORDS = st.lists(

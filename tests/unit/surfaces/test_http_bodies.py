@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from weft.config import RECIPES
-from weft.surfaces.http_bodies import METHODS
+from waylore.config import RECIPES
+from waylore.surfaces.http_bodies import METHODS
 
 
 def test_every_method_can_be_asked_for() -> None:

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from weft.errors import ConfigError
-from weft.surfaces import settings
-from weft.surfaces.settings import load, told, unknown_variables
+from waylore.errors import ConfigError
+from waylore.surfaces import settings
+from waylore.surfaces.settings import load, told, unknown_variables
 
 
 @pytest.fixture(autouse=True)
@@ -25,19 +25,19 @@ def origins(**options: object) -> dict[str, tuple[str, str]]:
 
 
 def test_first_come_first_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "own" / "weft").mkdir(parents=True)
-    (folder / "own" / "weft" / "config.toml").write_text(
+    (folder / "own" / "waylore").mkdir(parents=True)
+    (folder / "own" / "waylore" / "config.toml").write_text(
         '[http]\nport = 1\nworkers = 5\nrate = 7\nhost = "h"\n[oidc]\nissuer = "own"\n'
     )
-    (folder / "weft.toml").write_text("[http]\nport = 2\nworkers = 2\nrate = 2\n")
-    (folder / ".env").write_text("WEFT_HTTP_PORT=3\nWEFT_HTTP_WORKERS=3\nOTHER=1\n")
-    monkeypatch.setenv("WEFT_HTTP_PORT", "4")
+    (folder / "waylore.toml").write_text("[http]\nport = 2\nworkers = 2\nrate = 2\n")
+    (folder / ".env").write_text("WAYLORE_HTTP_PORT=3\nWAYLORE_HTTP_WORKERS=3\nOTHER=1\n")
+    monkeypatch.setenv("WAYLORE_HTTP_PORT", "4")
     known = origins(collection="team")
-    own = str(folder / "own" / "weft" / "config.toml")
+    own = str(folder / "own" / "waylore" / "config.toml")
     assert known["collection"] == ("team", "option")
     assert known["http.port"] == ("4", "environment")
     assert known["http.workers"] == ("3", ".env")
-    assert known["http.rate"] == ("2", "weft.toml")
+    assert known["http.rate"] == ("2", "waylore.toml")
     assert known["http.host"] == ("h", own)
     assert known["oidc.issuer"] == ("own", own)
     assert known["http.seconds"] == ("30.0", "default")
@@ -52,9 +52,9 @@ def test_every_setting_has_a_variable_that_sets_it_and_a_description(monkeypatch
 
 
 def test_lists_have_commas_in_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "weft.toml").write_text('functional = ["a", "b"]\n')
+    (folder / "waylore.toml").write_text('functional = ["a", "b"]\n')
     assert load().functional == ("a", "b")
-    monkeypatch.setenv("WEFT_FUNCTIONAL", "works_at, lives_in")
+    monkeypatch.setenv("WAYLORE_FUNCTIONAL", "works_at, lives_in")
     assert load().functional == ("works_at", "lives_in")
 
 
@@ -62,18 +62,18 @@ def test_secrets_may_be_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     secrets = folder / "secrets"
     secrets.mkdir()
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(secrets))
-    (secrets / "weft_store").write_text("postgresql://me:sesame@host/x\n")
-    (secrets / "WEFT_EMBEDDING_KEY").write_text("sesame")
+    (secrets / "waylore_store").write_text("postgresql://me:sesame@host/x\n")
+    (secrets / "WAYLORE_EMBEDDING_KEY").write_text("sesame")
     (secrets / "somebody_elses").write_bytes(b"\xff")
-    (secrets / "weft_folder").mkdir()
-    (folder / ".env").write_text("WEFT_STORE=weaker\nWEFT_COLLECTION=team\n")
+    (secrets / "waylore_folder").mkdir()
+    (folder / ".env").write_text("WAYLORE_STORE=weaker\nWAYLORE_COLLECTION=team\n")
     assert load().store == "postgresql://me:sesame@host/x"
     assert load().embedding.key.get_secret_value() == "sesame"
     known = origins()
     assert known["store"] == ("postgresql://me:**********@host/x", str(secrets))
     assert known["embedding.key"] == ("**********", str(secrets))
     assert known["collection"] == ("team", ".env")
-    monkeypatch.setenv("WEFT_STORE", "stronger")
+    monkeypatch.setenv("WAYLORE_STORE", "stronger")
     assert load().store == "stronger"
 
 
@@ -83,9 +83,9 @@ def test_a_secret_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.chdir(secrets)
         monkeypatch.setenv("XDG_CONFIG_HOME", secrets)
         monkeypatch.setenv("CREDENTIALS_DIRECTORY", secrets)
-        (Path(secrets) / "weft_store").write_text("x")
-        (Path(secrets) / "weft_store").chmod(0o000)
-        with as_nobody(), pytest.raises(ConfigError, match=r"weft_store cannot be read: Permission denied"):
+        (Path(secrets) / "waylore_store").write_text("x")
+        (Path(secrets) / "waylore_store").chmod(0o000)
+        with as_nobody(), pytest.raises(ConfigError, match=r"waylore_store cannot be read: Permission denied"):
             load()
 
 
@@ -102,9 +102,9 @@ def as_nobody() -> Iterator[None]:
 
 
 def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_EMBEDDING_KEY", "sesame")
+    monkeypatch.setenv("WAYLORE_EMBEDDING_KEY", "sesame")
     for url in ("postgresql://me:sesame@host/x", "postgresql://host/x?user=me&password=sesame&a=b"):
-        monkeypatch.setenv("WEFT_STORE", url)
+        monkeypatch.setenv("WAYLORE_STORE", url)
         assert "sesame" not in repr(list(told(load())))
     assert "sesame" not in repr(load().embedding)
 
@@ -112,21 +112,21 @@ def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        ("[http]\nport = 'x'\n", r"http\.port: .*integer.* \(weft\.toml\)"),
-        ("[http]\nprt = 1\n", r"http\.prt: .*not permitted \(weft\.toml\)"),
-        ("[embedding]\nprovider = 'gpt'\n", r"embedding\.provider: .*'fastembed'.*\(weft\.toml\)"),
-        ("[http\n", r"weft\.toml .*is not TOML"),
+        ("[http]\nport = 'x'\n", r"http\.port: .*integer.* \(waylore\.toml\)"),
+        ("[http]\nprt = 1\n", r"http\.prt: .*not permitted \(waylore\.toml\)"),
+        ("[embedding]\nprovider = 'gpt'\n", r"embedding\.provider: .*'fastembed'.*\(waylore\.toml\)"),
+        ("[http\n", r"waylore\.toml .*is not TOML"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_place(folder: Path, toml: str, says: str) -> None:
-    (folder / "weft.toml").write_text(toml)
+    (folder / "waylore.toml").write_text(toml)
     with pytest.raises(ConfigError, match=says):
         load()
 
 
 def test_a_mistyped_variable_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_STROE", "x")
-    assert unknown_variables() == ("WEFT_STROE",)
+    monkeypatch.setenv("WAYLORE_STROE", "x")
+    assert unknown_variables() == ("WAYLORE_STROE",)
 
 
 def test_only_surfaces_read_the_environment() -> None:

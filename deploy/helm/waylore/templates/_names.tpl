@@ -1,0 +1,160 @@
+{{/* Names, labels, and what the pods of the service and of the worker have in common. */}}
+
+{{- define "waylore.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "waylore.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains (include "waylore.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "waylore.name" .) | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "waylore.selector" -}}
+app.kubernetes.io/name: {{ include "waylore.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "waylore.labels" -}}
+{{ include "waylore.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "waylore.image" -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+
+{{- define "waylore.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "waylore.fullname" .) .Values.serviceAccount.name }}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "waylore.secret" -}}
+{{- default (include "waylore.fullname" .) .Values.existingSecret }}
+{{- end }}
+
+{{- define "waylore.spoolClaim" -}}
+{{- if .Values.spool.existingClaim -}}
+{{- .Values.spool.existingClaim }}
+{{- else if .Values.spool.create -}}
+{{- printf "%s-spool" (include "waylore.fullname" .) }}
+{{- end }}
+{{- end }}
+
+{{/* What would be found out too late: no store, or uploads that the reading pod cannot see. */}}
+{{- define "waylore.checked" -}}
+{{- if not (or .Values.existingSecret .Values.secrets.WAYLORE_STORE) -}}
+{{- fail "Waylore needs a database: set existingSecret to a secret with the key WAYLORE_STORE, or secrets.WAYLORE_STORE" }}
+{{- end }}
+{{- if and .Values.existingSecret .Values.secrets -}}
+{{- fail "existingSecret and secrets are both set: put all variables into one of them" }}
+{{- end }}
+{{- $claim := include "waylore.spoolClaim" . -}}
+{{- if and .Values.worker.enabled (not $claim) -}}
+{{- fail "a worker reads what the service was sent: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim" }}
+{{- end }}
+{{- $several := or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled -}}
+{{- if and $several (not (or $claim .Values.spool.perPod)) -}}
+{{- fail "uploads that wait in a pod go with it: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim, or spool.perPod if they may" }}
+{{- end }}
+{{- end }}
+
+{{- define "waylore.podAnnotations" -}}
+checksum/secret: {{ toJson .Values.secrets | sha256sum }}
+{{- with .Values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "waylore.podSettings" -}}
+serviceAccountName: {{ include "waylore.serviceAccount" . }}
+automountServiceAccountToken: false
+enableServiceLinks: false  # a service named waylore would put a WAYLORE_PORT of its own into the environment
+terminationGracePeriodSeconds: 45
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+  - name: temporary
+    emptyDir: {}
+  - name: state
+    emptyDir: {}
+  - name: spool
+    {{- with include "waylore.spoolClaim" . }}
+    persistentVolumeClaim:
+      claimName: {{ . }}
+    {{- else }}
+    emptyDir:
+      sizeLimit: {{ .Values.spool.emptyDirLimit }}
+    {{- end }}
+  - name: models
+    {{- with .Values.models.existingClaim }}
+    persistentVolumeClaim:
+      claimName: {{ . }}
+    {{- else }}
+    emptyDir:
+      sizeLimit: {{ .Values.models.emptyDirLimit }}
+    {{- end }}
+{{- end }}
+
+{{- define "waylore.containerSettings" -}}
+image: {{ include "waylore.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+envFrom:
+  - secretRef:
+      name: {{ include "waylore.secret" . }}
+env:
+  {{- range $name, $value := .Values.settings }}
+  - name: {{ $name }}
+    value: {{ $value | quote }}
+  {{- end }}
+  {{- with .Values.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+volumeMounts:
+  - name: temporary
+    mountPath: /tmp
+  - name: state
+    mountPath: /var/lib/waylore
+  - name: spool
+    mountPath: /var/lib/waylore/spool
+  - name: models
+    mountPath: /var/lib/waylore/models
+{{- end }}

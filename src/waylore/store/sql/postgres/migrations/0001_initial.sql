@@ -1,0 +1,316 @@
+-- The tables of Waylore on PostgreSQL, in the schema waylore. Every key starts with the collection, so that a tenant's rows lie
+-- together in every index and the tables can be distributed by it. Identities are the 128 bits of the domain types as
+-- uuid: the same in every cell. Names, keys, terms, tags and sets of labels stand in indexes as 128 bits of what they
+-- say, since an index entry may not be longer than 2,704 bytes.
+
+-- A collection, its counters, and the embedding model that all of its vectors come from.
+CREATE TABLE collections (
+  collection int8 PRIMARY KEY,  -- 64 bits of its name
+  name text NOT NULL,
+  mark int4 GENERATED ALWAYS AS IDENTITY,  -- short, to begin the words of its inverted index with
+  version int8 NOT NULL DEFAULT 0,
+  model text,
+  dimension int4,
+  documents int8 NOT NULL DEFAULT 0,
+  passages int8 NOT NULL DEFAULT 0,
+  entities int8 NOT NULL DEFAULT 0,
+  facts int8 NOT NULL DEFAULT 0,
+  mentions int8 NOT NULL DEFAULT 0,
+  length int8 NOT NULL DEFAULT 0,        -- of all passages, in terms
+  next_passage int8 NOT NULL DEFAULT 1,
+  next_term int4 NOT NULL DEFAULT 1,
+  next_access int4 NOT NULL DEFAULT 1    -- never used again: an old permission must not become a new one
+) WITH (fillfactor = 70);
+
+-- Each set of permission labels that some document has, so that permission is one integer in every index.
+CREATE TABLE accesses (
+  collection int8 NOT NULL,
+  access int4 NOT NULL,
+  id uuid NOT NULL,
+  labels text[] NOT NULL,
+  documents int8 NOT NULL,
+  passages int8 NOT NULL,
+  PRIMARY KEY (collection, access),
+  UNIQUE (collection, id)
+);
+
+CREATE TABLE documents (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  access int4 NOT NULL,
+  title text NOT NULL,
+  uri text COLLATE "C" NOT NULL,
+  address text COLLATE "C" NOT NULL GENERATED ALWAYS AS (left(uri, 500)) STORED,  -- as much as an index can hold
+  source text NOT NULL,
+  metadata text NOT NULL,
+  labels text NOT NULL,
+  recorded_at int8 NOT NULL,
+  digest uuid NOT NULL,
+  PRIMARY KEY (collection, id)
+);
+CREATE INDEX documents_by_address ON documents (collection, address, id);
+
+-- One row for each key and value of a document's metadata.
+CREATE TABLE document_tags (
+  collection int8 NOT NULL,
+  document uuid NOT NULL,
+  tag uuid NOT NULL,
+  PRIMARY KEY (collection, document, tag)
+);
+CREATE INDEX documents_of_tag ON document_tags (collection, tag, document);
+
+CREATE TABLE passages (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  number int8 NOT NULL,  -- grows with each passage: where a cap must cut, it cuts off the oldest
+  document uuid NOT NULL,
+  access int4 NOT NULL,
+  position int8 NOT NULL,
+  title text NOT NULL,
+  text text NOT NULL,
+  start int8 NOT NULL,
+  "end" int8 NOT NULL,
+  headings text NOT NULL,
+  PRIMARY KEY (collection, id)
+);
+CREATE INDEX passages_of_document ON passages (collection, document, position);
+
+-- Half-precision vectors, in the row itself up to 4,000 dimensions. Small collections are scanned; a large one gets an
+-- index of its own (create_index), so that neither another tenant nor another length of vectors is in its way.
+CREATE TABLE passage_vectors (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  document uuid NOT NULL,
+  access int4 NOT NULL,
+  dimension int4 NOT NULL,
+  vector halfvec NOT NULL,
+  PRIMARY KEY (collection, id)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE passage_vectors ALTER COLUMN vector SET STORAGE MAIN;
+CREATE INDEX passage_vectors_of_document ON passage_vectors (collection, document);
+
+CREATE TABLE entity_vectors (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  dimension int4 NOT NULL,
+  vector halfvec NOT NULL,
+  PRIMARY KEY (collection, id)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE entity_vectors ALTER COLUMN vector SET STORAGE MAIN;
+
+-- The inverted index finds candidates; what BM25 needs of a candidate stands beside it. Its words are a collection's
+-- mark with the number of a term, an access or a tag. No list of what is pending: every search would read it.
+CREATE TABLE passage_terms (
+  collection int8 NOT NULL,
+  number int8 NOT NULL,
+  id uuid NOT NULL,
+  length int4 NOT NULL,
+  terms bytea NOT NULL,
+  words tsvector NOT NULL,
+  PRIMARY KEY (collection, number)
+);
+CREATE INDEX passage_terms_by_words ON passage_terms USING gin (words) WITH (fastupdate = off);
+
+CREATE TABLE terms (
+  collection int8 NOT NULL,
+  term uuid NOT NULL,
+  number int4 NOT NULL,
+  passages int8 NOT NULL,
+  PRIMARY KEY (collection, term)
+) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX terms_by_number ON terms (collection, number);
+
+CREATE TABLE entities (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  sense text NOT NULL,
+  passages int8 NOT NULL DEFAULT 0,
+  PRIMARY KEY (collection, id)
+) WITH (fillfactor = 70);
+
+-- What each document says of an entity; an entity lives while one of these does.
+CREATE TABLE profiles (
+  collection int8 NOT NULL,
+  entity uuid NOT NULL,
+  access int4 NOT NULL,
+  document uuid NOT NULL,
+  name text NOT NULL,
+  type text NOT NULL,
+  description text NOT NULL,
+  aliases text NOT NULL,
+  PRIMARY KEY (collection, entity, access, document)
+);
+CREATE INDEX profiles_of_document ON profiles (collection, document);
+
+CREATE TABLE names (
+  collection int8 NOT NULL,
+  name uuid NOT NULL,
+  entity uuid NOT NULL,
+  access int4 NOT NULL,
+  documents int8 NOT NULL,
+  PRIMARY KEY (collection, name, entity, access)
+);
+
+-- The keys of the names by which documents call an entity (naming.py): what shares one may be the same.
+CREATE TABLE entity_keys (
+  collection int8 NOT NULL,
+  key uuid NOT NULL,
+  access int4 NOT NULL,
+  entity uuid NOT NULL,
+  documents int8 NOT NULL,
+  PRIMARY KEY (collection, key, access, entity)
+);
+
+-- An entity's passages, best first: its own, then those that mention it most.
+CREATE TABLE mentions (
+  collection int8 NOT NULL,
+  entity uuid NOT NULL,
+  access int4 NOT NULL,
+  rank int8 NOT NULL GENERATED ALWAYS AS (-count::int8 - CASE WHEN is_own THEN 4294967296 ELSE 0 END) STORED,
+  passage uuid NOT NULL,
+  count int4 NOT NULL,
+  is_own bool NOT NULL,
+  PRIMARY KEY (collection, entity, access, rank, passage)
+);
+CREATE INDEX mentions_of_passage ON mentions (collection, passage);
+
+CREATE TABLE facts (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  subject uuid NOT NULL,
+  predicate int8 NOT NULL,
+  object uuid,  -- no entity, but a plain value, if null
+  PRIMARY KEY (collection, id)
+);
+
+-- What each passage says of a fact, in its document's words, the most trusted voice first.
+CREATE TABLE supports (
+  collection int8 NOT NULL,
+  fact uuid NOT NULL,
+  rank float8 NOT NULL,  -- how much the voice is trusted, negative
+  passage uuid NOT NULL,
+  document uuid NOT NULL,
+  access int4 NOT NULL,
+  recorded_at int8 NOT NULL,
+  subject text NOT NULL,
+  predicate text NOT NULL,
+  object text NOT NULL,
+  statement text NOT NULL,
+  weight float8 NOT NULL,
+  confidence float8 NOT NULL,
+  source text NOT NULL,
+  status text NOT NULL,
+  valid_from int8,
+  valid_to int8,
+  vector bytea,
+  PRIMARY KEY (collection, fact, rank, passage)
+);
+CREATE INDEX supports_of_passage ON supports (collection, passage);
+
+-- An entity's facts, strongest first, for each permission and for each predicate.
+CREATE TABLE edges (
+  collection int8 NOT NULL,
+  entity uuid NOT NULL,
+  access int4 NOT NULL,
+  rank float8 NOT NULL,  -- weight times confidence, negative
+  fact uuid NOT NULL,
+  predicate int8 NOT NULL,
+  PRIMARY KEY (collection, entity, access, rank, fact)
+);
+CREATE INDEX edges_of_predicate ON edges (collection, entity, predicate, access, rank, fact);
+CREATE INDEX edges_of_fact ON edges (collection, fact);
+
+-- How often something was returned, and when last; narrow, and with room in each page, so that counting stays cheap.
+CREATE TABLE usage (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  access_count int8 NOT NULL,
+  last_accessed int8 NOT NULL,
+  PRIMARY KEY (collection, id)
+) WITH (fillfactor = 70);
+
+-- Vectors of the next embedding model, until all are there (waylore reembed).
+CREATE TABLE staged (
+  collection int8 NOT NULL,
+  model text NOT NULL,
+  kind text NOT NULL,
+  id uuid NOT NULL,
+  passage uuid NOT NULL,  -- of a fact's support; else the thing itself
+  vector halfvec,
+  code bytea,  -- of a fact, in eight bits a dimension
+  PRIMARY KEY (collection, kind, id, passage, model)
+) WITH (toast_tuple_target = 8160);
+
+-- A file that was read to its end, and what it was read from: an unchanged one is not read again.
+CREATE TABLE files (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  uri text NOT NULL,
+  fingerprint text NOT NULL,
+  PRIMARY KEY (collection, id)
+);
+
+-- An operator that PostgreSQL does not hold to be leakproof cannot use an index under row-level security, and @@ is none.
+-- So one function searches the inverted index as a role that may see it all, and gives back what is the collection's own;
+-- IS NOT DISTINCT FROM uses no index: the words are the collection's own already, and the primary key must not be read.
+CREATE FUNCTION matching(question tsquery, cap int8)
+RETURNS TABLE (number int8, id uuid, length int4, terms bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = waylore, pg_temp
+AS $$
+  SELECT p.number, p.id, p.length, p.terms FROM passage_terms p
+  WHERE p.words @@ question AND p.collection IS NOT DISTINCT FROM nullif(current_setting('waylore.collection', true), '')::int8
+  ORDER BY p.number DESC LIMIT cap
+$$;
+REVOKE ALL ON FUNCTION matching FROM PUBLIC;
+
+-- Each transaction says which collection it is about, and neither reads nor writes another; unsaid, it sees nothing.
+-- This holds for the owner of the tables too. The application works as waylore_app, which owns nothing and bypasses nothing.
+DO $$
+DECLARE
+  of_collection text;
+  own text := 'collection = (SELECT nullif(current_setting(''waylore.collection'', true), '''')::int8)';
+BEGIN
+  FOR of_collection IN
+    SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' AND a.attname = 'collection' AND NOT a.attisdropped
+  LOOP
+    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', of_collection);
+    EXECUTE format('CREATE POLICY own ON %I USING (%s) WITH CHECK (%s)', of_collection, own, own);
+  END LOOP;
+END
+$$;
+
+-- The roles, where whoever migrates may make them. They belong to the whole server, so another database may have them.
+DO $$
+BEGIN
+  IF to_regrole('waylore_app') IS NULL THEN
+    CREATE ROLE waylore_app NOLOGIN;
+  END IF;
+  IF to_regrole('waylore_matching') IS NULL THEN
+    CREATE ROLE waylore_matching NOLOGIN;
+  END IF;
+  EXECUTE format('GRANT waylore_app, waylore_matching TO %I', current_user);
+EXCEPTION
+  WHEN insufficient_privilege THEN
+    RAISE NOTICE 'waylore: % may not make roles, and stays what it is', current_user;
+  WHEN duplicate_object OR unique_violation THEN
+    EXECUTE format('GRANT waylore_app, waylore_matching TO %I', current_user);
+END
+$$;
+DO $$
+BEGIN
+  IF to_regrole('waylore_app') IS NOT NULL THEN
+    GRANT USAGE ON SCHEMA waylore TO waylore_app;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waylore TO waylore_app;
+    REVOKE INSERT, UPDATE, DELETE ON migrations FROM waylore_app;
+    GRANT EXECUTE ON FUNCTION matching TO waylore_app;
+  END IF;
+  IF to_regrole('waylore_matching') IS NOT NULL AND pg_has_role(current_user, 'waylore_matching', 'MEMBER') THEN
+    CREATE POLICY matching ON passage_terms FOR SELECT TO waylore_matching USING (true);
+    GRANT USAGE, CREATE ON SCHEMA waylore TO waylore_matching;
+    GRANT SELECT ON passage_terms TO waylore_matching;
+    ALTER FUNCTION matching OWNER TO waylore_matching;
+    REVOKE CREATE ON SCHEMA waylore FROM waylore_matching;
+  END IF;
+END
+$$;

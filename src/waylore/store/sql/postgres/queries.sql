@@ -1,0 +1,931 @@
+-- Every statement of the PostgreSQL store by name, with SQLite's name where it does what SQLite's does. %(accesses)s are the
+-- permissions that the caller has. %(tags)s are the tags asked for and %(of_keys)s the key of each: a document passes if it
+-- has a tag of each of the keys. A LATERAL … LIMIT is how a cap is cut after the filter, for each thing asked for.
+-- Statements over many rows take them as arrays, a column each: COPY does not go with row-level security.
+--
+-- What the planner knows of a collection may be long out of date, or of another. So joins from what was asked for to what
+-- belongs to it are LATERAL with a LIMIT, or scalar subqueries: these are looked up one by one, by key, whatever it thinks.
+
+-- ------------------------------------------------------------------------------------------- the database
+
+-- name: extension
+-- The version of pgvector, and the schema that it is in.
+SELECT extversion, extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'
+
+-- name: available_extension
+-- The version of pgvector that the server would bring.
+SELECT default_version FROM pg_available_extensions WHERE name = 'vector'
+
+-- name: create_extension
+CREATE EXTENSION IF NOT EXISTS vector
+
+-- name: available_textsearch
+-- The version of pg_textsearch that the server would bring, and whether the server has loaded it, as far as we may know.
+SELECT (SELECT default_version FROM pg_available_extensions WHERE name = 'pg_textsearch'),
+  EXISTS (SELECT 1 FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%pg_textsearch%')
+
+-- name: textsearch
+-- The version of pg_textsearch in this database, whether passages are ranked by it, and whether we may change that.
+SELECT (SELECT extversion FROM pg_extension WHERE extname = 'pg_textsearch'),
+  EXISTS (SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname = 'passage_terms_ranked' AND i.indisvalid),
+  pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'waylore.passage_terms'::regclass), 'USAGE')
+
+-- name: create_textsearch
+CREATE EXTENSION IF NOT EXISTS pg_textsearch
+
+-- name: add_ranked
+-- A word of a passage is its collection and the number of the term, in plain letters, which no text configuration changes;
+-- it stands there as often as the term does. Whoever adds this writes the table anew.
+CREATE OR REPLACE FUNCTION waylore.ranked_word(collection int8, number int8) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT translate(to_hex(collection) || 'x' || to_hex(number), '0123456789', 'ghijklmnop') $$;
+CREATE OR REPLACE FUNCTION waylore.ranked_words(collection int8, terms bytea) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+  SELECT coalesce(string_agg(repeat(waylore.ranked_word(collection, c.cell >> 6) || ' ', (c.cell & 63)::int), ''), '')
+  FROM (SELECT get_byte(terms, i)::int8 | (get_byte(terms, i + 1)::int8 << 8) | (get_byte(terms, i + 2)::int8 << 16)
+    | (get_byte(terms, i + 3)::int8 << 24) AS cell FROM generate_series(0, length(terms) - 4, 4) i) c
+$$;
+ALTER TABLE waylore.passage_terms
+  ADD COLUMN IF NOT EXISTS ranked text GENERATED ALWAYS AS (waylore.ranked_words(collection, terms)) STORED;
+CREATE INDEX IF NOT EXISTS passage_terms_ranked ON waylore.passage_terms USING bm25 (ranked)
+  WITH (text_config = 'simple', k1 = 1.2, b = 0.75)
+
+-- name: lock_migrations
+-- Its two numbers are apart from the one of a collection's lock.
+SELECT pg_advisory_xact_lock(2003789428, 1)
+
+-- name: has_migrations
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'waylore' AND c.relname = 'migrations'
+
+-- name: create_migrations
+CREATE SCHEMA IF NOT EXISTS waylore;
+CREATE TABLE IF NOT EXISTS waylore.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+
+-- name: applied_migrations
+SELECT number FROM waylore.migrations
+
+-- name: record_migration
+INSERT INTO waylore.migrations (number, name) VALUES (%s, %s)
+
+-- name: standing
+-- Whether we may work as waylore_app, and whether row-level security would be nothing to us if we did not.
+SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'waylore_app' AND pg_has_role(oid, 'MEMBER')),
+  rolsuper OR rolbypassrls, current_user::text FROM pg_roles WHERE rolname = current_user
+
+-- name: begin
+BEGIN
+
+-- name: begin_reading
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
+
+-- name: commit
+COMMIT
+
+-- name: settings
+-- Of one transaction: who we are in it, which collection it is about, and where names are looked up. Compiling a plan takes
+-- longer than any of ours does, and so does making one anew for each question: ours are the same whatever is asked.
+SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+  set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
+  set_config('waylore.collection', %(collection)s, true)
+
+-- name: search_path
+SELECT set_config('search_path', %(path)s, false)
+
+-- name: lock
+-- Those who write to a collection wait for each other; those who only count uses, for writers alone.
+SELECT pg_advisory_xact_lock(%(collection)s)
+
+-- name: lock_shared
+SELECT pg_advisory_xact_lock_shared(%(collection)s)
+
+-- ------------------------------------------------------------------------------------------- collection
+
+-- name: ensure_collection
+INSERT INTO collections (collection, name) VALUES (%(collection)s, %(name)s) ON CONFLICT DO NOTHING
+
+-- name: collection
+SELECT name, mark, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_term,
+  next_access
+FROM collections WHERE collection = %(collection)s
+
+-- name: version
+SELECT version FROM collections WHERE collection = %(collection)s
+
+-- name: count
+-- Counters change by what a write added and took away.
+UPDATE collections SET version = version + 1, documents = documents + %(documents)s, passages = passages + %(passages)s,
+  entities = entities + %(entities)s, facts = facts + %(facts)s, mentions = mentions + %(mentions)s,
+  length = length + %(length)s
+WHERE collection = %(collection)s
+
+-- name: set_model
+UPDATE collections SET model = %(model)s, dimension = %(dimension)s, version = version + 1 WHERE collection = %(collection)s
+
+-- name: set_next
+UPDATE collections SET next_passage = %(next_passage)s, next_term = %(next_term)s, next_access = %(next_access)s
+WHERE collection = %(collection)s
+
+-- --------------------------------------------------------------------------------------------- visibility
+
+-- name: visible_accesses
+SELECT access, passages FROM accesses
+WHERE collection = %(collection)s AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
+
+-- name: known_accesses
+SELECT id, access FROM accesses WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: use_access
+INSERT INTO accesses (collection, access, id, labels, documents, passages)
+VALUES (%(collection)s, %(access)s, %(id)s, %(labels)s, %(documents)s, %(passages)s)
+ON CONFLICT (collection, id) DO UPDATE
+SET documents = accesses.documents + excluded.documents, passages = accesses.passages + excluded.passages
+
+-- name: leave_access
+UPDATE accesses a SET documents = a.documents - u.documents, passages = a.passages - u.passages
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[], %b::int8[]) u(access, documents, passages)
+WHERE a.collection = c.collection AND a.access = u.access
+
+-- name: drop_unused_accesses
+DELETE FROM accesses WHERE collection = %(collection)s AND documents = 0
+
+-- ---------------------------------------------------------------------------------------------- documents
+
+-- name: digests
+SELECT id, digest, access FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: insert_document
+INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::uuid[])
+
+-- name: insert_document_tag
+INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[]) ON CONFLICT DO NOTHING
+
+-- name: documents
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d
+WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = d.id))
+
+-- name: sources
+-- The documents of passages, each with the passage first.
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM passages p
+CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = d.id))
+
+-- name: listed
+-- By address, from one place on; a prefix is a range.
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d
+WHERE d.collection = %(collection)s AND d.address >= left(%(uri)s::text, 500)
+  AND (d.uri > %(uri)s::text OR d.uri = %(uri)s::text AND d.id > %(id)s::uuid)
+  AND d.address >= left(%(under)s::text, 500) AND d.address <= left(%(beyond)s::text, 500)
+  AND d.uri >= %(under)s::text AND d.uri < %(beyond)s::text
+  AND d.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = d.id))
+ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
+
+-- name: fingerprints
+SELECT uri, fingerprint FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: set_fingerprint
+INSERT INTO files (collection, id, uri, fingerprint) SELECT %s, * FROM unnest(%b::uuid[], %b::text[], %b::text[])
+ON CONFLICT (collection, id) DO UPDATE SET fingerprint = excluded.fingerprint
+
+-- name: delete_fingerprints
+DELETE FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: export_documents
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d WHERE d.collection = %(collection)s AND d.id > %(after)s::uuid ORDER BY d.id LIMIT %(limit)s
+
+-- name: delete_documents
+DELETE FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[]) RETURNING id, uri
+
+-- name: delete_document_tags
+DELETE FROM document_tags WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[])
+
+-- ----------------------------------------------------------------------------------------------- passages
+
+-- name: insert_passage
+INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[])
+
+-- name: passage_rows
+SELECT id, number FROM passages WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: passages
+SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings,
+  CASE WHEN %(vectors)s THEN (SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = p.id) END
+FROM passages p
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = p.document))
+
+-- name: vectors_of_passages
+SELECT v.id, v.vector FROM passage_vectors v
+WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = v.document))
+
+-- name: export_passages
+SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+FROM passages p
+LEFT JOIN LATERAL (SELECT w.* FROM passage_vectors w WHERE w.collection = %(collection)s AND w.id = p.id LIMIT 1) v ON true
+WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id
+
+-- name: delete_passages
+DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[]) RETURNING id, number, access
+
+-- name: insert_passage_vector
+INSERT INTO passage_vectors (collection, id, vector, dimension, document, access)
+SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[], %b::uuid[], %b::int4[])
+
+-- name: delete_passage_vectors
+DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: nearest_passages
+-- Through the collection's own index, if it has one, in about the right order; whoever asks for more than he needs and
+-- ranks them himself has them in the right one.
+SELECT v.id, v.vector FROM passage_vectors v
+WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND v.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = v.document))
+ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
+
+-- name: nearest_passages_exactly
+-- All that the caller may see, by distance; tags are looked at from the nearest on.
+SELECT v.id, v.vector FROM (
+  SELECT n.id FROM (
+    SELECT w.id, w.document FROM passage_vectors w
+    WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
+    ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
+  WHERE (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = n.document))
+  LIMIT %(cap)s) k
+CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
+
+-- name: nearest_tagged_passages
+-- The same, from the documents that have a tag of the first key: they may be a few of very many.
+SELECT v.id, v.vector FROM (
+  SELECT w.id FROM passage_vectors w
+  WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
+    AND w.document IN (SELECT t.document FROM document_tags t
+      WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
+    AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = w.document))
+  ORDER BY w.vector <=> %(vector)s::halfvec, w.id LIMIT %(cap)s) k
+CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
+
+-- name: search_settings
+-- How far an index is searched: on past those that the filter lets not through, up to a limit. How many those are the
+-- planner guesses badly, and would rather sort them all.
+SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %(wanted)s, true),
+  set_config('hnsw.max_scan_tuples', %(most)s, true), set_config('enable_sort', 'off', true),
+  set_config('plan_cache_mode', 'force_custom_plan', true)
+
+-- name: unsorted_settings
+SELECT set_config('enable_sort', 'off', true)
+
+-- name: planned_settings
+-- A plan for the collection at hand: only then is an index of its own, or that it is small, known.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+
+-- name: exact_settings
+SELECT set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'force_generic_plan', true)
+
+-- name: indexes
+-- Those of vectors that can be used.
+SELECT c.relname FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
+WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname LIKE %(names)s AND i.indisvalid
+
+-- name: unfinished_indexes
+-- Those that someone began to build, and no one is building now.
+SELECT c.relname FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
+WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname LIKE %(names)s AND NOT i.indisvalid
+  AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index b WHERE b.index_relid = c.oid)
+
+-- name: create_index
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.{table} USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)
+WITH (m = {links}, ef_construction = {tried})
+WHERE collection = {collection} AND dimension = {dimension}
+
+-- name: drop_index
+DROP INDEX CONCURRENTLY IF EXISTS waylore.{name}
+
+-- name: try_building
+-- One process builds the indexes of a collection at a time; it lasts as long as its connection.
+SELECT pg_try_advisory_lock(2003789429, %(number)s)
+
+-- -------------------------------------------------------------------------------------------------- words
+
+-- name: insert_passage_terms
+-- Words come as one string; none of them has a blank.
+INSERT INTO passage_terms (collection, number, id, length, terms, words)
+SELECT %s, u.number, u.id, u.length, u.terms, array_to_tsvector(string_to_array(u.words, ' '))
+FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(number, id, length, terms, words)
+
+-- name: match
+-- Candidates with what BM25 needs of them, the newest first, so that a cap cuts off the oldest. The rarest terms bring
+-- them, up to so many postings; more, the fewer passages the caller sees. Of equally rare terms the first asked for.
+WITH seen AS (
+  SELECT CASE WHEN %(keys)s = 0 THEN %(seen)s::int8 ELSE (SELECT count(*) FROM (
+    SELECT 1 FROM passages p
+    WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
+      AND p.document IN (SELECT t.document FROM document_tags t
+        WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
+      AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE t.collection = %(collection)s AND t.document = p.document))
+    LIMIT %(limit)s) visible) END AS passages),
+reach AS (
+  SELECT CASE WHEN seen.passages >= %(limit)s THEN %(limit)s::float8
+    ELSE %(limit)s::float8 * %(passages)s::float8 / greatest(seen.passages, 1) END AS postings FROM seen),
+known AS (
+  SELECT t.number, row_number() OVER rarest AS place, sum(t.passages) OVER rarest AS postings
+  FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY q(term, place)
+  CROSS JOIN LATERAL (SELECT u.* FROM terms u WHERE u.collection = %(collection)s AND u.term = q.term LIMIT 1) t
+  WINDOW rarest AS (ORDER BY t.passages, q.place ROWS UNBOUNDED PRECEDING)),
+question AS (
+  SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number), ' | ') || ')' || %(visible)s::text AS words
+  FROM known, reach WHERE known.place = 1 OR known.postings <= reach.postings)
+SELECT m.id, m.length, m.terms FROM question CROSS JOIN LATERAL matching(question.words::tsquery, %(limit)s) m
+
+-- name: match_ranked
+-- Candidates by pg_textsearch's BM25, the best first in about the right order. Its score is not asked for: that would be
+-- computed from the text of each row.
+SELECT p.id, p.length, p.terms FROM passage_terms p
+WHERE p.collection = %(collection)s AND (%(visible)s::text = '' OR p.words @@ %(visible)s::tsquery)
+ORDER BY p.ranked <@> to_bm25query((
+  SELECT coalesce(string_agg(ranked_word(t.collection, t.number), ' '), '') FROM terms t
+  WHERE t.collection = %(collection)s AND t.term = ANY(%(ids)s::uuid[])), 'waylore.passage_terms_ranked') LIMIT %(limit)s
+
+-- name: delete_passage_terms
+DELETE FROM passage_terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int8[]) RETURNING length, terms
+
+-- name: add_term
+INSERT INTO terms (collection, term, number, passages) SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::int8[])
+ON CONFLICT (collection, term) DO UPDATE SET passages = terms.passages + excluded.passages
+
+-- name: terms
+SELECT term, number, passages FROM terms WHERE collection = %(collection)s AND term = ANY(%(ids)s::uuid[])
+
+-- name: leave_term
+INSERT INTO terms (collection, number, passages, term)
+SELECT %s, u.*, '00000000-0000-0000-0000-000000000000' FROM unnest(%b::int4[], %b::int8[]) u
+ON CONFLICT (collection, number) DO UPDATE SET passages = terms.passages + excluded.passages
+
+-- name: delete_unused_terms
+DELETE FROM terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int4[]) AND passages <= 0
+
+-- ----------------------------------------------------------------------------------------------- entities
+
+-- name: entity_rows
+SELECT id, passages FROM entities WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: insert_entity
+INSERT INTO entities (collection, id, sense) SELECT %s, * FROM unnest(%b::uuid[], %b::text[])
+
+-- name: insert_entity_vector
+INSERT INTO entity_vectors (collection, id, vector, dimension)
+SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[])
+
+-- name: entity_vectors
+SELECT id, vector FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: delete_entity_vectors
+DELETE FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: nearest_entities
+-- A scalar subquery is asked for one entity at a time; EXISTS would be turned into a table of all.
+SELECT v.id, v.vector FROM entity_vectors v
+WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR (
+  SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1))
+ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
+
+-- name: nearest_entities_exactly
+SELECT v.id, v.vector FROM (
+  SELECT n.id FROM (
+    SELECT w.id FROM entity_vectors w WHERE w.collection = %(collection)s
+    ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
+  WHERE %(everything)s OR (
+    SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1)
+  LIMIT %(cap)s) k
+CROSS JOIN LATERAL (SELECT x.* FROM entity_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
+
+-- name: insert_profile
+INSERT INTO profiles (collection, entity, access, document, name, type, description, aliases)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::text[])
+
+-- name: profiles
+-- At most so many voices of each permission describe an entity, so that a name in a million documents stays cheap.
+SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM entities e CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
+  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = q.document))
+  ORDER BY q.document LIMIT %(cap)s) p
+WHERE e.collection = %(collection)s AND e.id = ANY(%(ids)s::uuid[]) ORDER BY e.id, p.document
+
+-- name: export_profiles
+SELECT p.document, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.vector
+FROM profiles p
+CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = p.entity LIMIT 1) e
+LEFT JOIN LATERAL (SELECT w.* FROM entity_vectors w WHERE w.collection = %(collection)s AND w.id = e.id LIMIT 1) v ON true
+WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, e.id
+
+-- name: delete_profiles
+DELETE FROM profiles WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[])
+RETURNING entity, access, name, aliases
+
+-- name: delete_unsupported_entities
+DELETE FROM entities e WHERE e.collection = %(collection)s AND e.id = ANY(%(ids)s::uuid[]) AND (
+  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id LIMIT 1) IS NULL
+RETURNING e.id
+
+-- name: add_name
+INSERT INTO names (collection, name, entity, access, documents)
+SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[], %b::int4[], %b::int8[])
+ON CONFLICT (collection, name, entity, access) DO UPDATE SET documents = names.documents + excluded.documents
+
+-- name: delete_unused_name
+DELETE FROM names WHERE collection = %(collection)s AND name = ANY(%(ids)s::uuid[]) AND documents <= 0
+
+-- name: profiles_by_names
+-- At most so many entities of each name: thousands may share one. Each with the name first.
+SELECT w.name, e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL (
+  SELECT DISTINCT m.entity FROM names m
+  WHERE m.collection = %(collection)s AND m.name = w.name AND m.access = ANY(%(accesses)s::int4[])
+  ORDER BY m.entity LIMIT %(namesakes)s) n
+CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = n.entity LIMIT 1) e
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
+  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = q.document))
+  ORDER BY q.document LIMIT %(cap)s) p
+ORDER BY w.name, e.id, p.document
+
+-- name: add_key
+INSERT INTO entity_keys (collection, key, access, entity, documents)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int8[])
+ON CONFLICT (collection, key, access, entity) DO UPDATE SET documents = entity_keys.documents + excluded.documents
+
+-- name: delete_unused_key
+DELETE FROM entity_keys WHERE collection = %(collection)s AND key = ANY(%(ids)s::uuid[]) AND documents <= 0
+
+-- name: entities_by_keys
+-- At most so many entities of each key and permission: a key that so many share is not asked for more.
+SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+CROSS JOIN LATERAL (
+  SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+    AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+      WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
+        AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+          JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+          WHERE t.collection = %(collection)s AND t.document = p.document)))
+  ORDER BY l.entity LIMIT %(cap)s) k
+
+-- name: profiles_by_keys
+-- Those who ask, and those who have a key that few enough share, each with its vector and its keys.
+WITH sharing AS (
+  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
+          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+            WHERE t.collection = %(collection)s AND t.document = p.document)))
+    ORDER BY l.entity LIMIT %(cap)s) k),
+rare AS (
+  SELECT u.entity, array_agg(u.key) FILTER (WHERE u.key IS NOT NULL) AS keys FROM (
+    SELECT h.entity, h.key FROM (SELECT entity, key, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h
+    WHERE h.entities < %(cap)s
+    UNION ALL SELECT unnest(%(asking)s::uuid[]), NULL) u
+  GROUP BY u.entity)
+SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases,
+  (SELECT v.vector FROM entity_vectors v WHERE v.collection = %(collection)s AND v.id = e.id), rare.keys
+FROM rare
+CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = rare.entity LIMIT 1) e
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
+  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = q.document))
+  ORDER BY q.document LIMIT %(voices)s) p
+ORDER BY e.id, p.document
+
+-- ----------------------------------------------------------------------------------------------- mentions
+
+-- name: insert_mention
+INSERT INTO mentions (collection, entity, access, passage, count, is_own)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int4[], %b::bool[])
+
+-- name: add_entity_passages
+-- They are all there: a conflict is looked up by its key, where the planner might join an UPDATE in another way.
+INSERT INTO entities (collection, id, passages, sense) SELECT %s, u.*, '' FROM unnest(%b::uuid[], %b::int8[]) u
+ON CONFLICT (collection, id) DO UPDATE SET passages = entities.passages + excluded.passages
+
+-- name: mentions_of_entities
+SELECT i.id, m.passage, m.count, m.is_own
+FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT n.passage, n.count, n.is_own FROM mentions n
+  WHERE n.collection = %(collection)s AND n.entity = i.id AND n.access = a.access
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+      JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE o.collection = %(collection)s AND o.id = n.passage))
+  ORDER BY n.rank, n.passage LIMIT %(cap)s) m
+
+-- name: nearby
+-- What mentions_of_entities finds, also for those who have a key that few enough share; the vector of a passage comes once.
+WITH sharing AS (
+  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
+          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+            WHERE t.collection = %(collection)s AND t.document = p.document)))
+    ORDER BY l.entity LIMIT %(cap)s) k),
+wanted AS (
+  SELECT unnest(%(entities)s::uuid[]) AS id
+  UNION SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h
+  WHERE h.entities < %(cap)s),
+told AS (
+  SELECT wanted.id, m.*, row_number() OVER (PARTITION BY m.passage) AS place
+  FROM wanted CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+    SELECT n.passage, n.count, n.is_own FROM mentions n
+    WHERE n.collection = %(collection)s AND n.entity = wanted.id AND n.access = a.access
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE o.collection = %(collection)s AND o.id = n.passage))
+    ORDER BY n.rank, n.passage LIMIT %(per_entity)s) m)
+SELECT told.id, told.passage, told.count, told.is_own, CASE WHEN told.place = 1 THEN (
+  SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = told.passage) END
+FROM told
+
+-- name: mentions_of_passages
+SELECT m.entity, m.passage, m.count, m.is_own
+FROM mentions m
+WHERE m.collection = %(collection)s AND m.passage = ANY(%(ids)s::uuid[]) AND m.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+    JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE o.collection = %(collection)s AND o.id = m.passage))
+
+-- name: export_mentions
+SELECT m.entity, m.passage, m.count, m.is_own
+FROM passages p
+CROSS JOIN LATERAL (SELECT n.* FROM mentions n WHERE n.collection = %(collection)s AND n.passage = p.id OFFSET 0) m
+WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, m.entity
+
+-- name: delete_mentions
+WITH gone AS (
+  DELETE FROM mentions WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[]) RETURNING entity)
+SELECT entity, count(*) FROM gone GROUP BY entity
+
+-- -------------------------------------------------------------------------------------------------- facts
+
+-- name: fact_rows
+SELECT id, predicate FROM facts WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: insert_fact
+INSERT INTO facts (collection, id, subject, predicate, object)
+SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[], %b::int8[], %b::uuid[])
+
+-- name: insert_support
+INSERT INTO supports (collection, fact, rank, passage, document, access, recorded_at, subject, predicate, object, statement,
+  weight, confidence, source, status, valid_from, valid_to, vector)
+SELECT %s, * FROM unnest(%b::uuid[], %b::float8[], %b::uuid[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::text[],
+  %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::bytea[])
+
+-- name: insert_edges
+-- A fact stands in the lists of both of its ends, once for each permission.
+INSERT INTO edges (collection, entity, access, rank, fact, predicate)
+SELECT %(collection)s, e.entity, s.access, s.rank, f.id, f.predicate
+FROM facts f CROSS JOIN LATERAL (
+  SELECT z.access, min(-z.weight * z.confidence) AS rank FROM supports z
+  WHERE z.collection = %(collection)s AND z.fact = f.id GROUP BY z.access) s
+CROSS JOIN LATERAL (SELECT f.subject AS entity UNION SELECT f.object WHERE f.object IS NOT NULL) e
+WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[])
+
+-- name: delete_edges
+DELETE FROM edges WHERE collection = %(collection)s AND fact = ANY(%(ids)s::uuid[])
+
+-- name: facts_of_entities
+-- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of the statuses asked for.
+SELECT i.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT v.* FROM edges x CROSS JOIN LATERAL (
+    SELECT z.* FROM supports z
+    WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
+      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE t.collection = %(collection)s AND t.document = z.document))
+    ORDER BY z.rank, z.passage LIMIT 1) v
+  WHERE x.collection = %(collection)s AND x.entity = i.id AND x.access = a.access AND v.status = ANY(%(statuses)s::text[])
+  ORDER BY x.rank, x.fact LIMIT %(cap)s) s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
+
+-- name: facts_of_entities_by_predicate
+SELECT i.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(predicates)s::int8[]) q(predicate)
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT v.* FROM edges x CROSS JOIN LATERAL (
+    SELECT z.* FROM supports z
+    WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
+      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE t.collection = %(collection)s AND t.document = z.document))
+    ORDER BY z.rank, z.passage LIMIT 1) v
+  WHERE x.collection = %(collection)s AND x.entity = i.id AND x.predicate = q.predicate AND x.access = a.access
+    AND v.status = ANY(%(statuses)s::text[])
+  ORDER BY x.rank, x.fact LIMIT %(cap)s) s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
+
+-- name: facts
+SELECT f.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM facts f CROSS JOIN LATERAL (
+  SELECT z.* FROM supports z
+  WHERE z.collection = %(collection)s AND z.fact = f.id AND z.access = ANY(%(accesses)s::int4[])
+    AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = z.document))
+  ORDER BY z.rank, z.passage LIMIT 1) s
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = f.id LIMIT 1) u ON true
+WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND s.status = ANY(%(statuses)s::text[])
+
+-- name: facts_of_passages
+-- Facts as these passages have them, unless they or a more trusted visible voice have retracted them.
+SELECT s.passage, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM supports s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+CROSS JOIN LATERAL (
+  SELECT z.status FROM supports z
+  WHERE z.collection = %(collection)s AND z.fact = s.fact AND z.access = ANY(%(accesses)s::int4[])
+    AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+      WHERE t.collection = %(collection)s AND t.document = z.document))
+  ORDER BY z.rank, z.passage LIMIT 1) v
+LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
+WHERE s.collection = %(collection)s AND s.passage = ANY(%(ids)s::uuid[]) AND s.access = ANY(%(accesses)s::int4[])
+  AND s.status = ANY(%(statuses)s::text[]) AND v.status = ANY(%(statuses)s::text[])
+  AND (%(as_of)s::int8 IS NULL OR (coalesce(s.valid_from <= %(as_of)s, true) AND coalesce(s.valid_to > %(as_of)s, true)))
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = s.document))
+
+-- name: export_facts
+SELECT p.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, s.vector
+FROM passages p
+CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.passage = p.id OFFSET 0) s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, f.id
+
+-- name: facts_of_passage_rows
+SELECT DISTINCT fact FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
+
+-- name: delete_supports
+DELETE FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
+
+-- name: delete_unsupported_facts
+DELETE FROM facts f WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND (
+  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
+RETURNING f.id
+
+-- -------------------------------------------------------------------------------------------------- usage
+
+-- name: touch
+-- In one order, so that two who count the same do not wait for each other.
+INSERT INTO usage (collection, id, access_count, last_accessed)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::int8[]) u(id) ORDER BY u.id
+ON CONFLICT (collection, id) DO UPDATE SET access_count = usage.access_count + excluded.access_count,
+  last_accessed = greatest(usage.last_accessed, excluded.last_accessed)
+
+-- name: delete_usage
+DELETE FROM usage WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- ------------------------------------------------------------------------------- another embedding model
+
+-- name: last_staged
+SELECT id FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND model = %(model)s ORDER BY id DESC LIMIT 1
+
+-- name: unembedded_passage
+SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, NULL::bytea
+FROM passages p WHERE p.collection = %(collection)s AND p.id >= %(after)s::uuid AND (
+  SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage' AND s.id = p.id LIMIT 1) IS NULL
+ORDER BY p.id LIMIT %(limit)s
+
+-- name: unembedded_entity
+SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM entities e CROSS JOIN LATERAL (
+  SELECT q.* FROM profiles q WHERE q.collection = %(collection)s AND q.entity = e.id ORDER BY q.access, q.document LIMIT 1) p
+WHERE e.collection = %(collection)s AND e.id >= %(after)s::uuid AND (
+  SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity' AND s.id = e.id LIMIT 1) IS NULL
+ORDER BY e.id LIMIT %(limit)s
+
+-- name: unembedded_fact
+SELECT f.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, NULL::bytea
+FROM facts f
+CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.fact = f.id OFFSET 0) s
+WHERE f.collection = %(collection)s AND f.id >= %(after)s::uuid AND (
+  SELECT 1 FROM staged t WHERE t.collection = %(collection)s AND t.model = %(model)s AND t.kind = 'fact' AND t.id = f.id
+    AND t.passage = s.passage LIMIT 1) IS NULL
+ORDER BY f.id, s.passage LIMIT %(limit)s
+
+-- name: stage
+-- What was forgotten meanwhile is left out.
+INSERT INTO staged (collection, model, kind, id, passage, vector, code)
+SELECT c.collection, c.model, u.kind, u.id, u.passage, u.vector, u.code
+FROM (SELECT %s::int8 AS collection, %s::text AS model) c,
+  unnest(%b::text[], %b::uuid[], %b::uuid[], %b::halfvec[], %b::bytea[]) u(kind, id, passage, vector, code)
+WHERE CASE u.kind WHEN 'passage' THEN (SELECT true FROM passages p WHERE p.collection = c.collection AND p.id = u.id LIMIT 1)
+  WHEN 'entity' THEN (SELECT true FROM entities e WHERE e.collection = c.collection AND e.id = u.id LIMIT 1)
+  ELSE (SELECT true FROM supports s WHERE s.collection = c.collection AND s.passage = u.passage AND s.fact = u.id LIMIT 1) END
+ON CONFLICT (collection, kind, id, passage, model) DO UPDATE SET vector = excluded.vector, code = excluded.code
+
+-- name: unstage
+DELETE FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: unstage_supports
+DELETE FROM staged WHERE collection = %(collection)s AND kind = 'fact' AND id = ANY(%(facts)s::uuid[])
+  AND passage = ANY(%(ids)s::uuid[])
+
+-- name: staged_dimension
+SELECT coalesce(vector_dims(vector), length(code)) FROM staged
+WHERE collection = %(collection)s AND model = %(model)s LIMIT 1
+
+-- name: adopt_passage
+INSERT INTO passage_vectors (collection, id, document, access, dimension, vector)
+SELECT p.collection, p.id, p.document, p.access, vector_dims(s.vector), s.vector
+FROM staged s CROSS JOIN LATERAL (
+  SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = s.id LIMIT 1) p
+WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage'
+ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
+
+-- name: adopt_entity
+INSERT INTO entity_vectors (collection, id, dimension, vector)
+SELECT s.collection, s.id, vector_dims(s.vector), s.vector FROM staged s
+WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity'
+ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
+
+-- name: adopt_fact
+UPDATE supports t SET vector = (
+  SELECT s.code FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'fact'
+    AND s.id = t.fact AND s.passage = t.passage)
+WHERE t.collection = %(collection)s
+
+-- name: drop_staged
+DELETE FROM staged WHERE collection = %(collection)s
+
+-- ------------------------------------------------------------------------------- what is left of the forgotten
+
+-- name: tables
+-- Those of Waylore that we may write anew.
+SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c
+WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' ORDER BY c.relname
+
+-- name: vacuum
+VACUUM (FULL, ANALYZE) waylore.{table}
+
+-- name: orphans
+-- Rows whose owner is gone, in every table of the collection.
+SELECT count(*), 'passages have no document' FROM passages p
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'files have no document' FROM files f
+WHERE f.collection = %(collection)s AND (SELECT 1 FROM documents d
+  WHERE d.collection = %(collection)s AND split_part(d.uri, '#', 1) = split_part(f.uri, '#', 1) LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'tags have no document' FROM document_tags t
+WHERE t.collection = %(collection)s AND (
+  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = t.document LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'sets of labels have another number of documents' FROM accesses a
+WHERE a.collection = %(collection)s AND (a.documents, a.passages) <> (
+  (SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access),
+  (SELECT count(*) FROM passages p WHERE p.collection = %(collection)s AND p.access = a.access))
+UNION ALL
+SELECT count(*), 'vectors have no passage' FROM passage_vectors v
+WHERE v.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = v.id LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'vectors have no entity' FROM entity_vectors v
+WHERE v.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = v.id LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'lists of terms have no passage' FROM passage_terms t
+WHERE t.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = t.id AND p.number = t.number LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'entities have no document that describes them' FROM entities e
+WHERE e.collection = %(collection)s AND (
+  SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'entities have another number of mentions' FROM entities e
+WHERE e.collection = %(collection)s AND e.passages <> (
+  SELECT count(*) FROM mentions m WHERE m.collection = %(collection)s AND m.entity = e.id)
+UNION ALL
+SELECT count(*), 'descriptions have no document' FROM profiles p
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'descriptions have no entity' FROM profiles p
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = p.entity LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'mentions have no passage' FROM mentions m
+WHERE m.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = m.passage LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'mentions have no entity' FROM mentions m
+WHERE m.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = m.entity LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'facts have no passage that states them' FROM facts f
+WHERE f.collection = %(collection)s AND (
+  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'facts have no entity at an end' FROM facts f
+WHERE f.collection = %(collection)s AND (
+  (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.subject LIMIT 1) IS NULL
+  OR f.object IS NOT NULL AND (
+    SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.object LIMIT 1) IS NULL)
+UNION ALL
+SELECT count(*), 'statements have no passage' FROM supports s
+WHERE s.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.passage AND p.document = s.document LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'statements have no fact' FROM supports s
+WHERE s.collection = %(collection)s AND (
+  SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = s.fact LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'edges have no statement' FROM edges x
+WHERE x.collection = %(collection)s AND (
+  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = x.fact AND s.access = x.access LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'uses are of nothing' FROM usage u
+WHERE u.collection = %(collection)s
+  AND (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = u.id LIMIT 1) IS NULL
+  AND (SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = u.id LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'staged vectors are of nothing' FROM staged s
+WHERE s.collection = %(collection)s AND CASE s.kind
+  WHEN 'passage' THEN (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.id LIMIT 1)
+  WHEN 'entity' THEN (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = s.id LIMIT 1)
+  ELSE (SELECT 1 FROM supports t WHERE t.collection = %(collection)s AND t.fact = s.id AND t.passage = s.passage LIMIT 1) END IS NULL
+
+-- name: all_passage_terms
+SELECT terms FROM passage_terms WHERE collection = %(collection)s
+
+-- name: all_terms
+SELECT number, passages FROM terms WHERE collection = %(collection)s
+
+-- name: all_profiles
+SELECT entity, access, name, aliases FROM profiles WHERE collection = %(collection)s
+
+-- name: all_names
+SELECT name, entity, access, documents FROM names WHERE collection = %(collection)s
+
+-- name: all_keys
+SELECT key, entity, access, documents FROM entity_keys WHERE collection = %(collection)s

@@ -1,0 +1,80 @@
+-- Every statement of a service's registry by name, with SQLite's name where it does what SQLite's does.
+
+-- name: lock_migrations
+-- Numbers beside those of the store and the catalogue, which may be in the same database.
+SELECT pg_advisory_xact_lock(2003789428, 4)
+
+-- name: has_migrations
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'waylore_service' AND c.relname = 'migrations'
+
+-- name: create_migrations
+CREATE SCHEMA IF NOT EXISTS waylore_service;
+CREATE TABLE IF NOT EXISTS waylore_service.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+
+-- name: applied_migrations
+SELECT number FROM waylore_service.migrations
+
+-- name: record_migration
+INSERT INTO waylore_service.migrations (number, name) VALUES (%s, %s)
+
+-- name: secret
+SELECT secret FROM waylore_service.registry
+
+-- name: keys
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
+FROM waylore_service.keys WHERE (created, id) > (%(created)s, %(id)s) ORDER BY created, id LIMIT %(limit)s
+
+-- name: key
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
+FROM waylore_service.keys WHERE id = %(id)s
+
+-- name: set_key
+INSERT INTO waylore_service.keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until)
+VALUES (%(id)s, %(name)s, %(hash)s, %(collections)s, %(scope)s, %(labels)s, %(created)s, %(expires)s, %(revoked)s, %(former)s, %(former_until)s)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, collections = excluded.collections,
+  scope = excluded.scope, labels = excluded.labels, expires = excluded.expires, revoked = excluded.revoked,
+  former = excluded.former, former_until = excluded.former_until
+
+-- name: use_key
+UPDATE waylore_service.keys SET used = %(at)s WHERE id = %(id)s
+
+-- name: collections
+-- Those after a name, of all or among some: a list in JSON.
+SELECT name, description, created FROM waylore_service.collections
+WHERE name > %(after)s AND (%(among)s = '' OR name IN (SELECT jsonb_array_elements_text(nullif(%(among)s, '')::jsonb)))
+ORDER BY name LIMIT %(limit)s
+
+-- name: collection
+SELECT name, description, created FROM waylore_service.collections WHERE name = %(name)s
+
+-- name: add_collection
+-- Gives a row if the collection is new.
+INSERT INTO waylore_service.collections (name, description, created) VALUES (%(name)s, %(description)s, %(created)s)
+ON CONFLICT (name) DO NOTHING RETURNING name
+
+-- name: describe_collection
+UPDATE waylore_service.collections SET description = %(description)s WHERE name = %(name)s
+
+-- name: remove_collection
+DELETE FROM waylore_service.collections WHERE name = %(name)s RETURNING name
+
+-- name: claim
+-- Gives a row if nobody has it: not asked before, or so long ago that it counts no more.
+INSERT INTO waylore_service.answers (caller, word, digest, status, body, media_type, until)
+VALUES (%(caller)s, %(word)s, %(digest)s, 0, '', '', %(until)s)
+ON CONFLICT (caller, word) DO UPDATE SET digest = excluded.digest, status = 0, body = '', until = excluded.until
+WHERE answers.until <= %(now)s
+RETURNING digest
+
+-- name: kept
+SELECT digest, status, body, media_type FROM waylore_service.answers WHERE caller = %(caller)s AND word = %(word)s
+
+-- name: keep
+UPDATE waylore_service.answers SET status = %(status)s, body = %(body)s, media_type = %(media_type)s, until = %(until)s
+WHERE caller = %(caller)s AND word = %(word)s AND digest = %(digest)s
+
+-- name: release
+DELETE FROM waylore_service.answers WHERE caller = %(caller)s AND word = %(word)s AND digest = %(digest)s AND status = 0
+
+-- name: sweep
+DELETE FROM waylore_service.answers WHERE until <= %(now)s

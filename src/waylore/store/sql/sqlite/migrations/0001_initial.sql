@@ -1,0 +1,214 @@
+-- A collection, its counters, and the embedding model that all of its vectors come from.
+CREATE TABLE collections (
+  row INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  version INTEGER NOT NULL DEFAULT 0,
+  model TEXT,
+  dimension INTEGER,
+  documents INTEGER NOT NULL DEFAULT 0,
+  passages INTEGER NOT NULL DEFAULT 0,
+  entities INTEGER NOT NULL DEFAULT 0,
+  facts INTEGER NOT NULL DEFAULT 0,
+  mentions INTEGER NOT NULL DEFAULT 0,
+  length INTEGER NOT NULL DEFAULT 0,        -- of all passages, in terms
+  next_passage INTEGER NOT NULL DEFAULT 0,  -- the next free row of the collection's last block
+  next_entity INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Each set of permission labels that some document has, so that permission is one integer in every index.
+CREATE TABLE accesses (
+  row INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: an old permission must not become a new one
+  collection INTEGER NOT NULL,
+  labels TEXT NOT NULL,
+  documents INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (collection, labels)
+) STRICT;
+
+CREATE TABLE documents (
+  row INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  tie INTEGER NOT NULL,  -- the first half of the identity, to order by
+  access INTEGER NOT NULL,
+  title TEXT NOT NULL,
+  uri TEXT NOT NULL,
+  source TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  labels TEXT NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  UNIQUE (collection, id)
+) STRICT;
+
+-- One row for each key and value of a document's metadata.
+CREATE TABLE document_tags (
+  document INTEGER NOT NULL,
+  tag TEXT NOT NULL,
+  PRIMARY KEY (document, tag)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE passages (
+  row INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  document INTEGER NOT NULL,
+  document_id BLOB NOT NULL,
+  access INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  title TEXT NOT NULL,
+  text TEXT NOT NULL,
+  start INTEGER NOT NULL,
+  "end" INTEGER NOT NULL,
+  headings TEXT NOT NULL,
+  UNIQUE (collection, id)
+) STRICT;
+CREATE INDEX passages_of_document ON passages (document, position);
+
+CREATE TABLE passage_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;
+CREATE TABLE entity_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;
+
+-- Rows of passages and entities are handed out in blocks of one collection; a block's codes are the bits
+-- of its vectors, word by word, and `live` says which of its rows have one.
+CREATE TABLE blocks (
+  row INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  collection INTEGER NOT NULL,
+  codes BLOB,
+  live BLOB
+) STRICT;
+CREATE INDEX blocks_of_collection ON blocks (collection, kind);
+
+-- The inverted index finds candidates; what BM25 needs of a candidate is in passage_terms.
+CREATE VIRTUAL TABLE words USING fts5 (
+  terms, content='', contentless_delete=1, detail=none, tokenize='ascii'
+);
+CREATE TABLE passage_terms (
+  row INTEGER PRIMARY KEY,
+  length INTEGER NOT NULL,
+  terms BLOB NOT NULL
+) STRICT;
+CREATE TABLE terms (
+  row INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  term TEXT NOT NULL,
+  passages INTEGER NOT NULL,
+  UNIQUE (collection, term)
+) STRICT;
+
+CREATE TABLE entities (
+  row INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  sense TEXT NOT NULL,
+  passages INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (collection, id)
+) STRICT;
+
+-- What each document says of an entity; an entity lives while one of these does.
+CREATE TABLE profiles (
+  entity INTEGER NOT NULL,
+  access INTEGER NOT NULL,
+  tie INTEGER NOT NULL,
+  document INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  type TEXT NOT NULL,
+  description TEXT NOT NULL,
+  aliases TEXT NOT NULL,
+  PRIMARY KEY (entity, access, tie, document)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX profiles_of_document ON profiles (document);
+
+CREATE TABLE names (
+  collection INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  entity INTEGER NOT NULL,
+  access INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  PRIMARY KEY (collection, name, entity, access)
+) STRICT, WITHOUT ROWID;
+
+-- An entity's passages, best first: its own, then those that mention it most. Identities stand beside rows, so that
+-- neither passages nor entities need to be read; the index holds all of it.
+CREATE TABLE mentions (
+  entity INTEGER NOT NULL,
+  access INTEGER NOT NULL,
+  is_own INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  tie INTEGER NOT NULL,
+  passage INTEGER NOT NULL,
+  entity_id BLOB NOT NULL,
+  passage_id BLOB NOT NULL,
+  PRIMARY KEY (entity, access, is_own DESC, count DESC, tie, passage)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mentions_of_passage ON mentions (passage, entity, entity_id, passage_id);
+
+CREATE TABLE facts (
+  row INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  tie INTEGER NOT NULL,
+  subject INTEGER NOT NULL,
+  subject_id BLOB NOT NULL,
+  predicate INTEGER NOT NULL,
+  object INTEGER,  -- no entity, but a plain value, if null
+  object_id BLOB,
+  UNIQUE (collection, id)
+) STRICT;
+
+-- What each passage says of a fact, in its document's words, the most trusted voice first. All that a walk reads of
+-- a fact stands here, so that it touches neither passages nor entities.
+CREATE TABLE supports (
+  fact INTEGER NOT NULL,
+  voice REAL NOT NULL,
+  tie INTEGER NOT NULL,
+  passage INTEGER NOT NULL,
+  document INTEGER NOT NULL,
+  passage_id BLOB NOT NULL,
+  access INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  subject TEXT NOT NULL,
+  predicate TEXT NOT NULL,
+  object TEXT NOT NULL,
+  statement TEXT NOT NULL,
+  weight REAL NOT NULL,
+  confidence REAL NOT NULL,
+  source TEXT NOT NULL,
+  status TEXT NOT NULL,
+  valid_from INTEGER,
+  valid_to INTEGER,
+  vector BLOB,
+  PRIMARY KEY (fact, voice DESC, tie, passage)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX supports_of_passage ON supports (passage);
+
+-- An entity's facts, strongest first, for each permission and for each predicate.
+CREATE TABLE edges (
+  entity INTEGER NOT NULL,
+  access INTEGER NOT NULL,
+  strength REAL NOT NULL,
+  tie INTEGER NOT NULL,
+  fact INTEGER NOT NULL,
+  predicate INTEGER NOT NULL,
+  PRIMARY KEY (entity, access, strength DESC, tie, fact)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX edges_of_predicate ON edges (entity, predicate, access, strength DESC, tie, fact);
+
+-- How often something was returned, and when last; narrow, so that counting stays cheap.
+CREATE TABLE usage (
+  kind TEXT NOT NULL,
+  row INTEGER NOT NULL,
+  access_count INTEGER NOT NULL,
+  last_accessed INTEGER NOT NULL,
+  PRIMARY KEY (kind, row)
+) STRICT, WITHOUT ROWID;
+
+-- Vectors of the next embedding model, until all are there (waylore reembed).
+CREATE TABLE staged (
+  collection INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  row INTEGER NOT NULL,
+  passage INTEGER NOT NULL,  -- 0 but for facts
+  vector BLOB NOT NULL,
+  PRIMARY KEY (collection, model, kind, row, passage)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,667 @@
+-- Every statement of the SQLite store by name. Lists of rows and identities come in through carray, :accesses
+-- are the permissions that the caller has, and :tags is a JSON list of lists: a document passes if it has one
+-- tag of each. SQLite evaluates a correlated IN (… LIMIT …) once for each outer row: that is how caps are made.
+-- CROSS JOIN is SQLite's way to fix the order of a join: from what was asked for to what belongs to it.
+
+-- --------------------------------------------------------------------------------------------- the file
+
+-- name: settings
+-- The log is checkpointed by sqlite_pages, and cut to what is new whenever it begins anew.
+PRAGMA synchronous = FULL;
+PRAGMA secure_delete = ON;
+PRAGMA journal_size_limit = 0;
+PRAGMA mmap_size = 2147418112;
+PRAGMA cache_size = -32768;
+PRAGMA temp_store = MEMORY;
+
+-- name: file_settings
+-- A new file only: the page size cannot change later, and WAL stays with the file.
+PRAGMA page_size = 8192;
+PRAGMA journal_mode = WAL;
+
+-- name: data_version
+-- Changes when another connection has written; reading it is what begins the snapshot of a verb.
+PRAGMA data_version
+
+-- name: has_migrations
+SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'
+
+-- name: count_tables
+-- Of a file that nobody has opened with Waylore yet: none, or it is somebody else's.
+SELECT count(*) FROM sqlite_schema
+
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
+
+-- name: applied_migrations
+SELECT number FROM migrations
+
+-- name: record_migration
+INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)
+
+-- name: begin
+BEGIN IMMEDIATE
+
+-- name: commit
+COMMIT
+
+-- name: rollback
+ROLLBACK
+
+-- ------------------------------------------------------------------------------------------- collection
+
+-- name: ensure_collection
+INSERT OR IGNORE INTO collections (name) VALUES (:name)
+
+-- name: collection
+SELECT row, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_entity
+FROM collections WHERE name = :name
+
+-- name: collection_row
+SELECT row FROM collections WHERE name = :name
+
+-- name: count
+-- Counters change by what a write added and took away.
+UPDATE collections SET version = version + 1, documents = documents + :documents, passages = passages + :passages,
+  entities = entities + :entities, facts = facts + :facts, mentions = mentions + :mentions, length = length + :length
+WHERE row = :collection
+
+-- name: set_model
+UPDATE collections SET model = :model, dimension = :dimension, version = version + 1 WHERE row = :collection
+
+-- name: set_next
+UPDATE collections SET next_passage = :next_passage, next_entity = :next_entity WHERE row = :collection
+
+-- name: new_block
+INSERT INTO blocks (kind, collection, codes, live) VALUES (:kind, :collection, zeroblob(:size), zeroblob(:rows / 8))
+RETURNING row
+
+-- name: blocks
+SELECT row, codes, live FROM blocks WHERE collection = :collection AND kind = :kind
+
+-- name: resize_blocks
+UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE collection = :collection
+
+-- --------------------------------------------------------------------------------------------- visibility
+
+-- name: visible_accesses
+SELECT a.row FROM accesses a
+WHERE a.collection = :collection AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
+  SELECT 1 FROM json_each(a.labels) l JOIN json_each(:labels) g ON g.value = l.value))
+
+-- name: use_access
+INSERT INTO accesses (collection, labels, documents) VALUES (:collection, :labels, 1)
+ON CONFLICT DO UPDATE SET documents = documents + 1 RETURNING row
+
+-- name: leave_access
+UPDATE accesses SET documents = documents - 1 WHERE row = ?
+
+-- name: drop_unused_accesses
+DELETE FROM accesses WHERE collection = :collection AND documents = 0
+
+-- ---------------------------------------------------------------------------------------------- documents
+
+-- name: digests
+SELECT id, row, digest FROM documents WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: insert_document
+INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
+
+-- name: insert_document_tag
+INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
+
+-- name: documents
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d
+WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: sources
+-- The documents of passages, each with the passage first.
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM passages p CROSS JOIN documents d ON d.row = p.document
+WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: listed
+-- By address, from one place on; a prefix is a range.
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d
+WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
+  AND d.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+ORDER BY d.uri, d.id LIMIT :limit
+
+-- name: fingerprints
+SELECT uri, fingerprint FROM files WHERE collection = :collection AND uri IN carray(:uris)
+
+-- name: set_fingerprint
+INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint
+
+-- name: delete_fingerprints
+-- Of the files that documents came from: the address of a row in a file ends in its place, after a #.
+DELETE FROM files WHERE (collection, uri) IN (
+  SELECT collection, iif(instr(uri, '#'), substr(uri, 1, instr(uri, '#') - 1), uri)
+  FROM documents WHERE row IN carray(:rows))
+
+-- name: export_documents
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+FROM documents d WHERE d.collection = :collection ORDER BY d.id
+
+-- name: document_accesses
+SELECT access FROM documents WHERE row IN carray(:rows)
+
+-- name: delete_documents
+DELETE FROM documents WHERE row IN carray(:rows) RETURNING id
+
+-- name: tags_of_documents
+SELECT document, tag FROM document_tags WHERE document IN carray(:rows)
+
+-- name: delete_document_tags
+DELETE FROM document_tags WHERE document IN carray(:rows)
+
+-- ----------------------------------------------------------------------------------------------- passages
+
+-- name: insert_passage
+INSERT INTO passages (row, collection, id, document, document_id, access, position, title, text, start, "end", headings)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: passage_rows
+SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: passage_ids
+SELECT row, id FROM passages WHERE row IN carray(:rows)
+
+-- name: passages
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings,
+  CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END
+FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: vectors_of_passages
+SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+CROSS JOIN passage_vectors v ON v.row = p.row
+WHERE p.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: export_passages
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
+
+-- name: passage_rows_of_documents
+SELECT p.row, p.document, p.access, t.length, t.terms FROM passages p JOIN passage_terms t ON t.row = p.row
+WHERE p.document IN carray(:rows)
+
+-- name: delete_passages
+DELETE FROM passages WHERE row IN carray(:rows) RETURNING id
+
+-- name: insert_passage_vector
+INSERT INTO passage_vectors (row, vector) VALUES (?, ?)
+
+-- name: passage_vectors
+SELECT row, vector FROM passage_vectors WHERE row IN carray(:rows)
+
+-- name: delete_passage_vectors
+DELETE FROM passage_vectors WHERE row IN carray(:rows)
+
+-- name: collection_passage_vectors
+SELECT v.row, v.vector FROM passages p JOIN passage_vectors v ON v.row = p.row WHERE p.collection = :collection
+
+-- -------------------------------------------------------------------------------------------------- words
+
+-- name: insert_words
+INSERT INTO words (rowid, terms) VALUES (?, ?)
+
+-- name: delete_words
+-- Contentless, and yet nothing stays behind (secure-delete): FTS5 must be told what it was given.
+INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
+
+-- name: match
+-- The newest first, so that a cap cuts off the oldest.
+SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limit
+
+-- name: insert_passage_terms
+INSERT INTO passage_terms (row, length, terms) VALUES (?, ?, ?)
+
+-- name: passage_terms
+SELECT row, length, terms FROM passage_terms WHERE row IN carray(:rows)
+
+-- name: delete_passage_terms
+DELETE FROM passage_terms WHERE row IN carray(:rows)
+
+-- name: add_term
+INSERT INTO terms (collection, term, passages) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
+
+-- name: terms
+SELECT term, row, passages FROM terms WHERE collection = :collection AND term IN carray(:terms)
+
+-- name: leave_term
+UPDATE terms SET passages = passages - ? WHERE row = ?
+
+-- name: delete_unused_terms
+DELETE FROM terms WHERE row IN carray(:rows) AND passages <= 0
+
+-- ----------------------------------------------------------------------------------------------- entities
+
+-- name: entity_rows
+SELECT id, row FROM entities WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: entity_ids
+SELECT row, id FROM entities WHERE row IN carray(:rows)
+
+-- name: insert_entity
+INSERT INTO entities (row, collection, id, sense) VALUES (?, ?, ?, ?)
+
+-- name: insert_entity_vector
+INSERT INTO entity_vectors (row, vector) VALUES (?, ?)
+
+-- name: entity_vectors
+SELECT row, vector FROM entity_vectors WHERE row IN carray(:rows)
+
+-- name: delete_entity_vectors
+DELETE FROM entity_vectors WHERE row IN carray(:rows)
+
+-- name: collection_entity_vectors
+SELECT v.row, v.vector FROM entities e JOIN entity_vectors v ON v.row = e.row WHERE e.collection = :collection
+
+-- name: insert_profile
+INSERT INTO profiles (entity, access, tie, document, name, type, description, aliases) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: profiles
+-- At most :cap voices of each permission describe an entity, so that a name in a million documents stays cheap.
+SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM carray(:rows) r CROSS JOIN entities e ON e.row = r.value CROSS JOIN carray(:accesses) a
+CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value AND (p.tie, p.document) IN (
+    SELECT q.tie, q.document FROM profiles q WHERE q.entity = e.row AND q.access = a.value
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = q.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+    ORDER BY q.tie, q.document LIMIT :cap)
+WHERE e.collection = :collection ORDER BY e.row, p.tie, p.document
+
+-- name: visible_entities
+SELECT r.value FROM carray(:rows) r
+WHERE EXISTS (SELECT 1 FROM carray(:accesses) a CROSS JOIN profiles p ON p.entity = r.value AND p.access = a.value
+  WHERE (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value))))))
+
+-- name: profiles_of_documents
+SELECT p.entity, p.access, p.name, p.aliases FROM profiles p WHERE p.document IN carray(:rows)
+
+-- name: export_profiles
+SELECT e.row, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.vector
+FROM profiles p JOIN entities e ON e.row = p.entity LEFT JOIN entity_vectors v ON v.row = e.row
+WHERE p.document = :document ORDER BY e.id
+
+-- name: delete_profiles
+DELETE FROM profiles WHERE document IN carray(:rows)
+
+-- name: delete_unsupported_entities
+DELETE FROM entities WHERE row IN carray(:rows) AND NOT EXISTS (SELECT 1 FROM profiles p WHERE p.entity = entities.row)
+RETURNING row, id
+
+-- name: add_name
+INSERT INTO names (collection, name, entity, access, documents) VALUES (?, ?, ?, ?, 1)
+ON CONFLICT DO UPDATE SET documents = documents + 1
+
+-- name: remove_name
+UPDATE names SET documents = documents - 1 WHERE collection = ? AND name = ? AND entity = ? AND access = ?
+
+-- name: delete_unused_name
+DELETE FROM names WHERE collection = ? AND name = ? AND entity = ? AND access = ? AND documents <= 0
+
+-- name: names
+-- At most :cap entities of each name: thousands may share one.
+SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.collection = :collection AND n.name = w.value
+  AND n.access IN carray(:accesses) AND n.entity IN (
+    SELECT DISTINCT m.entity FROM names m WHERE m.collection = :collection AND m.name = w.value
+      AND m.access IN carray(:accesses) ORDER BY m.entity LIMIT :cap)
+
+-- name: add_key
+INSERT INTO entity_keys (collection, key, access, entity, documents) VALUES (?, ?, ?, ?, 1)
+ON CONFLICT DO UPDATE SET documents = documents + 1
+
+-- name: remove_key
+UPDATE entity_keys SET documents = documents - 1 WHERE collection = ? AND key = ? AND access = ? AND entity = ?
+
+-- name: delete_unused_key
+DELETE FROM entity_keys WHERE collection = ? AND key = ? AND access = ? AND entity = ? AND documents <= 0
+
+-- name: fill_keys
+-- For files that are older than the keys; name_keys is naming.keys, as JSON.
+INSERT INTO entity_keys (collection, key, access, entity, documents)
+SELECT e.collection, k.value, p.access, p.entity, count(*)
+FROM entities e CROSS JOIN profiles p ON p.entity = e.row CROSS JOIN json_each(name_keys(p.name)) k
+GROUP BY e.collection, k.value, p.access, p.entity
+
+-- name: entities_by_keys
+-- At most :cap entities of each key and permission: a key that so many share is not asked for more.
+SELECT DISTINCT w.value, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
+CROSS JOIN entity_keys k ON k.collection = :collection AND k.key = w.value AND k.access = a.value AND k.entity IN (
+    SELECT l.entity FROM entity_keys l WHERE l.collection = :collection AND l.key = w.value AND l.access = a.value
+      AND (:tags = '[]' OR EXISTS (SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value
+        AND NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+          SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value))))))
+    ORDER BY l.entity LIMIT :cap)
+CROSS JOIN entities e ON e.row = k.entity
+
+-- ----------------------------------------------------------------------------------------------- mentions
+
+-- name: insert_mention
+INSERT INTO mentions (entity, access, is_own, count, tie, passage, entity_id, passage_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_entity_passages
+UPDATE entities SET passages = passages + ? WHERE row = ?
+
+-- name: mentions_of_entities
+SELECT m.entity_id, m.passage_id, m.count, m.is_own
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
+CROSS JOIN mentions m ON m.entity = e.row AND m.access = a.value AND (m.is_own, m.count, m.tie, m.passage) IN (
+    SELECT n.is_own, n.count, n.tie, n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+        WHERE o.row = n.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+    ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap)
+
+-- name: mentions_of_passages
+SELECT m.entity_id, m.passage_id, m.count, m.is_own
+FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
+WHERE m.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- name: export_mentions
+SELECT m.entity_id, m.passage_id, m.count, m.is_own
+FROM passages p CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
+WHERE p.document = :document ORDER BY p.position, p.id, m.entity_id
+
+-- name: mention_counts
+SELECT m.entity, count(*) FROM mentions m INDEXED BY mentions_of_passage WHERE m.passage IN carray(:rows) GROUP BY m.entity
+
+-- name: delete_mentions
+DELETE FROM mentions WHERE passage IN carray(:rows)
+
+-- -------------------------------------------------------------------------------------------------- facts
+
+-- name: fact_rows
+SELECT id, row FROM facts WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: insert_fact
+INSERT INTO facts (collection, id, tie, subject, subject_id, predicate, object, object_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+RETURNING row
+
+-- name: insert_support
+INSERT INTO supports (fact, voice, tie, passage, document, passage_id, access, recorded_at, subject, predicate, object,
+  statement, weight, confidence, source, status, valid_from, valid_to, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_edges
+-- A fact stands in the lists of both of its ends, once for each permission.
+INSERT OR IGNORE INTO edges (entity, access, strength, tie, fact, predicate)
+SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
+UNION ALL
+SELECT f.object, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row
+WHERE f.object IS NOT NULL GROUP BY f.row, s.access
+
+-- name: edge_keys
+SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
+UNION ALL
+SELECT f.object, s.access, max(s.weight * s.confidence), f.tie, f.row
+FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row
+WHERE f.object IS NOT NULL GROUP BY f.row, s.access
+
+-- name: delete_edge
+DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND tie = ? AND fact = ?
+
+-- name: facts_of_entities
+-- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of :statuses.
+SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
+CROSS JOIN facts f ON f.row IN (
+    SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.access = a.value
+      AND (SELECT z.status FROM supports z WHERE z.fact = x.fact AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+    ORDER BY x.strength DESC, x.tie LIMIT :cap)
+CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
+    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1)
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+
+-- name: facts_of_entities_by_predicate
+SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:predicates) q
+CROSS JOIN carray(:accesses) a
+CROSS JOIN facts f ON f.row IN (
+    SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.predicate = q.value AND x.access = a.value
+      AND (SELECT z.status FROM supports z WHERE z.fact = x.fact AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+    ORDER BY x.strength DESC, x.tie LIMIT :cap)
+CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
+    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1)
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+
+-- name: facts
+SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN facts f ON f.collection = :collection AND f.id = i.value
+CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
+    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1)
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+WHERE s.status IN (SELECT value FROM json_each(:statuses))
+
+-- name: facts_of_passages
+-- Facts as these passages have them, unless they or a more trusted visible voice have retracted them.
+SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row CROSS JOIN facts f ON f.row = s.fact
+LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+WHERE s.access IN carray(:accesses) AND s.status IN (SELECT value FROM json_each(:statuses))
+  AND (:as_of IS NULL OR (coalesce(s.valid_from <= :as_of, 1) AND coalesce(s.valid_to > :as_of, 1)))
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = s.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND (SELECT z.status FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
+      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+
+-- name: export_facts
+SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, s.vector
+FROM passages p CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row
+CROSS JOIN facts f ON f.row = s.fact
+WHERE p.document = :document ORDER BY p.position, p.id, f.id
+
+-- name: facts_of_passage_rows
+SELECT DISTINCT fact FROM supports INDEXED BY supports_of_passage WHERE passage IN carray(:rows)
+
+-- name: delete_supports
+DELETE FROM supports WHERE passage IN carray(:rows)
+
+-- name: delete_unsupported_facts
+DELETE FROM facts WHERE row IN carray(:rows) AND NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = facts.row)
+RETURNING row, id
+
+-- -------------------------------------------------------------------------------------------------- usage
+
+-- name: touch
+INSERT INTO usage (kind, row, access_count, last_accessed) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET access_count = access_count + excluded.access_count, last_accessed = max(last_accessed, excluded.last_accessed)
+
+-- name: delete_usage
+DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
+
+-- ------------------------------------------------------------------------------- another embedding model
+
+-- name: last_staged
+SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND model = :model AND kind = :kind
+
+-- name: unembedded_passage
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL
+FROM passages p WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
+  SELECT 1 FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'passage' AND s.row = p.row)
+ORDER BY p.row LIMIT :limit
+
+-- name: unembedded_entity
+SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
+FROM entities e JOIN profiles p ON p.entity = e.row
+WHERE e.row >= :after AND e.collection = :collection AND NOT EXISTS (
+  SELECT 1 FROM staged s WHERE s.collection = e.collection AND s.model = :model AND s.kind = 'entity' AND s.row = e.row)
+GROUP BY e.row ORDER BY e.row LIMIT :limit
+
+-- name: unembedded_fact
+SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, NULL
+FROM facts f CROSS JOIN supports s ON s.fact = f.row
+WHERE f.row >= :after AND f.collection = :collection AND NOT EXISTS (
+  SELECT 1 FROM staged t WHERE t.collection = f.collection AND t.model = :model AND t.kind = 'fact' AND t.row = f.row
+    AND t.passage = s.passage)
+ORDER BY f.row LIMIT :limit
+
+-- name: stage
+INSERT OR REPLACE INTO staged (collection, model, kind, row, passage, vector) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: unstage
+DELETE FROM staged WHERE collection = :collection AND kind = :kind AND row IN carray(:rows)
+
+-- name: staged_dimension
+SELECT length(vector) / CASE kind WHEN 'fact' THEN 1 ELSE 2 END FROM staged
+WHERE collection = :collection AND model = :model LIMIT 1
+
+-- name: unstage_supports
+DELETE FROM staged WHERE collection = :collection AND kind = 'fact' AND passage IN carray(:rows)
+
+-- name: adopt_passage
+INSERT OR REPLACE INTO passage_vectors (row, vector)
+SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'passage'
+
+-- name: adopt_entity
+INSERT OR REPLACE INTO entity_vectors (row, vector)
+SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'entity'
+
+-- name: adopt_fact
+UPDATE supports SET vector = s.vector FROM staged s
+WHERE s.collection = :collection AND s.model = :model AND s.kind = 'fact' AND supports.fact = s.row AND supports.passage = s.passage
+
+-- name: drop_staged
+DELETE FROM staged WHERE collection = :collection
+
+-- ------------------------------------------------------------------------------- what is left of the forgotten
+
+-- name: integrity_check
+-- Whether each index holds what its table does.
+PRAGMA integrity_check(3)
+
+-- name: vacuum
+VACUUM
+
+-- name: create_instances
+CREATE VIRTUAL TABLE temp.instances USING fts5vocab (main, words, instance)
+
+-- name: orphans
+-- Rows whose owner is gone, in every table of the file.
+SELECT count(*), 'passages have no document' FROM passages p
+WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.row = p.document AND d.id = p.document_id)
+UNION ALL
+SELECT count(*), 'files have no document' FROM files f
+WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.collection = f.collection
+  AND (d.uri = f.uri OR d.uri >= f.uri || '#' AND d.uri < f.uri || '$'))
+UNION ALL
+SELECT count(*), 'tags have no document' FROM document_tags WHERE document NOT IN (SELECT row FROM documents)
+UNION ALL
+SELECT count(*), 'sets of labels have another number of documents' FROM accesses a
+WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
+UNION ALL
+SELECT count(*), 'vectors have no passage' FROM passage_vectors WHERE row NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(*), 'vectors have no entity' FROM entity_vectors WHERE row NOT IN (SELECT row FROM entities)
+UNION ALL
+SELECT count(*), 'lists of terms have no passage' FROM passage_terms WHERE row NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(DISTINCT doc), 'entries of the full-text index have no passage' FROM temp.instances
+WHERE doc NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(*), 'entities have no document that describes them' FROM entities WHERE row NOT IN (SELECT entity FROM profiles)
+UNION ALL
+SELECT count(*), 'entities have another number of mentions' FROM entities e
+WHERE e.passages <> (SELECT count(*) FROM mentions m WHERE m.entity = e.row)
+UNION ALL
+SELECT count(*), 'descriptions have no document' FROM profiles WHERE document NOT IN (SELECT row FROM documents)
+UNION ALL
+SELECT count(*), 'descriptions have no entity' FROM profiles WHERE entity NOT IN (SELECT row FROM entities)
+UNION ALL
+SELECT count(*), 'mentions have no passage' FROM mentions m
+WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = m.passage AND p.id = m.passage_id)
+UNION ALL
+SELECT count(*), 'mentions have no entity' FROM mentions m
+WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = m.entity AND e.id = m.entity_id)
+UNION ALL
+SELECT count(*), 'facts have no passage that states them' FROM facts WHERE row NOT IN (SELECT fact FROM supports)
+UNION ALL
+SELECT count(*), 'facts have no entity at an end' FROM facts f
+WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.subject AND e.id = f.subject_id)
+  OR f.object IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.object AND e.id = f.object_id)
+UNION ALL
+SELECT count(*), 'statements have no passage' FROM supports s
+WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = s.passage AND p.id = s.passage_id AND p.document = s.document)
+UNION ALL
+SELECT count(*), 'statements have no fact' FROM supports WHERE fact NOT IN (SELECT row FROM facts)
+UNION ALL
+SELECT count(*), 'edges have no statement' FROM edges x
+WHERE NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = x.fact AND s.access = x.access)
+UNION ALL
+SELECT count(*), 'uses are of nothing' FROM usage
+WHERE CASE kind WHEN 'fact' THEN row NOT IN (SELECT row FROM facts) ELSE row NOT IN (SELECT row FROM passages) END
+UNION ALL
+SELECT count(*), 'staged vectors are of nothing' FROM staged s
+WHERE CASE kind WHEN 'passage' THEN row NOT IN (SELECT row FROM passages) WHEN 'entity' THEN row NOT IN (SELECT row FROM entities)
+  ELSE NOT EXISTS (SELECT 1 FROM supports t WHERE t.fact = s.row AND t.passage = s.passage) END
+
+-- name: all_passage_terms
+SELECT terms FROM passage_terms
+
+-- name: all_terms
+SELECT row, passages FROM terms
+
+-- name: all_profiles
+SELECT p.entity, p.access, p.name, p.aliases FROM profiles p
+
+-- name: all_names
+SELECT name, entity, access, documents FROM names
+
+-- name: all_keys
+SELECT key, entity, access, documents FROM entity_keys
+
+-- name: all_blocks
+SELECT row, kind, codes, live FROM blocks

@@ -1,4 +1,4 @@
-# The recipes that contributors and CI share. `just` lists them.
+# Commands that contributors and CI share. `just` lists them.
 
 sets := "../shared/data"
 hashed := "--embedder hashing"
@@ -6,55 +6,59 @@ hashed := "--embedder hashing"
 default:
     @just --list
 
-# everything CI does, in an environment of its own
+# Run all steps of CI in a new environment
 ci:
     bash .ci/run
 
-# put code and docs into shape
+# Format the code and fix lint errors
 format:
     ruff format .
     ruff check --fix .
 
-# format and lint, without changing anything
+# Check format and lint without changing files
 lint:
     ruff format --check .
     ruff check .
 
-# mypy strict over source, tests, benchmarks and tools
+# Check types of source, tests, benchmarks and tools (mypy, strict)
 types:
     mypy
 
-# who may import whom
+# Check the import contracts
 layers:
     lint-imports
 
-# what is unsafe in the code, and known to be in what it uses
+# Measure how source and docs read; `--check` fails if a limit is broken, `--list riddles` prints the places
+figures *arguments:
+    python -m tools.figures src/waylore --tests tests --twins surfaces.wire {{arguments}}
+
+# Check the code (bandit) and its dependencies (pip-audit) for known vulnerabilities
 security:
     bandit -q -c pyproject.toml -r src
     python -m tools.audit
 
-# the tests; arguments go to pytest (`-n 2` runs two files at a time)
+# Run the tests; arguments are passed to pytest (`-n 2` runs two files at a time)
 test *arguments:
     pytest -q {{arguments}}
 
-# the weights that tests and benchmarks use
+# Download the model weights that tests and benchmarks use
 models *names:
-    python tools/models.py {{names}}
+    python tools/protocols.py {{names}}
 
-# a PostgreSQL that tests and benchmarks of pg_textsearch start; needs root, once
+# Install PostgreSQL with pg_textsearch for tests and benchmarks; needs root, once
 textsearch:
     bash tools/postgres_textsearch.sh
 
-# the pages of docs/reference, and what commands print in the docs; `--check` writes nothing
+# Write the pages of docs/reference and the command output in the docs; `--check` writes nothing
 reference *arguments:
     python -m tools.reference {{arguments}}
     python -m tools.transcripts docs/how-to/command-line.md {{arguments}}
 
-# act as a new user would, in empty environments
+# Install and run Waylore as a new user does, in empty environments
 first-minute:
     python -m tools.first_minute
 
-# a small sample of each benchmark, into FOLDER
+# Run a small sample of each benchmark; files go to FOLDER
 benchmarks folder:
     python -m benchmarks.store_growth --sizes 500 1000 --questions 20 --folder {{folder}}
     python -m benchmarks.bits --size 20000
@@ -71,19 +75,19 @@ benchmarks folder:
     python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --rates 5 --seconds 4 --collections 1 --workers 2
-    python -m waylore.evaluation.fitting --data {{sets}} {{hashed}} --folder {{folder}}
+    python -m waylore.evaluation.fit --data {{sets}} {{hashed}} --folder {{folder}}
     python -m waylore.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
     python -m waylore.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
     python -m benchmarks.stores --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
 
-# the table of docs/benchmarks.md; the first run embeds for an hour and more
+# Compute the table of docs/benchmarks.md; the first run embeds for more than an hour
 evaluation *arguments:
     python -m benchmarks.pagerank --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --json .cache/pagerank.json
     python -m waylore.evaluation --data {{sets}} --model .cache/models/bge-small --vectors .cache/vectors --folder .cache/sets \
       --sets 2wikimultihopqa musique hotpotqa locomo longmemeval-oracle peerread-citations \
       --beside .cache/pagerank.json {{arguments}}
 
-# how the store takes to growth (an hour and 14 GB at the full size)
+# Measure the store while it grows (an hour and 14 GB at the full size)
 growth *arguments:
     python -m benchmarks.store_growth {{arguments}}

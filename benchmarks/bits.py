@@ -21,10 +21,10 @@ import sqlite_vec
 
 from benchmarks.corpus import Matrix
 from waylore.evaluation.datasets import load
-from waylore.providers.cache import CachedEmbedder
-from waylore.providers.fastembed import FastEmbedder
-from waylore.store.codes import BLOCK, bits, distances
-from waylore.store.sqlite_searching import CANDIDATES
+from waylore.providers.embedders.cached import CachedEmbedder
+from waylore.providers.embedders.fastembed import FastEmbedder
+from waylore.store.sqlite.search import CANDIDATES
+from waylore.store.vectors import BLOCK, bits, distances
 
 DIMENSION = 384
 CHUNK = 512

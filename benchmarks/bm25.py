@@ -9,7 +9,7 @@ The set goes into a SQLite store and, with the collections `--beside` it, into P
 - partial: one table, and in it an index for each collection
 - marked: one index over all collections in which every word is marked with its collection
 
-and each of them again `+ ours`: four times as many candidates, scored anew by `waylore.store.lexicon` (its document
+and each of them again `+ ours`: four times as many candidates, scored anew by `waylore.store.bm25` (its document
 frequencies are at hand here; a store reads them). `exact` scores every passage. `--stores` adds stores of ours,
 by their addresses. All are compared with SQLite, which reads no more than `lexicon.REACH` postings. The rank
 correlation is Spearman's over the union of both best hundred; who is in one of them only is last in the other.
@@ -33,8 +33,9 @@ from scipy.stats import spearmanr
 from tools.postgres import server, textsearch
 
 from waylore.evaluation.datasets import Dataset, load
-from waylore.store import lexicon, open_store
-from waylore.store.base import Store
+from waylore.store import bm25
+from waylore.store.protocol import Store
+from waylore.store.urls import open_store
 from waylore.text import terms
 
 DEPTH = 100
@@ -75,7 +76,7 @@ class Collection:
         return [(id_, len(said), self.packed(said)) for id_, said in self.said.items()]
 
     def packed(self, said: list[str]) -> bytes:
-        return lexicon.packed(Counter(self.rows[term] for term in said))
+        return bm25.packed(Counter(self.rows[term] for term in said))
 
     def scored(self, question: str, candidates: list[tuple[str, int, bytes]]) -> list[str]:
         """The best of the candidates by our own BM25; those that share no term are left out."""
@@ -83,7 +84,7 @@ class Collection:
         if not (known and candidates):
             return []
         cells = [(length, packed) for _, length, packed in candidates]
-        scores = lexicon.bm25(cells, known, passages=len(self.said), average_length=self.average)
+        scores = bm25.bm25(cells, known, passages=len(self.said), average_length=self.average)
         ranked = sorted(
             (-round(s, 6), row[0]) for s, row in zip(scores.tolist(), candidates, strict=True) if s > 0
         )

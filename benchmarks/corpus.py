@@ -11,18 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from waylore.types import (
-    Contribution,
-    Document,
-    Entity,
-    Fact,
-    Mention,
-    Passage,
-    document_id,
-    entity_id,
-    fact_id,
-    passage_id,
-)
+from waylore.types.identity import document_id, entity_id, fact_id, passage_id
+from waylore.types.knowledge import Contribution, Document, Entity, Fact, Mention, Passage
 
 DIMENSION = 384
 WORDS = 200_000

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from waylore.errors import ModelUnavailable, WayloreError
 from waylore.evaluation.datasets import load
-from waylore.indexing.extraction import RuleExtractor
-from waylore.models import Extraction, Extractor
-from waylore.providers.budget import Report
-from waylore.providers.llm import MALFORMED, LLMExtractor
-from waylore.providers.spacy import SpacyExtractor
-from waylore.types import Contribution
+from waylore.indexing.extractors.rules import RuleExtractor
+from waylore.protocols import Extraction, Extractor
+from waylore.providers.extractors.budget import Report
+from waylore.providers.extractors.llm import MALFORMED, LLMExtractor
+from waylore.providers.extractors.spacy import SpacyExtractor
+from waylore.types.knowledge import Contribution
 
 CONTEXT = 8_192  # tokens that the served model may see
 

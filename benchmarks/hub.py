@@ -18,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from waylore.config import CHAIN, Recipe
 from waylore.indexing import pipeline
-from waylore.providers.hashing import HashingEmbedder
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.search import search
-from waylore.store.sqlite import SqliteStore
-from waylore.types import EPOCH, Claim, Contribution, Document, Query, document_id
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.identity import document_id
+from waylore.types.knowledge import EPOCH, Claim, Contribution, Document
+from waylore.types.search import Query
 
 QUESTION = "Which harbour does the Hub supply with grain in winter?"
 FACTS = 100  # that one document states

@@ -29,11 +29,11 @@ from benchmarks.corpus import DIMENSION, Corpus
 from benchmarks.store_growth import MODEL, grow
 from waylore import Waylore
 from waylore.evaluation.datasets import load
-from waylore.models import Embedder, Vectors
-from waylore.providers.fastembed import FastEmbedder
-from waylore.providers.model2vec import Model2VecEmbedder
-from waylore.store.sqlite import SqliteStore
-from waylore.types import Vector
+from waylore.protocols import Embedder, Vectors
+from waylore.providers.embedders.fastembed import FastEmbedder
+from waylore.providers.embedders.model2vec import Model2VecEmbedder
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import Vector
 
 ROUNDS = 3
 

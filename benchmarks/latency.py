@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from waylore.config import RECIPES, Recipe
 from waylore.evaluation.datasets import load
-from waylore.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
+from waylore.evaluation.index import add_embedder_options, chosen_embedder, indexed
+from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.search import search
-from waylore.store.base import Store
-from waylore.types import EPOCH, Filter, Query
+from waylore.store.protocol import Store
+from waylore.types.knowledge import EPOCH
+from waylore.types.search import Filter, Query
 
 BARE = "bare hybrid"
 

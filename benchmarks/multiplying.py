@@ -28,14 +28,16 @@ from pgvector.psycopg import register_vector
 
 from benchmarks.corpus import Corpus, Matrix
 from benchmarks.multiplying_sql import COPIED, COUNTED, KEYS, REST, SAMPLED, TABLES, WORDS
-from waylore.naming import keys
-from waylore.store import postgres_indexing as indexing
-from waylore.store.columns import names_of, readable
-from waylore.store.postgres import PostgresStore
-from waylore.store.postgres_scope import access_word, key_of, term_word
-from waylore.store.postgres_searching import EXACT
+from waylore.names import keys
+from waylore.store.postgres import vector_indexes as indexing
+from waylore.store.postgres.scope import access_word, key_of, term_word
+from waylore.store.postgres.search import EXACT
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.rows import names_of, readable
 from waylore.text import STOP_WORDS, terms
-from waylore.types import Contribution, Entity, Fact, Passage, Statistics, entity_id, fact_id, identity
+from waylore.types.identity import entity_id, fact_id, identity
+from waylore.types.knowledge import Contribution, Entity, Fact, Passage
+from waylore.types.results import Statistics
 
 MARKS = {1: "qx", 10: "qy", 100: "qz"}  # what a word bears that so many copies share
 SEEN = {3: 1, 6: 10, 20: 100}  # a word in fewer passages of the sample than this is shared by so many copies

@@ -24,10 +24,10 @@ import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 
 from waylore.evaluation.datasets import Dataset, load
-from waylore.evaluation.indexing import add_embedder_options, chosen_embedder
+from waylore.evaluation.index import add_embedder_options, chosen_embedder
 from waylore.evaluation.metrics import recall
-from waylore.models import Embedder, Vectors
-from waylore.types import Embeddable, Vector
+from waylore.protocols import Embedder, Vectors
+from waylore.types.knowledge import Embeddable, Vector
 
 DAMPING = 0.5
 FACTS = 5

@@ -2,7 +2,7 @@
 
     python -m benchmarks.partial_indexes --indexes 0 100 1000 10000
 
-Each large collection has a partial HNSW index (`waylore.store.postgres_indexing`), and PostgreSQL looks at every index of a
+Each large collection has a partial HNSW index (`waylore.store.postgres.vector_indexes`), and PostgreSQL looks at every index of a
 table when it plans a query or adds a row. So this makes as many as asked for, of collections that are empty, and measures
 `dense` and `write` of one with `--passages`, that needs none. Nothing is searched through these indexes. The fastest of
 `--times` calls counts.
@@ -18,11 +18,11 @@ from psycopg import sql
 from tools.postgres import plain, server
 
 from benchmarks.corpus import DIMENSION, Corpus
-from waylore.store.postgres import PostgresStore
-from waylore.store.postgres_indexing import LINKS
-from waylore.store.queries import queries
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.postgres.vector_indexes import LINKS
+from waylore.store.sql import load_queries
 
-SQL = queries("postgres")
+SQL = load_queries("waylore.store.postgres")
 MODEL = "synthetic"
 
 

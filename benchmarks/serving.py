@@ -30,17 +30,17 @@ import numpy as np
 import psutil
 from tools.postgres import plain, server
 
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.evaluation.datasets import Dataset, load
 from waylore.indexing import pipeline
-from waylore.models import Embedder
-from waylore.providers.hashing import HashingEmbedder
-from waylore.providers.model2vec import Model2VecEmbedder
+from waylore.protocols import Embedder
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.providers.embedders.model2vec import Model2VecEmbedder
 
 CONNECTIONS = 64
 CALLERS = "callers"
 GOAL = 0.250  # seconds: the p99 that a rate must hold
-COMMAND = [sys.executable, "-c", "from waylore.surfaces.command import main; main()"]
+COMMAND = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
 
 
 @dataclass(slots=True)

@@ -24,12 +24,13 @@ import apsw
 import numpy as np
 
 from benchmarks.corpus import DIMENSION, Corpus, Matrix, name
-from waylore.store import codes
-from waylore.store.sqlite import SqliteStore
-from waylore.store.sqlite_file import SQL, connect
-from waylore.store.sqlite_scope import Scopes, any_of, by_ids
+from waylore.store import vectors as codes
+from waylore.store.sqlite.file import SQL, connect
+from waylore.store.sqlite.scope import Scopes, any_of, by_ids
+from waylore.store.sqlite.store import SqliteStore
 from waylore.text import terms
-from waylore.types import Filter, entity_id
+from waylore.types.identity import entity_id
+from waylore.types.search import Filter
 
 BATCH = 1_000
 TOP = 40

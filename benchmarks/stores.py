@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from tools.postgres import plain, servers
 
+from waylore.cells import admin
+from waylore.cells.open import open_catalogue
 from waylore.evaluation.__main__ import main as evaluate
-from waylore.store import cells, open_catalogue
 
 CELLS = ("east", "north", "west")
 
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     with servers(plain(), 1 + len(CELLS)) as (alone, *others):
         catalogue = open_catalogue(alone.url)
         for name, other in zip(CELLS, others, strict=True):
-            cells.add(catalogue, name, other.url)
+            admin.add(catalogue, name, other.url)
         catalogue.close()
         stores = {
             "a file": [],

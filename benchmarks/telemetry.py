@@ -22,15 +22,16 @@ from typing import NamedTuple
 import numpy as np
 
 from waylore import Waylore
-from waylore.config import RECIPES, Cache
+from waylore.config import Cache
 from waylore.evaluation.datasets import Question, load
-from waylore.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
-from waylore.models import Embedder
-from waylore.store.base import Store
-from waylore.surfaces.telemetry import Telemetry, WatchedEmbedder
-from waylore.surfaces.telemetry_metrics import Metrics
-from waylore.surfaces.telemetry_spans import exported
-from waylore.types import Filter
+from waylore.evaluation.index import add_embedder_options, chosen_embedder, indexed
+from waylore.protocols import Embedder
+from waylore.recipes import RECIPES
+from waylore.store.protocol import Store
+from waylore.surfaces.telemetry.metrics import Metrics
+from waylore.surfaces.telemetry.setup import Telemetry, WatchedEmbedder
+from waylore.surfaces.telemetry.spans import exported
+from waylore.types.search import Filter
 
 NONE_KEPT = Cache(size=1, seconds=0)
 

@@ -28,7 +28,7 @@ from benchmarks.latency import BARE
 from benchmarks.tenants_databases import SAMPLE, SETTINGS, Size, ensure, ensure_reader, sample
 from benchmarks.tenants_measuring import SEARCHES, Figures, asked, measure
 from waylore.evaluation.datasets import load
-from waylore.evaluation.indexing import add_embedder_options, chosen_embedder
+from waylore.evaluation.index import add_embedder_options, chosen_embedder
 
 
 def table(results: dict[Size, Figures]) -> str:

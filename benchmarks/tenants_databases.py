@@ -13,8 +13,9 @@ from benchmarks.corpus import Matrix
 from benchmarks.multiplying import Sample, build, thinned
 from waylore.evaluation.datasets import Dataset
 from waylore.indexing.pipeline import embedded, vectors_of
-from waylore.models import Embedder
-from waylore.types import Contribution, Embeddable, Filter
+from waylore.protocols import Embedder
+from waylore.types.knowledge import Contribution, Embeddable
+from waylore.types.search import Filter
 
 SAMPLE = 2_000  # passages that are written through the store, at the most
 FEW = Filter(labels=frozenset(["few"]))  # lets a tenth through

@@ -18,13 +18,14 @@ from tools.postgres import Server
 from benchmarks.latency import BARE, bare, measured
 from benchmarks.multiplying import Sample, tenant
 from benchmarks.tenants_databases import FEW, Size
-from waylore.config import RECIPES
 from waylore.evaluation.datasets import Dataset
-from waylore.models import Embedder
+from waylore.protocols import Embedder
+from waylore.recipes import RECIPES
 from waylore.retrieval.search import search
-from waylore.store.postgres import PostgresStore
-from waylore.store.postgres_scope import key_of
-from waylore.types import EPOCH, Filter, Query
+from waylore.store.postgres.scope import key_of
+from waylore.store.postgres.store import PostgresStore
+from waylore.types.knowledge import EPOCH
+from waylore.types.search import Filter, Query
 
 ASKED = 20  # tenants that are asked, at the most
 WARMED = 6  # times that a statement runs before it is prepared, and once more

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import settings
 from tools.postgres import NotHere, Server, plain, server, servers, textsearch
 
+from cells.cells import on_servers
 from databases import running
-from federation.cells import on_servers
-from waylore.store import Federation
+from waylore.cells.members import Federation
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start need not compile everything anew
 pytest.register_assert_rewrite("waylore.testing")

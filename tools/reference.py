@@ -20,8 +20,9 @@ from tools.reference_http import http
 
 import waylore
 from waylore.evaluation.__main__ import parser_of
-from waylore.surfaces.cli import app
-from waylore.surfaces.settings import Section, Settings, told
+from waylore.settings.load import Settings, told
+from waylore.settings.sections import Section
+from waylore.surfaces.cli.app import app
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tools.reference`: change the code, not this page. -->"

@@ -6,9 +6,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from waylore.surfaces.http import create_app
-from waylore.surfaces.http_openapi import TAGS
-from waylore.surfaces.settings import Settings
+from waylore.settings.load import Settings
+from waylore.surfaces.http.app import TAGS, create_app
 
 HEAD = """# HTTP
 

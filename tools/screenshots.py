@@ -25,7 +25,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 POTION = ROOT / ".cache" / "models" / "potion"
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
 FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # they would be fetched from elsewhere
 QUESTION = "Who can help when the login is down?"
 NOTES = {

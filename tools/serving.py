@@ -17,7 +17,7 @@ import httpx
 import psutil
 from tools.postgres import HOST, free_port
 
-COMMAND = [sys.executable, "-c", "from waylore.surfaces.command import main; main()"]
+COMMAND = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
 PATIENCE = 60.0
 
 

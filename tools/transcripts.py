@@ -29,7 +29,7 @@ FOLDER = re.compile(r"^<!-- folder (\S+) -->$", re.MULTILINE)
 MODEL = re.compile(r"^<!-- model (\S+) -->$", re.MULTILINE)
 LONGEST = 100  # seconds of a command: one that serves, and so never ends, has no prompt in the docs
 ROOT = Path(__file__).parents[1]
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
 OURS = ("WAYLORE_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
 VARYING = (
     (r" +[\d.]+ ms", " 0 ms"),

@@ -15,11 +15,13 @@ from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report, Request
 from benchmarks.faults.notes import Ledger, Settled, settled
 from benchmarks.faults.servers import Size, with_password
+from waylore.cells import admin
+from waylore.cells.catalogue.sqlite import SqliteCatalogue
+from waylore.cells.members import Federation
+from waylore.cells.open import open_cell
+from waylore.cells.store import FederatedStore, open_federated
 from waylore.config import Cells
-from waylore.engine import Waylore
-from waylore.store import Federation, cells, open_cell, open_federated
-from waylore.store.catalogue_sqlite import SqliteCatalogue
-from waylore.store.federated import FederatedStore
+from waylore.engine.waylore import Waylore
 
 NAMES = ("east", "north", "west")
 FAULTY = "west"
@@ -76,7 +78,7 @@ def catalogue(folder: Path, proxies: dict[str, Proxy], started: Sequence[Server]
     """A catalogue of cells that are reached over proxies."""
     made = SqliteCatalogue(folder / "catalogue.waylore")
     for (name, between), one in zip(proxies.items(), started, strict=True):
-        cells.add(made, name, with_password(between.url(one.url)))
+        admin.add(made, name, with_password(between.url(one.url)))
     return made
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.faults.notes import EMBEDDER, Ledger, Note, Settled, contribution, note_of
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound, WayloreError
 from waylore.indexing import pipeline
-from waylore.types import Found
+from waylore.types.search import Found
 
 THREADS = 200  # that wait for answers at once
 SECRET = "hunter2"  # the password in addresses, which no error may tell

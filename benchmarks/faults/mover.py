@@ -3,8 +3,8 @@
 import sys
 
 from benchmarks.faults.moving import CONFIG
-from waylore.store.catalogue_sqlite import SqliteCatalogue
-from waylore.store.moving import move
+from waylore.cells.catalogue.sqlite import SqliteCatalogue
+from waylore.cells.move import move
 
 
 def main(catalogue: str, collection: str, cell: str) -> None:

@@ -17,11 +17,13 @@ from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report
 from benchmarks.faults.notes import Ledger, Settled, settled
 from benchmarks.faults.servers import Size, with_password
+from waylore.cells import admin
+from waylore.cells.catalogue.sqlite import SqliteCatalogue
+from waylore.cells.members import Federation
+from waylore.cells.open import open_cell
+from waylore.cells.store import FederatedStore, open_federated
 from waylore.config import Cells
-from waylore.engine import Waylore
-from waylore.store import Federation, cells, open_cell, open_federated
-from waylore.store.catalogue_sqlite import SqliteCatalogue
-from waylore.store.federated import FederatedStore
+from waylore.engine.waylore import Waylore
 
 ROOT = Path(__file__).parents[2]
 HERE, THERE = "east", "west"
@@ -63,7 +65,7 @@ def pair(size: Size) -> Iterator[Pair]:
         file = Path(folder) / "catalogue.waylore"
         catalogue = SqliteCatalogue(file)
         for name, one in zip((HERE, THERE), started, strict=True):
-            cells.add(catalogue, name, with_password(one.url))
+            admin.add(catalogue, name, with_password(one.url))
         federation = Federation(SqliteCatalogue(file), open_cell, CONFIG)
         store = open_federated(federation, "notes")
         with notes.opened(store) as waylore:

@@ -15,11 +15,13 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from waylore.config import Cache
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.indexing import pipeline
-from waylore.providers.hashing import HashingEmbedder
-from waylore.store import SqliteStore, Store
-from waylore.types import Claim, Contribution, Document, document_id
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.store.protocol import Store
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.identity import document_id
+from waylore.types.knowledge import Claim, Contribution, Document
 
 NOW = datetime(2024, 5, 17, tzinfo=UTC)
 EMBEDDER = HashingEmbedder(64, quiet=True)

@@ -13,9 +13,9 @@ from tools.postgres import SAFE, Server, plain, server
 from benchmarks.faults import notes
 from benchmarks.faults.load import SECRET, Load, Report
 from benchmarks.faults.notes import Ledger, settled
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import StoreUnavailable
-from waylore.store.postgres import PostgresStore
+from waylore.store.postgres.store import PostgresStore
 
 MEBIBYTE = 1 << 20
 

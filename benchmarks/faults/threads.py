@@ -16,9 +16,9 @@ from tools.postgres import Server, plain, server
 from benchmarks.faults.load import ask
 from benchmarks.faults.notes import Ledger
 from benchmarks.faults.servers import Size, opened
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import StoreUnavailable
-from waylore.store.postgres import PostgresStore
+from waylore.store.postgres.store import PostgresStore
 
 THREADS = (1, 2, 4, 8, 16, 24)
 BUSY = 0.85  # of a core, or of all of them, counts as busy: also what others use

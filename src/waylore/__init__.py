@@ -7,26 +7,14 @@ with Waylore.open("memory.waylore") as memory:
     print(memory.search("Who was Lothair's mother?").hits[0].passage.text)
 """
 
-from waylore.config import HYBRID, Recipe
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import WayloreError
-from waylore.models import Embedder, Extractor, Reranker
-from waylore.store import Store
-from waylore.types import (
-    Claim,
-    Contribution,
-    Document,
-    Entity,
-    Explanation,
-    Fact,
-    Filter,
-    Found,
-    Hit,
-    Merge,
-    Passage,
-    Receipt,
-    Statistics,
-)
+from waylore.protocols import Embedder, Extractor, Reranker
+from waylore.recipes import HYBRID, Recipe
+from waylore.store.protocol import Store
+from waylore.types.knowledge import Claim, Contribution, Document, Entity, Fact, Passage
+from waylore.types.results import Merge, Receipt, Statistics
+from waylore.types.search import Explanation, Filter, Found, Hit
 
 __version__ = "0.1.0"
 

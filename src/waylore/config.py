@@ -1,7 +1,7 @@
 """Frozen configurations with the specification's defaults, and named recipes made of them.
 
 Each default carries the number of the requirement it comes from (S1 to S21). Configuration is passed to
-a stage and never kept by it; the environment is read in `waylore.surfaces.settings` only. S21 asks that
+a stage and never kept by it; the environment is read in `waylore.settings.load` only. S21 asks that
 everything be tunable: `dataclasses.replace` makes any variant.
 """
 
@@ -13,7 +13,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from waylore.types import LIVE, Source, Status
+from waylore.types.knowledge import LIVE, Source, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Linking:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Which names are taken for one thing, and which for alike (`retrieval/resolving.py` says how)."""
+    """Which names are taken for one thing, and which for alike (`retrieval/graph/same_as.py` says how)."""
 
     near_identical: float = 0.93  # the cosine of two names that may be one
     resembling: float = 0.85  # and of two that look alike
@@ -116,7 +116,7 @@ Weights: TypeAlias = tuple[tuple[str, float], ...]
 
 @cache
 def shipped_weights() -> Mapping[str, Weights]:
-    """The weights that the package ships, by judgement; `python -m waylore.evaluation.fitting` makes them."""
+    """The weights that the package ships, by judgement; `python -m waylore.evaluation.fit` makes them."""
     tables = json.loads(files("waylore").joinpath("chain_weights.json").read_text("utf-8"))
     return MappingProxyType({judgement: tuple(table.items()) for judgement, table in tables.items()})
 
@@ -188,67 +188,3 @@ class Cells:
     wait_seconds: float = 60.0  # that a writer waits for a move to let him write
     batch: int = 256  # documents that a move reads and writes at once
     sweeps: int = 10  # comparisons before a move stops writers to catch up with them
-
-
-Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain"]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """One way to answer, as data; a stage reads the part that concerns it. `graph` names the graph search."""
-
-    name: str
-    graph: Graph = ""
-    top_k: int = 10  # S10
-    hybrid: Hybrid = Hybrid()
-    linking: Linking = Linking()
-    resolution: Resolution = Resolution()
-    gate: Gate = Gate()
-    trust: Trust = Trust()
-    walk: Walk = Walk()
-    chain: Chain = Chain()
-    merge: Merge = Merge()
-    expansion: Expansion = Expansion()
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """S16: a question that matches the pattern is answered by this recipe, for this reason."""
-
-    pattern: str
-    recipe: str
-    reason: str
-
-
-VECTOR = Recipe("vector", hybrid=Hybrid(text_weight=0.0))  # S16
-KEYWORD = Recipe("keyword", hybrid=Hybrid(vector_weight=0.0))  # S16
-HYBRID = Recipe("hybrid")  # S1
-NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood")  # S4, S5
-GUIDED = Recipe("guided", "guided", hybrid=Hybrid(fusion="rrf"), merge=Merge(graph_weight=0.5))  # S11, S15
-ACTIVATION = Recipe(  # S12
-    "activation",
-    "activation",
-    linking=Linking(ways=("nearest", "names"), nearest_threshold=-1.0),
-    walk=Walk(max_hops=2, facts_per_entity=10, max_facts=30),
-)
-CITATIONS = Recipe("citations", "citations", walk=Walk(max_hops=2, predicates=("cites",)))  # S18
-CHAIN = Recipe(  # ours; names that are merely near did harm, and a second hop of facts no good: bridges make it
-    "chain",
-    "chain",
-    linking=Linking(ways=("names",)),
-    walk=Walk(max_hops=1),
-    merge=Merge(max_graph_passages=None),
-)
-
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {r.name: r for r in (CHAIN, HYBRID, VECTOR, KEYWORD, NEIGHBOURHOOD, GUIDED, ACTIVATION, CITATIONS)}
-)
-
-RULES = (
-    Rule(r"\bcit(e[sd]?|ing|ations?)\b|\breferences?\b|\bbibliograph", "citations", "it asks for citations"),
-    Rule(r"\barxiv\b|\bpaper:|\b\d{4}\.\d{4,5}\b|\bdoi\b", "keyword", "it names a paper by its number"),
-    Rule(r"\b[a-z]+[-_]\d+\b|\b\w+_\w+\b|\w\(\)|\w::\w|`[^`]+`", "keyword", "it names an identifier"),
-    Rule(r"\bvs\b|\bversus\b|\bcompar(e[sd]?|ing|ison)\b", "hybrid", "it compares"),
-    Rule(r"\boverview\b|\bsurvey\b|\bsummar(y|i[sz]e)\b", "hybrid", "it asks for an overview"),
-)  # S16, in the order in which they are tried
-OTHERWISE = Rule("", "chain", "no rule speaks against the default")

@@ -20,10 +20,10 @@ import pytest
 from tools.models import CACHE, damaged
 
 from waylore import Claim, Embedder, Filter, Found, Hit, Waylore
-from waylore.config import HYBRID, RECIPES
-from waylore.providers.fastembed import FastEmbedder
+from waylore.providers.embedders.fastembed import FastEmbedder
+from waylore.recipes import HYBRID, RECIPES
 from waylore.retrieval.context import Style
-from waylore.types import Metadata
+from waylore.types.knowledge import Metadata
 
 GOLDEN = Path(__file__).parent / "golden"
 WORLDS = ("assistant", "family", "papers", "systems")
@@ -134,7 +134,7 @@ def claim(fact: list[str] | dict[str, Any], source: str) -> Claim:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Waylore]]:
     directory = CACHE / "bge-small"
     if damaged("bge-small", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/models.py bge-small`"
+        remedy = f"{directory} is missing or damaged; run `python tools/protocols.py bge-small`"
         pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
     embedder = FastEmbedder(path=directory, threads=1)
     path = tmp_path_factory.mktemp("golden")

@@ -10,7 +10,7 @@ import pytest
 from tools.models import CACHE
 
 from waylore import Waylore
-from waylore.providers.model2vec import Model2VecEmbedder
+from waylore.providers.embedders.model2vec import Model2VecEmbedder
 
 ROOT = Path(__file__).parents[2]
 ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
@@ -18,10 +18,10 @@ ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
 # how many hits it must be.
 QUESTIONS = [
     (
-        "Which module imports waylore.retrieval.gating?",
+        "Which module imports waylore.retrieval.gate?",
         "src/waylore/retrieval/search.py",
         "",
-        "waylore.retrieval.gating ←imports— waylore.retrieval.search",
+        "waylore.retrieval.gate ←imports— waylore.retrieval.search",
         3,
     ),
     (
@@ -31,7 +31,7 @@ QUESTIONS = [
         "SQLite",
         3,
     ),
-    ("What does the gate decide?", "src/waylore/retrieval/gating.py", "gate", "Gate →", 3),
+    ("What does the gate decide?", "src/waylore/retrieval/gate.py", "gate", "Gate →", 3),
     (
         "How do I write a store of my own?",
         "docs/how-to/write-a-store.md",
@@ -51,7 +51,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
-    embedder = Model2VecEmbedder(CACHE / "potion")  # `python tools/models.py potion` fetches it
+    embedder = Model2VecEmbedder(CACHE / "potion")  # `python tools/protocols.py potion` fetches it
     with Waylore.open(tmp_path_factory.mktemp("own") / "own.waylore", embedder=embedder) as memory:
         for path in ADDED:
             memory.add_files(ROOT / path, root=ROOT)

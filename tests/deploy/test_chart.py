@@ -14,7 +14,7 @@ from tools.helm import helm
 from tools.models import FetchError
 from tools.postgres import NotHere
 
-from waylore.surfaces.settings import Settings, told
+from waylore.settings.load import Settings, told
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "waylore"
 VERSIONS = ("1.25", "1.30", "1.35")
@@ -178,11 +178,14 @@ def test_several_pods_may_have_uploads_of_their_own(command: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({}, "Waylore needs a database: set existingSecret"),
-        ({**SMALL, "replicas": 2}, "uploads that wait in a pod go with it: set spool.create"),
-        ({**SMALL, "autoscaling": {"enabled": True}}, "uploads that wait in a pod go with it"),
-        ({**SMALL, "worker": {"enabled": True}}, "a worker reads what the service was sent: set spool.create"),
-        ({**SMALL, "worker": {"enabled": True}, "spool": {"perPod": True}}, "a worker reads"),
+        ({}, "no database is configured: set existingSecret"),
+        ({**SMALL, "replicas": 2}, "several pods need a shared folder for uploads: set spool.create"),
+        ({**SMALL, "autoscaling": {"enabled": True}}, "several pods need a shared folder for uploads"),
+        (
+            {**SMALL, "worker": {"enabled": True}},
+            "worker.enabled needs a folder that the service and the worker share: set spool.create",
+        ),
+        ({**SMALL, "worker": {"enabled": True}, "spool": {"perPod": True}}, "worker.enabled needs a folder"),
         ({**SMALL, "secrets": {"WAYLORE_STORE": "x"}}, "both set"),
         ({**SMALL, "replica": 2}, "Additional property replica is not allowed"),
         ({**SMALL, "spool": {"size": "much"}}, "spool.size"),

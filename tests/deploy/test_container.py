@@ -15,7 +15,7 @@ import pytest
 import yaml
 from tools.postgres import NotHere
 
-from waylore.surfaces.settings import Settings, load, told
+from waylore.settings.load import Settings, load, told
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

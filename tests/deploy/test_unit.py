@@ -8,7 +8,7 @@ from shutil import which
 
 import pytest
 
-from waylore.surfaces.settings import Settings, told
+from waylore.settings.load import Settings, told
 
 UNIT = (Path(__file__).parents[2] / "deploy" / "systemd" / "waylore.service").read_text("utf-8")
 

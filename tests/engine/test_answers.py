@@ -20,10 +20,12 @@ from cachetools import TTLCache
 
 from retrieval.worlds import EMBEDDER, NOW, QUESTION, SAMPLE, Halves, contributions, ids
 from waylore import Claim, Filter, Waylore
-from waylore.config import CHAIN, HYBRID, RECIPES, Cache, Gate
+from waylore.config import Cache, Gate
 from waylore.errors import ConfigError, ModelUnavailable
-from waylore.store.sqlite import SqliteStore
-from waylore.types import Ranking, Vector
+from waylore.recipes import CHAIN, HYBRID, RECIPES
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import Vector
+from waylore.types.search import Ranking
 
 EVERYONE = Filter(labels=frozenset())
 
@@ -70,7 +72,7 @@ class Reversing:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr("waylore.engine.TTLCache", partial(TTLCache, timer=time.timer))
+    monkeypatch.setattr("waylore.engine.waylore.TTLCache", partial(TTLCache, timer=time.timer))
     return time
 
 

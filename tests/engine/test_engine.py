@@ -17,9 +17,9 @@ from waylore.errors import (
     QueryError,
     StoreUnavailable,
 )
-from waylore.models import Vectors
-from waylore.providers.hashing import HashingEmbedder
-from waylore.types import Vector
+from waylore.protocols import Vectors
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.types.knowledge import Vector
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waylore import Filter, Waylore
-from waylore.indexing import ingesting
 from waylore.indexing.blocks import Limits, Refusal
-from waylore.indexing.extraction import RuleExtractor
-from waylore.indexing.progress import Progress
-from waylore.models import Extraction
-from waylore.providers.hashing import HashingEmbedder
-from waylore.types import Document, Passage
+from waylore.indexing.extractors.rules import RuleExtractor
+from waylore.indexing.files import add as ingesting
+from waylore.indexing.files.progress import Progress
+from waylore.protocols import Extraction
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.types.knowledge import Document, Passage
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waylore import Claim, Waylore
-from waylore.providers.hashing import HashingEmbedder
+from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.text import terms
 
 EMBEDDER = HashingEmbedder(32, quiet=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from waylore import Filter, Waylore
 from waylore.errors import QueryError
-from waylore.types import Branch
+from waylore.types.results import Branch
 
 NAMES = st.sampled_from("Ada Bo Cy Di Ed Flo".split())
 FACTS = st.lists(st.tuples(NAMES, st.sampled_from(["knows", "owns"]), NAMES), min_size=1, max_size=20)

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waylore import Claim, Filter, Merge, Waylore
-from waylore.config import RECIPES, Gate
+from waylore.config import Gate
 from waylore.errors import QueryError
-from waylore.indexing.extraction import RuleExtractor
-from waylore.providers.hashing import HashingEmbedder
-from waylore.testing import ANOTHER, day
+from waylore.indexing.extractors.rules import RuleExtractor
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import RECIPES
+from waylore.testing.suite import ANOTHER, day
 
 EMBEDDER = HashingEmbedder(256, quiet=True)
 THEN = day("2024-05-01")

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waylore import Claim, Waylore
-from waylore.providers.hashing import HashingEmbedder
-from waylore.types import SOURCES, STATUSES
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.types.knowledge import SOURCES, STATUSES
 
 EMBEDDER = HashingEmbedder(32, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)

@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from databases import database
-from waylore.config import RECIPES
+from waylore.cells.members import Federation
+from waylore.cells.open import open_catalogue
 from waylore.evaluation.__main__ import main
 from waylore.evaluation.datasets import Dataset, load
-from waylore.evaluation.indexing import SPREAD, indexed
+from waylore.evaluation.index import SPREAD, indexed
 from waylore.evaluation.run import asked
-from waylore.providers.hashing import HashingEmbedder
-from waylore.store import Federation, Store, open_catalogue
-from waylore.types import Contribution
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import RECIPES
+from waylore.store.protocol import Store
+from waylore.types.knowledge import Contribution
 
 GOLDEN = Path(__file__).parents[1] / "acceptance" / "golden"
 WORLDS = ("assistant", "family", "papers", "systems")

@@ -14,9 +14,11 @@ from typing import Any
 import apsw
 
 from faults.documents import EMBEDDER, NOW, Edition, contribution, identity, opened
-from waylore.engine import Waylore
-from waylore.store import SqliteStore, Store
-from waylore.types import Contribution, Receipt
+from waylore.engine.waylore import Waylore
+from waylore.store.protocol import Store
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import Contribution
+from waylore.types.results import Receipt
 
 Held = Mapping[int, Edition]
 KEPT_WHEN_EMPTY = {"migrations", "collections", "blocks"}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from faults.folders import EMBEDDER, NAMES, opened
-from waylore.indexing import ingesting
+from waylore.indexing.files import add as ingesting
 
 
 def main(path: str, folder: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 from waylore import Waylore
-from waylore.providers.hashing import HashingEmbedder
+from waylore.providers.embedders.hashing import HashingEmbedder
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)

@@ -18,10 +18,12 @@ from random import Random
 
 from faults.checking import shape
 from faults.documents import EMBEDDER, NOW, WORDS, Edition, contribution, identity, steps, take
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
-from waylore.store import SqliteStore, Store
-from waylore.types import Contribution, Filter
+from waylore.store.protocol import Store
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import Contribution
+from waylore.types.search import Filter
 
 WRITERS = 4
 DOCUMENTS = 15  # of each writer

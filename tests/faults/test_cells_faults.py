@@ -12,7 +12,10 @@ from benchmarks.faults.servers import SAMPLE, Size
 from tools.postgres import HOST
 
 from faults.test_postgres_faults import check
-from waylore.store import Federation, Store, open_cell, open_federated
+from waylore.cells.members import Federation
+from waylore.cells.open import open_cell
+from waylore.cells.store import open_federated
+from waylore.store.protocol import Store
 
 SMALL = replace(SAMPLE, searches=16.0, writes=4.0)
 

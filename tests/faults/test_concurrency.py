@@ -19,9 +19,9 @@ import pytest
 from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
 from faults.documents import EMBEDDER, NOW, Edition, opened, steps
 from faults.sharing import WRITERS, Report, numbers, read, write
-from waylore.engine import Waylore
-from waylore.store import SqliteStore
-from waylore.types import Filter
+from waylore.engine.waylore import Waylore
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.search import Filter
 
 SECONDS = 20.0
 SECONDS_OF_THREADS = 3.0

@@ -30,7 +30,7 @@ from faults.checking import (
     shape,
 )
 from faults.documents import Edition, Step, acknowledgement, contribution, identity, opened, steps
-from waylore.store import SqliteStore
+from waylore.store.sqlite.store import SqliteStore
 
 KILLS = 100
 SOONEST, LATEST = 0.005, 0.120  # seconds after a writer has opened the file

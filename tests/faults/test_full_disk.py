@@ -17,7 +17,7 @@ import pytest
 
 from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
 from faults.documents import Edition, identity, opened, take
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import StoreError, StoreUnavailable
 
 MEBIBYTE = 1 << 20

@@ -11,7 +11,7 @@ from benchmarks.faults.servers import SAMPLE, Size, opened
 from tools.postgres import HOST, SAFE, plain, server
 
 from waylore.errors import StoreUnavailable
-from waylore.store.postgres import PostgresStore
+from waylore.store.postgres.store import PostgresStore
 
 PATIENCE = 10.0  # seconds within which service must resume; a loaded machine takes part of them
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from waylore import Waylore
-from waylore.providers.hashing import HashingEmbedder
+from waylore.providers.embedders.hashing import HashingEmbedder
 
 QUESTION = "Who can help with the login?"
 

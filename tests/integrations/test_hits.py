@@ -8,7 +8,7 @@ import pytest
 
 from integrations.knowledge import QUESTION, opened
 from waylore import Waylore
-from waylore.integrations.hits import metadata
+from waylore.integrations.metadata import metadata
 from waylore.surfaces import wire
 
 

@@ -26,10 +26,11 @@ from retrieval.worlds import (
     ids,
     promised,
 )
-from waylore.config import CHAIN, KEYWORD, RECIPES, Gate, Linking, Recipe
+from waylore.config import Gate, Linking
 from waylore.errors import ModelUnavailable, StoreError, StoreUnavailable
-from waylore.store.sqlite import SqliteStore
-from waylore.types import Vector
+from waylore.recipes import CHAIN, KEYWORD, RECIPES, Recipe
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import Vector
 
 OPEN = Gate(min_confidence=0.0)
 OF_THE_GRAPH = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities

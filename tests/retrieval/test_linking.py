@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from waylore.config import Linking, Walk
-from waylore.retrieval.linking import Link, link, seeds
-from waylore.retrieval.walking import facts_in, facts_of
+from waylore.retrieval.graph.linking import Link, link, seeds
+from waylore.retrieval.graph.walk import facts_in, facts_of
 from waylore.store.reads import answered, together
-from waylore.store.sqlite import SqliteStore
-from waylore.testing import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
-from waylore.types import Claim, Filter, Query
+from waylore.store.sqlite.store import SqliteStore
+from waylore.testing.suite import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
+from waylore.types.knowledge import Claim
+from waylore.types.search import Filter, Query
 
 
 def linked(store: SqliteStore, query: Query, config: Linking) -> tuple[Link, ...]:

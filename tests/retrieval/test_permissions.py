@@ -32,9 +32,11 @@ from retrieval.worlds import (
     sources_of,
     written,
 )
-from waylore.config import RECIPES, Gate, Hybrid, Linking, Merge
-from waylore.store.sqlite import SqliteStore
-from waylore.types import Claim, Contribution, Filter, Found
+from waylore.config import Gate, Hybrid, Linking, Merge
+from waylore.recipes import RECIPES
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import Claim, Contribution
+from waylore.types.search import Filter, Found
 
 VECTORS_ONLY = Hybrid(text_weight=0.0)
 NOBODY = Filter(labels=frozenset())

@@ -37,9 +37,11 @@ from retrieval.worlds import (
     sources_of,
     written,
 )
-from waylore.config import CHAIN, HYBRID, RECIPES, Gate, Recipe
-from waylore.store.sqlite import SqliteStore
-from waylore.types import Claim, Contribution, entity_id
+from waylore.config import Gate
+from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.identity import entity_id
+from waylore.types.knowledge import Claim, Contribution
 
 OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
 

@@ -31,9 +31,12 @@ from retrieval.worlds import (
     promised,
     recipes,
 )
-from waylore.config import CHAIN, GUIDED, NEIGHBOURHOOD, RECIPES, Gate, Merge, Recipe, Walk
-from waylore.store.sqlite import SqliteStore
-from waylore.types import Claim, Entity, FactPath, Found, Hit, Mention, Step, entity_id
+from waylore.config import Gate, Merge, Walk
+from waylore.recipes import CHAIN, GUIDED, NEIGHBOURHOOD, RECIPES, Recipe
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.identity import entity_id
+from waylore.types.knowledge import Claim, Entity, Mention
+from waylore.types.search import FactPath, Found, Hit, Step
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages passages_of_entities

@@ -22,19 +22,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from databases import fresh_name, server
-from waylore.config import RECIPES, Context, Hybrid, Recipe
+from waylore.cells.members import Federation
+from waylore.cells.store import open_federated
+from waylore.config import Context, Hybrid
 from waylore.indexing import pipeline
-from waylore.models import Embedder, Reranker, Vectors
-from waylore.providers.hashing import HashingEmbedder
+from waylore.protocols import Embedder, Reranker, Vectors
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.context import Style, context
 from waylore.retrieval.search import search
-from waylore.store import Federation, open_federated
-from waylore.store.base import EVERYTHING, Store
-from waylore.store.postgres import PostgresStore
-from waylore.store.sqlite import SqliteStore
-from waylore.testing import day
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.protocol import Store
+from waylore.store.sqlite.store import SqliteStore
+from waylore.testing.suite import day
 from waylore.text import pieces
-from waylore.types import SOURCES, Claim, Contribution, Document, Filter, Found, Query, document_id
+from waylore.types.identity import document_id
+from waylore.types.knowledge import SOURCES, Claim, Contribution, Document
+from waylore.types.search import EVERYTHING, Filter, Found, Query
 
 NOW = day("2024-05-02")
 DAYS = tuple(map(day, ["2020-01-01", "2022-01-01", "2024-01-01", "2026-01-01"]))

@@ -9,8 +9,9 @@ from benchmarks.corpus import Corpus, name
 from benchmarks.multiplying import Sample, build, tenant
 from tools.postgres import Server
 
-from waylore.store.postgres import PostgresStore
-from waylore.types import Filter, Receipt
+from waylore.store.postgres.store import PostgresStore
+from waylore.types.results import Receipt
+from waylore.types.search import Filter
 
 PAGES, COPIES, TENANTS = 30, 12, 2
 SAMPLE = Sample(list(Corpus().contributions(0, PAGES)), "synthetic", COPIES, TENANTS)

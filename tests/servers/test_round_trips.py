@@ -9,12 +9,13 @@ from tools.faults import Proxy, proxy
 from tools.postgres import Server
 
 from databases import fresh_name
-from waylore.config import RECIPES, Recipe
+from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.search import search
-from waylore.store import open_store
-from waylore.store.base import Store
-from waylore.testing import MODEL, PUBLIC, WORLD, page, question
-from waylore.types import EPOCH, Claim, Filter, Query
+from waylore.store.protocol import Store
+from waylore.store.urls import open_store
+from waylore.testing.suite import MODEL, PUBLIC, WORLD, page, question
+from waylore.types.knowledge import EPOCH, Claim
+from waylore.types.search import Filter, Query
 
 ASKED = "Where is the mother of Lothair II buried?"
 WARM = 12  # searches after which every statement is prepared, and every filter known

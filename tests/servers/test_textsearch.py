@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.postgres import Server
 
-from waylore.store import lexicon
+from waylore.store import bm25
 from waylore.text import terms
 
 DOCUMENTS, TENANTS, WORDS = 3_000, 40, 200
@@ -71,8 +71,8 @@ def test_it_scores_as_we_do_but_rounds_lengths_down(few: psycopg.Connection) -> 
     few.cursor().executemany("INSERT INTO item VALUES (%s, 1, %s)", enumerate(texts))
     said = [text.split() for text in texts]
     rounded = [32, 10, 1, 60]  # up to 39 as it is, then in steps of 2, then of 4, of 8…
-    expected = lexicon.bm25(
-        [(n, lexicon.packed(Counter([0] * s.count("cat")))) for n, s in zip(rounded, said, strict=True)],
+    expected = bm25.bm25(
+        [(n, bm25.packed(Counter([0] * s.count("cat")))) for n, s in zip(rounded, said, strict=True)],
         [(0, 3)],
         passages=4,
         average_length=sum(map(len, said)) / 4,

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from waylore.store.base import EVERYTHING, NONE
-from waylore.store.sqlite import SqliteStore
-from waylore.types import LIVE, Alike, Contribution, Fact, Filter, Ranking, Receipt, Status, Vector
+from waylore.store.protocol import NONE
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.knowledge import LIVE, Alike, Contribution, Fact, Status, Vector
+from waylore.types.results import Receipt
+from waylore.types.search import EVERYTHING, Filter, Ranking
 
 
 class FiltersAfterwards(SqliteStore):

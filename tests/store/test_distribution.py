@@ -7,10 +7,10 @@ import psycopg
 import pytest
 
 from databases import database
-from waylore.store.postgres import PostgresStore
-from waylore.store.queries import queries
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.sql import load_queries
 
-SQL = queries("postgres")
+SQL = load_queries("waylore.store.postgres")
 UNIQUE = """
     SELECT t.relname, i.indexrelid::regclass::text, array_agg(a.attname::text)
     FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid

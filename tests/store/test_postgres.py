@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from databases import database, fresh_name, opening, server
 from waylore.errors import ConfigError, QueryError, SchemaOutdated, StoreUnavailable
-from waylore.store import SqliteStore, lexicon, open_store
-from waylore.store import postgres_searching as searching
-from waylore.store import postgres_writing as writing
-from waylore.store.postgres import PostgresStore
-from waylore.store.queries import migrations
-from waylore.testing import (
+from waylore.store import bm25
+from waylore.store.postgres import search as searching
+from waylore.store.postgres import write as writing
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.sql import load_migrations
+from waylore.store.sqlite.store import SqliteStore
+from waylore.store.urls import open_store
+from waylore.testing.suite import (
     EMBEDDER,
     KING,
     MODEL,
@@ -34,7 +36,10 @@ from waylore.testing import (
     page,
     question,
 )
-from waylore.types import Claim, Contribution, Filter, Receipt, entity_id
+from waylore.types.identity import entity_id
+from waylore.types.knowledge import Claim, Contribution
+from waylore.types.results import Receipt
+from waylore.types.search import Filter
 
 NOWHERE = Receipt()
 WORDS = "mill falcon harbour lantern river anvil orchard violin glacier saddle comet parsley".split()
@@ -89,7 +94,7 @@ def test_words_and_vectors_rank_as_on_sqlite(
     where: Filter,
 ) -> None:
     """Also where a search may read few postings, so that the cap cuts."""
-    monkeypatch.setattr(lexicon, "REACH", 6)
+    monkeypatch.setattr(bm25, "REACH", 6)
     told = [page(t, labels=ls, metadata=m, uri=str(i)) for i, (t, ls, m) in enumerate(pages)]
     stores = (
         SqliteStore(tmp_path_factory.mktemp("like") / "a.waylore"),
@@ -113,7 +118,7 @@ def test_words_and_vectors_rank_as_on_sqlite(
 def test_lexical_reads_a_bounded_number_of_postings(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lexicon, "REACH", 10)
+    monkeypatch.setattr(bm25, "REACH", 10)
     common = [page(f"common words on page {i}") for i in range(60)]
     mine = [page(f"common words of mine {i}", labels=["me"], metadata={"mine": True}) for i in range(3)]
     rare = page("common words and a zeppelin")
@@ -292,9 +297,9 @@ def test_many_may_migrate_at_once() -> None:
 
 
 def test_the_schema_is_the_sum_of_its_migrations() -> None:
-    folder = Path(lexicon.__file__).parent / "sql" / "postgres"
+    folder = Path(bm25.__file__).parent / "sql" / "postgres"
     assert built([(folder / "schema.sql").read_text("utf-8")]) == built(
-        [sql for _, _, sql in migrations("postgres")]
+        [sql for _, _, sql in load_migrations("waylore.store.postgres")]
     )
 
 

@@ -7,10 +7,10 @@ import apsw
 import pytest
 
 from waylore.errors import SchemaOutdated, StoreUnavailable
-from waylore.store import lexicon
-from waylore.store.sqlite import SqliteStore
-from waylore.testing import KING, MODEL, QUEEN, WORLD, OpenStore, StoreConformance, page
-from waylore.types import Filter
+from waylore.store import bm25
+from waylore.store.sqlite.store import SqliteStore
+from waylore.testing.suite import KING, MODEL, QUEEN, WORLD, OpenStore, StoreConformance, page
+from waylore.types.search import Filter
 
 
 class TestSqlite(StoreConformance):
@@ -75,7 +75,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 
 def test_lexical_reads_a_bounded_number_of_postings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for ten, the rare word still finds its page, and a caller who sees little sees all of it."""
-    monkeypatch.setattr(lexicon, "REACH", 10)
+    monkeypatch.setattr(bm25, "REACH", 10)
     store = SqliteStore(tmp_path / "a.waylore")
     common = [page(f"common words on page {i}") for i in range(60)]
     mine = [page(f"common words of mine {i}", labels=["me"], metadata={"mine": True}) for i in range(3)]

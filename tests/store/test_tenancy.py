@@ -13,13 +13,15 @@ import pytest
 from psycopg import sql
 
 from databases import fresh_name, server
-from waylore import naming
+from waylore import names as naming
 from waylore.errors import WayloreError
-from waylore.store.base import Store
-from waylore.store.postgres import PostgresStore
-from waylore.store.reads import ask
-from waylore.testing import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
-from waylore.types import STATUSES, Claim, Filter, Receipt
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.protocol import Store
+from waylore.store.requests import ask
+from waylore.testing.suite import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
+from waylore.types.knowledge import STATUSES, Claim
+from waylore.types.results import Receipt
+from waylore.types.search import Filter
 
 TENANT = "waylore_test_tenant"
 SMUGGLED = [

@@ -14,9 +14,10 @@ from tools.postgres import Server
 from databases import fresh_name, opening
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Dataset, load
-from waylore.store import SqliteStore, open_store
-from waylore.store.postgres import PostgresStore
-from waylore.testing import MODEL, WORLD, OpenStore, StoreConformance, page
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.sqlite.store import SqliteStore
+from waylore.store.urls import open_store
+from waylore.testing.suite import MODEL, WORLD, OpenStore, StoreConformance, page
 
 SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
 QUESTIONS = 60

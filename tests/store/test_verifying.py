@@ -10,10 +10,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from waylore.store import SqliteStore, sqlite_pages
-from waylore.store.queries import migrations
-from waylore.testing import KING, MODEL, QUEEN, SECRET, WORLD, day, page
-from waylore.types import Receipt
+from waylore.store.sql import load_migrations
+from waylore.store.sqlite import pages
+from waylore.store.sqlite.store import SqliteStore
+from waylore.testing.suite import KING, MODEL, QUEEN, SECRET, WORLD, day, page
+from waylore.types.results import Receipt
 
 NOWHERE = Receipt()
 
@@ -96,10 +97,10 @@ def test_sqlite_leaves_copies_of_rows_that_it_moved_and_our_checkpoints_blank_th
 
     with closing(filled(tmp_path / "bare")) as bare:
         bare.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        assert sqlite_pages.unclean(bare)[1] > 0
+        assert pages.unclean(bare)[1] > 0
     with closing(filled(tmp_path / "ours")) as ours:
-        assert sqlite_pages.checkpoint(str(tmp_path / "ours"), is_emptying=True)
-        assert sqlite_pages.unclean(ours) == (0, 0)
+        assert pages.checkpoint(str(tmp_path / "ours"), is_emptying=True)
+        assert pages.unclean(ours) == (0, 0)
         assert ours.execute("PRAGMA integrity_check").get == "ok"
         assert ours.execute("SELECT count(*) FROM names").get == 3_000
 
@@ -142,7 +143,7 @@ def test_verifying_goes_on_beside_writers(store: SqliteStore, path: Path) -> Non
 def test_the_log_is_cut_when_a_store_is_closed(path: Path) -> None:
     store = SqliteStore(path)
     store.write(WORLD, model=MODEL)
-    assert sqlite_pages.log_size(str(path)) > 0
+    assert pages.log_size(str(path)) > 0
     store.close()
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
@@ -153,8 +154,8 @@ def test_a_long_log_goes_to_the_file_by_itself(path: Path) -> None:
     sizes = []
     for number in range(300):
         store.write([page(f"Edition {number} of a page " * 40, uri="page")], model=MODEL)
-        sizes.append(sqlite_pages.log_size(str(path)))
-    assert max(sizes) < 2 * 8_192 * sqlite_pages.LOG_PAGES
+        sizes.append(pages.log_size(str(path)))
+    assert max(sizes) < 2 * 8_192 * pages.LOG_PAGES
     assert any(after < before for before, after in pairwise(sizes))
     store.close()
 
@@ -180,7 +181,7 @@ def test_a_file_of_the_first_schema_finds_the_same_and_forgets_for_good(tmp_path
 
 def _as_first_schema(path: Path) -> None:
     """Put back the words and the recorded migrations of the first schema."""
-    (_, _, first), *_ = migrations("sqlite")
+    (_, _, first), *_ = load_migrations("waylore.store.sqlite")
     start = first.index("CREATE VIRTUAL TABLE words")
     with closing(apsw.Connection(str(path))) as db:
         db.execute("CREATE VIRTUAL TABLE temp.v USING fts5vocab (main, words, instance)")

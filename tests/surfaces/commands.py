@@ -9,9 +9,9 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from waylore.surfaces.cli import app
+from waylore.surfaces.cli.app import app
 
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.command import main; main()"
+START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
 COMMAND = [sys.executable, "-c", START]
 POTION = Path(__file__).parents[2] / ".cache" / "models" / "potion"
 NOTES = {

@@ -15,13 +15,13 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from waylore.store import open_registry
-from waylore.store.registry import EVERY, Scope
-from waylore.surfaces.http import create_app
-from waylore.surfaces.http_tokens import issued
-from waylore.surfaces.settings import Settings, load
+from waylore.service.keys import issued
+from waylore.service.registry.open import open_registry
+from waylore.service.registry.protocol import EVERY, Scope
+from waylore.settings.load import Settings, load
+from waylore.surfaces.http.app import create_app
 
-WAYLORE = [sys.executable, "-c", "from waylore.surfaces.command import main; main()"]
+WAYLORE = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
 ADMIN: Scope = "admin"
 
 

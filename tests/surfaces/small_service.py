@@ -14,11 +14,11 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from waylore.surfaces import settings
-from waylore.surfaces.http_telemetry import Instrumented
-from waylore.surfaces.opening import opened
-from waylore.surfaces.telemetry import configured
-from waylore.surfaces.telemetry_metrics import shared
+from waylore.settings import load as settings
+from waylore.surfaces.http.instrumentation import Instrumented
+from waylore.surfaces.open import opened
+from waylore.surfaces.telemetry.metrics import shared
+from waylore.surfaces.telemetry.setup import configured
 
 
 def service() -> Instrumented:

@@ -18,12 +18,13 @@ from typer.testing import CliRunner
 from acceptance.test_golden import QUESTIONS, WORLDS, Golden, filled
 from surfaces.serving import asking
 from waylore import Waylore
-from waylore.config import RECIPES
-from waylore.providers.model2vec import Model2VecEmbedder
-from waylore.surfaces import mcp, wire
-from waylore.surfaces.cli import app
-from waylore.surfaces.settings import load
-from waylore.surfaces.tools import Agent
+from waylore.providers.embedders.model2vec import Model2VecEmbedder
+from waylore.recipes import RECIPES
+from waylore.settings.load import load
+from waylore.surfaces import wire
+from waylore.surfaces.cli.app import app
+from waylore.surfaces.mcp import server
+from waylore.surfaces.tools.tools import Agent
 
 ASKED = list({(golden.world, golden.recipe): golden for golden in QUESTIONS}.values())  # one of each
 POTION = CACHE / "potion"
@@ -147,7 +148,7 @@ async def test_mcp_answers_the_same(
         labels = None if golden.labels is None else frozenset(golden.labels)
         with Waylore.open(own(golden), embedder=embedder) as memory:
             agent = Agent(memory, labels)
-            async with Client(mcp.server(lambda _, agent=agent: agent)) as client:  # type: ignore[misc]
+            async with Client(server.server(lambda _, agent=agent: agent)) as client:  # type: ignore[misc]
                 asked = {"query": golden.question, "max_results": golden.top_k, "max_tokens": 100_000}
                 told = await client.call_tool("memory_search", {**asked, "use_graph": golden.recipe == "chain"})
         assert told.structured_content is not None

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from waylore import config
-from waylore.config import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Cache, Context, Recipe
+from waylore.config import Cache, Context
+from waylore.recipes import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Recipe
 
 CLASSES = [kind for kind in vars(config).values() if isinstance(kind, type) and is_dataclass(kind)]
 PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, field.name))]

@@ -10,25 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore import types
-from waylore.types import (
-    Claim,
-    Contribution,
-    Document,
-    Entity,
-    Explanation,
-    Fact,
-    FactPath,
-    Hit,
-    Mention,
-    Passage,
-    Placement,
-    Step,
-    document_id,
-    entity_id,
-    fact_id,
-    identity,
-    passage_id,
-)
+from waylore.types.identity import document_id, entity_id, fact_id, identity, passage_id
+from waylore.types.knowledge import Claim, Contribution, Document, Entity, Fact, Mention, Passage
+from waylore.types.search import Explanation, FactPath, Hit, Placement, Step
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 VECTOR = np.ones(3, dtype=np.float32)

@@ -15,17 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from waylore.config import RECIPES, Recipe
 from waylore.errors import WayloreError
 from waylore.evaluation import report
 from waylore.evaluation.datasets import Dataset, load
-from waylore.evaluation.from_text import from_text
-from waylore.evaluation.indexing import add_embedder_options, chosen_embedder, indexed
+from waylore.evaluation.index import add_embedder_options, chosen_embedder, from_text, indexed
 from waylore.evaluation.run import Progress, Run, as_json, asked, from_json
-from waylore.indexing.extraction import RuleExtractor
-from waylore.models import Embedder
-from waylore.providers.spacy import SpacyExtractor
-from waylore.store.base import Store
+from waylore.indexing.extractors.rules import RuleExtractor
+from waylore.protocols import Embedder
+from waylore.providers.extractors.spacy import SpacyExtractor
+from waylore.recipes import RECIPES, Recipe
+from waylore.store.protocol import Store
 
 
 def main(arguments: list[str] | None = None, *, prog: str = "python -m waylore.evaluation") -> int:

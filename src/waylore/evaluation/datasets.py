@@ -15,18 +15,8 @@ from typing import Any
 
 from waylore.errors import ConfigError
 from waylore.text import normalise, without_aside
-from waylore.types import (
-    Contribution,
-    Document,
-    Entity,
-    Fact,
-    Mention,
-    Passage,
-    document_id,
-    entity_id,
-    fact_id,
-    passage_id,
-)
+from waylore.types.identity import document_id, entity_id, fact_id, passage_id
+from waylore.types.knowledge import Contribution, Document, Entity, Fact, Mention, Passage
 
 
 @dataclass(frozen=True, slots=True)

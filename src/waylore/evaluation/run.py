@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from waylore.config import Recipe
 from waylore.errors import StoreUnavailable
 from waylore.evaluation.datasets import Dataset, Question
-from waylore.models import Embedder
+from waylore.protocols import Embedder
+from waylore.recipes import Recipe
 from waylore.retrieval.search import search
-from waylore.store.base import Store
-from waylore.types import EPOCH, Filter, Found, Query
+from waylore.store.protocol import Store
+from waylore.types.knowledge import EPOCH
+from waylore.types.search import Filter, Found, Query
 
 DEPTH = 20  # hits that are looked at
 Progress = Callable[[int, int], None]

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from waylore.types import Metadata
+from waylore.types.knowledge import Metadata
 
 T = TypeVar("T")
 BlockKind = Literal["heading", "paragraph", "code", "turn", "row", "list"]

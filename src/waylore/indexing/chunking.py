@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import Block, Reading
 from waylore.text import pieces as tokens
-from waylore.types import Document, Passage, passage_id
+from waylore.types.identity import passage_id
+from waylore.types.knowledge import Document, Passage
 
 LONGEST_TOKENS = 300
 OVERLAP_TOKENS = 40

@@ -13,14 +13,15 @@ from typing import TypeVar
 import numpy as np
 
 from waylore.errors import DimensionMismatch, QueryError
-from waylore.indexing.assembling import assembled, claim_id, placed, statement_of
+from waylore.indexing.assembly import assembled, claim_id, placed, statement_of
 from waylore.indexing.blocks import Reading
 from waylore.indexing.chunking import passages
-from waylore.indexing.reading_text import paragraphs
-from waylore.indexing.resolution import resolved
-from waylore.models import Embedder, Extractor, Vectors
-from waylore.store.base import Store
-from waylore.types import SAME, Claim, Contribution, Document, Embeddable, entity_id, identity
+from waylore.indexing.extractors.definitions import resolved
+from waylore.indexing.readers.plain import paragraphs
+from waylore.protocols import Embedder, Extractor, Vectors
+from waylore.store.protocol import Store
+from waylore.types.identity import entity_id, identity
+from waylore.types.knowledge import SAME, Claim, Contribution, Document, Embeddable
 
 T = TypeVar("T")
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from pydantic import Field, InstanceOf
 
-from waylore.config import CHAIN, Recipe
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
-from waylore.integrations.hits import metadata
-from waylore.store.base import EVERYTHING
-from waylore.types import Filter, Found
+from waylore.integrations.metadata import metadata
+from waylore.recipes import CHAIN, Recipe
+from waylore.types.search import EVERYTHING, Filter, Found
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun

@@ -9,13 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from waylore.config import CHAIN, Recipe
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
-from waylore.integrations.hits import KEY, metadata
-from waylore.models import Reranker
-from waylore.store.base import EVERYTHING
-from waylore.types import Filter, Found, Hit, Scalar
+from waylore.integrations.metadata import KEY, metadata
+from waylore.protocols import Reranker
+from waylore.recipes import CHAIN, Recipe
+from waylore.types.knowledge import Scalar
+from waylore.types.search import EVERYTHING, Filter, Found, Hit
 
 try:
     from llama_index.core.callbacks import CallbackManager

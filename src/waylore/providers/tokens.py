@@ -7,8 +7,8 @@ a file there that is damaged.
 """
 
 from waylore.errors import ModelUnavailable
-from waylore.providers.vectors import require
-from waylore.retrieval.context import Count
+from waylore.protocols import Count
+from waylore.providers.optional import require
 
 
 def counter(name: str = "o200k_base") -> Count:

@@ -17,10 +17,11 @@ from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from waylore.config import Context
+from waylore.protocols import Count
 from waylore.text import normalise
-from waylore.types import Fact, Found, Hit
+from waylore.types.knowledge import Fact
+from waylore.types.search import Found, Hit
 
-Count: TypeAlias = Callable[[str], int]
 Style = Literal["passages", "graph", "narrative"]
 
 _SHORTEST = 80  # characters: less than this of a passage is not worth its heading

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from waylore.config import Hybrid, Merge
-from waylore.types import Placement, Ranking
+from waylore.types.search import Placement, Ranking
 
 
 @dataclass(frozen=True, slots=True)

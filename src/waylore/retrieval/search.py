@@ -11,25 +11,26 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
 
-from waylore.config import Recipe
 from waylore.errors import StoreError, StoreUnavailable
-from waylore.models import Embedder, Reranker
-from waylore.retrieval.activation import activation
-from waylore.retrieval.asking import Asked, GraphSearch, Reached, Trace
-from waylore.retrieval.chain import chain
-from waylore.retrieval.citations import citations
-from waylore.retrieval.dense import dense
-from waylore.retrieval.expansion import guided
+from waylore.protocols import Embedder, Reranker
+from waylore.recipes import Recipe
+from waylore.retrieval.candidates import dense, lexical
 from waylore.retrieval.fusion import Fused, additive, fuse
-from waylore.retrieval.gating import Gated, gate
-from waylore.retrieval.lexical import lexical
-from waylore.retrieval.linking import Link, link
-from waylore.retrieval.neighbourhood import neighbourhood
-from waylore.retrieval.reranking import rerank
-from waylore.store.base import Store
+from waylore.retrieval.gate import Gated, gate
+from waylore.retrieval.graph.activation import activation
+from waylore.retrieval.graph.chain import chain
+from waylore.retrieval.graph.citations import citations
+from waylore.retrieval.graph.guided import guided
+from waylore.retrieval.graph.linking import Link, link
+from waylore.retrieval.graph.neighbourhood import neighbourhood
+from waylore.retrieval.graph.state import Asked, GraphSearch, Reached
+from waylore.retrieval.rerank import rerank
+from waylore.retrieval.trace import Trace
+from waylore.store.partial import partial_answers
+from waylore.store.protocol import Store
 from waylore.store.reads import Reads, answered, nothing, read, together
-from waylore.store.tolerance import partial_answers
-from waylore.types import Fact, FactPath, Found, Hit, Query, Ranking, Step
+from waylore.types.knowledge import Fact
+from waylore.types.search import FactPath, Found, Hit, Query, Ranking, Step
 
 Named: TypeAlias = tuple[int, tuple[Link, ...]]  # how many facts there are, and what the question names
 NOT_SEARCHED = "the graph could not be searched"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from waylore.errors import DimensionMismatch, ModelMismatch
-from waylore.types import Contribution, Receipt, Statistics, Vector
+from waylore.types.knowledge import Contribution, Vector
+from waylore.types.results import Receipt, Statistics
 
 
 def checked(vector: Vector | None, dimension: int | None) -> Vector | None:

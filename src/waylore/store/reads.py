@@ -8,13 +8,11 @@ where it was made, and nowhere else.
 
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
 from waylore.errors import StoreUnavailable, WayloreError
-
-if TYPE_CHECKING:  # the protocol takes asks, and asks name its verbs
-    from waylore.store.base import Store
+from waylore.store.protocol import Store
+from waylore.store.requests import Ask, ask
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,25 +39,6 @@ GIVES = {
     "nearby": "mentions",
     "entities_of_passages": "mentions",
 }  # what a verb answers with; documents come one with each passage
-
-
-@dataclass(frozen=True, slots=True)
-class Ask(Generic[T]):
-    """A reading verb of a store, and what it is asked with."""
-
-    verb: str
-    arguments: tuple[Any, ...]
-    options: Mapping[str, Any]
-
-    def of(self, store: "Store") -> T:
-        """What a store answers."""
-        answer: T = getattr(store, self.verb)(*self.arguments, **self.options)
-        return answer
-
-
-def ask(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: P.kwargs) -> Ask[T]:
-    """A verb that is to be asked: `ask(Store.dense, vector, top_k=5)`."""
-    return Ask(verb.__name__, arguments, options)
 
 
 Reads: TypeAlias = Generator[Sequence[Ask[Any]], Sequence[Any], T]
@@ -91,7 +70,7 @@ def together(*stages: Reads[Any]) -> Reads[tuple[Any, ...]]:
     return tuple((yield from side_by_side(stages)))
 
 
-def answered(store: "Store", stage: Reads[T], rows: Counter[str] | None = None) -> T:
+def answered(store: Store, stage: Reads[T], rows: Counter[str] | None = None) -> T:
     """What a stage makes of what this store knows; `rows` counts what it was given."""
     return driven(stage, counted(lambda asks: _answers(store, asks), Counter() if rows is None else rows))
 
@@ -118,19 +97,25 @@ def _size(answer: Any) -> int:
     return _size(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
 
 
-def _answers(store: "Store", asks: Sequence[Ask[Any]]) -> Sequence[Any]:
+def _answers(store: Store, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
     """An answer to each, or the error that it raised."""
     try:
-        return store.together(asks) if len(asks) > 1 else [asks[0].of(store)]
+        return store.together(asks) if len(asks) > 1 else [run_request(store, asks[0])]
     except StoreUnavailable as error:
         return [error for _ in asks]
     except WayloreError:
         return [_outcome(store, each) for each in asks]
 
 
-def _outcome(store: "Store", asked: Ask[T]) -> T | WayloreError:
+def run_request(store: Store, asked: Ask[T]) -> T:
+    """Run one request on a store."""
+    answer: T = getattr(store, asked.verb)(*asked.arguments, **asked.options)
+    return answer
+
+
+def _outcome(store: Store, asked: Ask[T]) -> T | WayloreError:
     try:
-        return asked.of(store)
+        return run_request(store, asked)
     except WayloreError as error:
         return error
 

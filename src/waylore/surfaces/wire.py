@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from waylore.types import Scalar, Source, Status
+from waylore.types.knowledge import Scalar, Source, Status
 
 
 class Wire(BaseModel):

@@ -9,10 +9,10 @@ import pytest
 from benchmarks.faults.load import Load, Report, Request, ask
 from benchmarks.faults.notes import EMBEDDER, Ledger, Note, Settled, contribution, note_of, opened, settled
 
-from waylore.engine import Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import StoreUnavailable
 from waylore.indexing import pipeline
-from waylore.store import SqliteStore
+from waylore.store.sqlite.store import SqliteStore
 
 World = tuple[Waylore, SqliteStore, Ledger]
 

@@ -7,7 +7,7 @@ from benchmarks.multiplying import Sample, thinned
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.naming import keys
+from waylore.names import keys
 from waylore.text import normalise, terms
 
 COPIES = 250

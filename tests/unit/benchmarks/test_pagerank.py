@@ -20,20 +20,9 @@ from benchmarks.pagerank import (
 )
 
 from waylore.evaluation.datasets import Dataset, Question
-from waylore.models import Vectors
-from waylore.types import (
-    Contribution,
-    Document,
-    Entity,
-    Fact,
-    Mention,
-    Passage,
-    Vector,
-    document_id,
-    entity_id,
-    fact_id,
-    passage_id,
-)
+from waylore.protocols import Vectors
+from waylore.types.identity import document_id, entity_id, fact_id, passage_id
+from waylore.types.knowledge import Contribution, Document, Entity, Fact, Mention, Passage, Vector
 
 QUESTION = "Where was the director of Jaws born?"
 DIRECTIONS = {

@@ -9,7 +9,7 @@ import pytest
 
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Question, load
-from waylore.types import entity_id
+from waylore.types.identity import entity_id
 
 CORPUS = [
     {"id": "p1", "title": "Ada Lovelace (countess)", "text": "Ada wrote notes.", "scope": "s"},

@@ -10,7 +10,7 @@ from waylore.errors import ConfigError
 from waylore.indexing.blocks import Block, BlockKind, Reading
 from waylore.indexing.chunking import passages, spans_of
 from waylore.text import pieces as tokens
-from waylore.types import Document, Passage
+from waylore.types.knowledge import Document, Passage
 
 DOCUMENT = Document("d", title="Guide")
 KINDS: list[BlockKind] = ["heading", "paragraph", "code", "turn", "row", "list"]

@@ -9,8 +9,9 @@ import pytest
 
 from waylore.errors import DimensionMismatch
 from waylore.indexing.pipeline import contribution, embedded, stated
-from waylore.models import Vectors
-from waylore.types import Claim, Contribution, Document, Vector, document_id, entity_id, fact_id, passage_id
+from waylore.protocols import Vectors
+from waylore.types.identity import document_id, entity_id, fact_id, passage_id
+from waylore.types.knowledge import Claim, Contribution, Document, Vector
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DOCUMENT = Document(document_id(uri="u"), recorded_at=NOON)

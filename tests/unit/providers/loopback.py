@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from waylore.models import Vectors
+from waylore.protocols import Vectors
 
 Answer = dict[str, Any]
 Fault = Callable[["Handler", Answer], None]

@@ -52,7 +52,7 @@ TEXTS = {
 def vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = CACHE / "tiktoken"
     if damaged("tiktoken", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/models.py tiktoken`"
+        remedy = f"{directory} is missing or damaged; run `python tools/protocols.py tiktoken`"
         pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(directory))
 

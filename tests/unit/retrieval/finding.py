@@ -1,8 +1,11 @@
 """What a search may have found, made by names alone."""
 
 from waylore.config import Context
-from waylore.retrieval.context import Count, Rendered, Style, context
-from waylore.types import Document, Entity, Fact, Found, Hit, Passage, entity_id, fact_id
+from waylore.protocols import Count
+from waylore.retrieval.context import Rendered, Style, context
+from waylore.types.identity import entity_id, fact_id
+from waylore.types.knowledge import Document, Entity, Fact, Passage
+from waylore.types.search import Found, Hit
 
 STYLES: tuple[Style, ...] = ("passages", "graph", "narrative")
 ROOMY = Context(max_tokens=10**6, graph_tokens=10**6)

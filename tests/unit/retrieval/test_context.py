@@ -11,7 +11,8 @@ from unit.retrieval.finding import AUTH, ROOMY, STYLES, entity, fact, found, hit
 from waylore.config import Context
 from waylore.retrieval.context import Citation, Rendered, Style, in_order
 from waylore.text import pieces
-from waylore.types import Document, Fact, Hit, Passage
+from waylore.types.knowledge import Document, Fact, Passage
+from waylore.types.search import Hit
 
 SENTENCE = "The lock is turned by a key that was cut from one piece of iron in the year of the flood. "
 

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from unit.retrieval.finding import AUTH, ROOMY, STYLES, entity, fact, found, hit, rendered
 from waylore.config import Context
-from waylore.retrieval.context import Count, Style, in_order
+from waylore.protocols import Count
+from waylore.retrieval.context import Style, in_order
 from waylore.text import pieces
-from waylore.types import Fact, Found
+from waylore.types.knowledge import Fact
+from waylore.types.search import Found
 
 COUNTS: dict[str, Count] = {
     "pieces": pieces,

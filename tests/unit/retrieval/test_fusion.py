@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from waylore.config import Hybrid, Merge
 from waylore.retrieval.fusion import Fused, additive, fuse, weighed
-from waylore.types import Placement, Ranking, Scored
+from waylore.types.search import Placement, Ranking, Scored
 
 WEIGHTED = Hybrid(vector_weight=0.7, text_weight=0.3)
 RRF = Hybrid(fusion="rrf", vector_weight=0.5, text_weight=0.5)

@@ -5,8 +5,8 @@ import pytest
 
 from waylore.errors import DimensionMismatch, ModelMismatch
 from waylore.store.checks import checked, dimension_of, is_embedded, is_known
-from waylore.testing import EMBEDDER, KING
-from waylore.types import Statistics
+from waylore.testing.suite import EMBEDDER, KING
+from waylore.types.results import Statistics
 
 EMPTY = Statistics(0, 0, 0, 0, 0, None, None, 0)
 FULL = Statistics(1, 1, 1, 1, 1, "one", 3, 1)

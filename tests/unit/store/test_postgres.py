@@ -7,10 +7,11 @@ from psycopg import Error, OperationalError, errors
 from psycopg_pool import PoolTimeout
 
 from waylore.errors import Forbidden, QueryError, StoreError, StoreUnavailable, WayloreError
-from waylore.store.postgres_errors import place, wrapped_errors
-from waylore.store.postgres_indexing import wanted
-from waylore.store.postgres_scope import any_of, key_of
-from waylore.types import Statistics, file_of
+from waylore.store.postgres.connections import place, wrapped_errors
+from waylore.store.postgres.scope import any_of, key_of
+from waylore.store.postgres.vector_indexes import wanted
+from waylore.types.identity import file_of
+from waylore.types.results import Statistics
 
 KEY_OF_DEFAULT = 6970142578434299259
 URL = "postgresql://me:hunter2@db.example:6543/waylore?sslmode=require"

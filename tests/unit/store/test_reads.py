@@ -3,9 +3,11 @@
 from collections import Counter
 
 from waylore.errors import StoreError
-from waylore.store.base import Store
-from waylore.store.reads import GIVES, Reads, ask, counted, driven
-from waylore.types import Fact, Mention, Scored
+from waylore.store.protocol import Store
+from waylore.store.reads import GIVES, Reads, counted, driven
+from waylore.store.requests import ask
+from waylore.types.knowledge import Fact, Mention
+from waylore.types.search import Scored
 
 
 def stage() -> Reads[int]:

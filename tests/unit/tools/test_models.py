@@ -1,4 +1,4 @@
-"""tools/models.py: pins that can be trusted, and nothing kept that does not match them."""
+"""tools/protocols.py: pins that can be trusted, and nothing kept that does not match them."""
 
 import hashlib
 import io

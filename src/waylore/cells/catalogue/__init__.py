@@ -1,0 +1,1 @@
+"""The catalogue: which cells there are, and which cell holds each collection."""

@@ -1,0 +1,1 @@
+"""The facade `Waylore`: one short method for each verb."""

@@ -1,0 +1,1 @@
+"""Find names and facts in passages, by rules and structure."""

@@ -1,0 +1,1 @@
+"""Importers for what other programs know, one module for each format."""

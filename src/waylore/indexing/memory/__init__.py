@@ -1,0 +1,1 @@
+"""Store what a conversation says without storing what is known already."""

@@ -1,0 +1,1 @@
+"""Embedders, each behind an optional dependency."""

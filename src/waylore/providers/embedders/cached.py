@@ -1,0 +1,75 @@
+"""Vectors kept on disk, so that no text is embedded twice by the same model.
+
+Wraps any embedder. One SQLite file holds the vectors by model, kind (passage or question) and text;
+threads and processes may share it. It never forgets and knows no age: a model's name changes when
+its weights do, and deleting the file is always safe.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from waylore.errors import DimensionMismatch
+from waylore.protocols import Embedder, Vectors
+from waylore.providers.disk_cache import VECTORS, Kept
+from waylore.types.identity import identity
+from waylore.types.knowledge import Vector
+
+
+class CachedEmbedder:
+    """Asks `embedder` only for what `directory` does not hold yet."""
+
+    def __init__(self, embedder: Embedder, directory: Path) -> None:
+        self._embedder = embedder
+        self._kept = Kept(VECTORS, directory)
+
+    @property
+    def name(self) -> str:
+        """The name of the wrapped embedder."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """The length of the wrapped embedder's vectors."""
+        return self._embedder.dimension
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One unit row for each text, in order; texts seen before cost a read."""
+        if not texts:
+            return self._embedder.embed_passages(texts)
+        return self._embed("passage", texts, self._embedder.embed_passages)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the unit vector of a question; one asked before costs a read."""
+        embed = self._embedder.embed_query
+        return self._embed("query", [text], lambda missing: np.stack([*map(embed, missing)])).ravel()
+
+    def close(self) -> None:
+        """Close the file; the wrapped embedder stays open."""
+        self._kept.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _embed(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Vectors]) -> Vectors:
+        keys = [bytes.fromhex(identity("vector", self.name, kind, text)) for text in texts]
+        found = self._kept.read(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if missing:
+            rows = embed(list(missing.values())).astype(np.float32)
+            fresh = {key: row.tobytes() for key, row in zip(missing, rows, strict=True)}
+            self._kept.write(fresh)
+            found |= fresh
+        return self._stack([found[key] for key in keys])
+
+    def _stack(self, rows: Sequence[bytes]) -> Vectors:
+        if len({len(row) for row in rows}) > 1:
+            raise DimensionMismatch(
+                f"{self._kept.file} holds vectors of another length for {self.name}; delete the file"
+            )
+        return np.stack([np.frombuffer(row, dtype=np.float32) for row in rows])

@@ -1,0 +1,80 @@
+"""S19: an embedder without a model, so that a first try or a test needs no download.
+
+It hashes the terms of a text, and more lightly the trigrams of each term so that related forms
+meet, into a signed vector (Weinberger et al., 2009, "Feature Hashing"). It finds shared words, not
+shared meaning, which BM25 does better: it is not for production, and says so when it is made.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from math import log
+
+from waylore.errors import ConfigError
+from waylore.protocols import Vectors
+from waylore.providers.embedders.vectors import unit
+from waylore.text import terms
+from waylore.types.knowledge import Vector
+
+TRIGRAM_WEIGHT = 0.3
+
+
+class HashingWarning(UserWarning):
+    """Vectors are made by hashing words, not by a model."""
+
+
+class HashingEmbedder:
+    """Hashes words to vectors; for tests and first tries. `quiet` leaves the warning out."""
+
+    def __init__(self, dimension: int = 384, *, quiet: bool = False) -> None:
+        if dimension < 1:
+            raise ConfigError(f"dimension must be at least 1, not {dimension}")
+        self._dimension = dimension
+        if not quiet:
+            warnings.warn(
+                "HashingEmbedder finds shared words, not meaning: not for production. Run "
+                "`pip install 'waylore[local]'` and use `waylore.providers.embedders.fastembed.FastEmbedder()`.",
+                HashingWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def name(self) -> str:
+        """The name that the store remembers."""
+        return f"hashing-{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector."""
+        return self._dimension
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One unit row for each text, in order."""
+        return unit([self._row(text) for text in texts], self._dimension)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the unit vector of a question, the same as that of a passage."""
+        return self.embed_passages([text]).ravel()
+
+    def _row(self, text: str) -> list[float]:
+        row = [0.0] * self._dimension
+        words = terms(text)
+        for features, weight in ((words, 1.0), (_trigrams(words), TRIGRAM_WEIGHT)):
+            for feature, count in Counter(features).items():
+                place, negative = divmod(_hash(feature), 2)
+                value = weight * (1 + log(count))
+                row[place % self._dimension] += -value if negative else value
+        return row
+
+
+def _trigrams(words: Iterable[str]) -> list[str]:
+    marked = [f"<{word}>" for word in words]
+    return [f"3:{word[i : i + 3]}" for word in marked for i in range(len(word) - 2)]
+
+
+@lru_cache(maxsize=65_536)
+def _hash(feature: str) -> int:
+    digest = blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big")

@@ -1,0 +1,27 @@
+"""What every embedder promises: rows of length one, and a name that changes with the weights.
+
+It embeds nothing; the embedders beside it call it.
+"""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from waylore.protocols import Vectors
+
+
+def unit(rows: npt.ArrayLike, dimension: int) -> Vectors:
+    """Scale rows to length one; a row of zeros, which points nowhere, becomes the first axis."""
+    vectors = np.array(rows, dtype=np.float32).reshape(-1, dimension)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[lengths[:, 0] == 0, 0] = 1
+    vectors /= np.where(lengths, lengths, 1)
+    return vectors
+
+
+def named(model: str, weights: Path) -> str:
+    """Add a fingerprint of the weights to a name: `BAAI/bge-small-en-v1.5@1a2b3c4d`."""
+    with weights.open("rb") as content:
+        return f"{model}@{hashlib.file_digest(content, 'sha256').hexdigest()[:8]}"

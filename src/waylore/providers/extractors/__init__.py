@@ -1,0 +1,1 @@
+"""Extractors that use a model, each behind an optional dependency."""

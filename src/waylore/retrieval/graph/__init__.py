@@ -1,0 +1,1 @@
+"""Search by the graph: link entities, walk facts, rank what was reached, say how."""

@@ -1,0 +1,1 @@
+"""A running service without a protocol: collections, callers, keys, limits, uploads and jobs."""

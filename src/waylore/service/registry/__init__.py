@@ -1,0 +1,1 @@
+"""What a service must remember: API keys, collections, and responses for idempotency keys."""

@@ -1,0 +1,1 @@
+"""Settings: their tables, and the only place that reads the environment."""

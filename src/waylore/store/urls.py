@@ -1,0 +1,90 @@
+"""Parse the address of a store once, and open the engine that its scheme names.
+
+Built-in schemes are `sqlite` (also a bare file name), `postgresql` and `cells+` before the address of a catalogue.
+Other packages add theirs by an entry point of the group `waylore.stores`, whose name is the scheme and whose value
+takes a URL and a collection and returns a Store. An engine is imported only when an address asks for it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import cast
+
+from waylore.errors import ConfigError
+from waylore.store.protocol import Store
+
+CELLS = "cells+"
+SCHEMES = {"sqlite": "sqlite", "postgresql": "postgresql", "postgres": "postgresql"}
+ENGINES = {
+    "sqlite": "waylore.store.sqlite.store:SqliteStore",
+    "postgresql": "waylore.store.postgres.store:PostgresStore",
+    "cells": "waylore.cells.open:open_cells",
+}
+Engine = Callable[[str, str], Store]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreUrl:
+    """The parts of a store's address.
+
+    `location` is the path of a file, or the whole URL of anything else; `is_cells` says that a catalogue of cells
+    is there.
+    """
+
+    scheme: str
+    location: str
+    is_cells: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the store, or the catalogue of its cells, is a SQLite file."""
+        return self.scheme == "sqlite"
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the store, or the catalogue of its cells, is on a server that many processes share."""
+        return self.scheme == "postgresql"
+
+    @property
+    def path(self) -> Path:
+        """The path of a file."""
+        return Path(self.location)
+
+
+def parse_url(url: str) -> StoreUrl:
+    """Take the address of a store apart."""
+    rest = url.removeprefix(CELLS)
+    is_cells = rest != url
+    if "://" not in rest:
+        return StoreUrl("sqlite", rest, is_cells)
+    name = rest.partition("://")[0]
+    scheme = SCHEMES.get(name, name)
+    return StoreUrl(scheme, rest.removeprefix("sqlite:///") if scheme == "sqlite" else rest, is_cells)
+
+
+def open_store(url: str, collection: str = "default") -> Store:
+    """Open a collection of the store at an address: a file, `postgresql://…`, or `cells+` and a catalogue."""
+    parsed = parse_url(url)
+    return _load_engine("cells" if parsed.is_cells else parsed.scheme)(parsed.location, collection)
+
+
+@contextmanager
+def require_driver() -> Iterator[None]:
+    """Turn a failed import of the PostgreSQL driver into an error that names the extra."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs its driver: pip install 'waylore[postgres]'") from error
+
+
+def _load_engine(scheme: str) -> Engine:
+    if scheme in ENGINES:
+        module, _, name = ENGINES[scheme].partition(":")
+        with require_driver():
+            return cast(Engine, getattr(import_module(module), name))
+    for entry in entry_points(group="waylore.stores", name=scheme):
+        return cast(Engine, entry.load())
+    raise ConfigError(f"no store for {scheme}://…: give a file name, sqlite:///FILE or postgresql://…")

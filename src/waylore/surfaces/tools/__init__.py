@@ -1,0 +1,1 @@
+"""What an agent can call: shared by MCP and function calling."""

@@ -1,0 +1,1 @@
+"""The conformance suite for authors of stores."""

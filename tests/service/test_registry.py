@@ -1,0 +1,202 @@
+"""Both registries keep what the protocol says: keys as they were set, collections once, a request done once."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import apsw
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from databases import database
+from waylore import Waylore
+from waylore.cells import admin
+from waylore.cells.open import open_catalogue
+from waylore.errors import ConfigError, SchemaOutdated, StoreUnavailable
+from waylore.service.registry.open import open_registry
+from waylore.service.registry.protocol import SCOPES, Claimed, Collection, Kept, Key, Registry
+
+Opening = Callable[[], Registry]
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+KEY = Key("0" * 16, "mine", "hash", frozenset({"notes"}), "read", NOW)
+times = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
+words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store in which there is nothing yet."""
+    return database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
+
+
+@pytest.fixture
+def opening(url: str) -> Iterator[Opening]:
+    """Opens the registry anew, as another process would."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(closing(open_registry(url)))
+
+
+@pytest.fixture
+def registry(opening: Opening) -> Registry:
+    return opening()
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.builds(
+        Key,
+        id=st.just(""),
+        name=words,
+        hash=words,
+        collections=st.frozensets(words, min_size=1),
+        scope=st.sampled_from(SCOPES),
+        created=times,
+        labels=st.none() | st.frozensets(words),
+        expires=st.none() | times,
+        revoked=st.none() | times,
+        used=st.none(),
+        former=st.text("0123456789abcdef"),
+        former_until=st.none() | times,
+    )
+)
+def test_a_key_is_kept_as_it_is(registry: Registry, key: Key) -> None:
+    key = replace(key, id=token_hex(8))  # when a key was made does not change
+    registry.set_key(replace(key, name="before", revoked=None, labels=frozenset({"x"})))
+    registry.set_key(key)
+    assert registry.key(key.id) == key
+    listed = registry.keys()
+    assert key in listed
+
+
+def test_a_use_is_remembered_and_a_change_does_not_undo_it(registry: Registry) -> None:
+    registry.set_key(KEY)
+    registry.use_key(KEY.id, NOW)
+    registry.set_key(replace(KEY, name="yours"))
+    assert registry.key(KEY.id) == replace(KEY, name="yours", used=NOW)
+    assert registry.key("unknown") is None
+
+
+def test_a_hash_is_not_shown() -> None:
+    assert "hash" not in repr(replace(KEY, former="hash before"))
+
+
+def test_collections_are_listed_by_name_and_made_once(registry: Registry, opening: Opening) -> None:
+    assert registry.set_collection(Collection("notes", "", NOW))
+    assert registry.set_collection(Collection("Über", "", NOW))
+    assert not registry.set_collection(Collection("notes", "mine", datetime.now(UTC)))
+    assert opening().collections() == (Collection("notes", "mine", NOW), Collection("Über", "", NOW))
+    assert registry.remove_collection("notes")
+    assert not registry.remove_collection("notes")
+    assert registry.collection("notes") is None
+
+
+def test_lists_go_on_where_they_ended(registry: Registry) -> None:
+    names = ["a", "B", "ü", "z", "Z", "10", "9", "a.b", "a-b"]
+    for number, name in enumerate(names):
+        registry.set_collection(Collection(name, "", NOW))
+        registry.set_key(replace(KEY, id=f"{9 - number}", created=NOW + timedelta(seconds=number // 3)))
+    shown = [
+        one.name for one in _pages(lambda last: registry.collections(after=last.name if last else "", limit=2))
+    ]
+    assert shown == sorted(names)
+    some = registry.collections(among=["z", "a", "unknown", "10"], after="10")
+    assert [one.name for one in some] == ["a", "z"]
+    assert registry.collections(among=[]) == ()
+    keys = list(_pages(lambda last: registry.keys(after=last, limit=2)))
+    assert keys == sorted(keys, key=lambda one: (one.created, one.id))
+    assert len(keys) == len(names)
+
+
+def _pages(page: Callable[[Any], tuple[Any, ...]]) -> Iterator[Any]:
+    last = None
+    while found := page(last):
+        yield from found
+        last = found[-1]
+
+
+def test_a_request_is_claimed_by_one(registry: Registry, opening: Opening) -> None:
+    claimed, others = Claimed("key:1", "word", "digest"), [opening() for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda r: r.claim(claimed, now=1.0, until=9.0), others))
+    assert sorted(found, key=lambda one: one is None) == [*[Kept("digest")] * 7, None]
+    answer = Kept("digest", 201, b"\x00\xff", "application/json")
+    registry.keep(claimed, answer, until=20.0)
+    assert registry.claim(claimed, now=19.9, until=30.0) == answer
+    assert registry.claim(replace(claimed, caller="key:2"), now=2.0, until=9.0) is None
+    assert registry.claim(replace(claimed, digest="another"), now=20.0, until=30.0) is None
+
+
+def test_what_could_not_be_done_may_be_done_again(registry: Registry) -> None:
+    claimed = Claimed("key:1", "word", "digest")
+    assert registry.claim(claimed, now=1.0, until=9.0) is None
+    registry.release(claimed)
+    assert registry.claim(claimed, now=1.0, until=9.0) is None
+    registry.keep(claimed, Kept("digest", 200), until=9.0)
+    registry.release(claimed)
+    assert registry.claim(claimed, now=1.0, until=9.0) == Kept("digest", 200)
+    registry.sweep(9.0)
+    assert registry.claim(claimed, now=1.0, until=9.0) is None
+
+
+def test_many_open_it_at_once_and_share_one_secret(url: str) -> None:
+    def secret(_: int) -> bytes:
+        with closing(open_registry(url)) as registry:
+            return registry.secret()
+
+    with ThreadPoolExecutor(6) as threads:
+        secrets = set(threads.map(secret, range(6)))
+    assert [len(one) for one in secrets] == [32]
+
+
+def test_it_lives_beside_the_knowledge(url: str) -> None:
+    with closing(open_registry(url)) as registry, Waylore.open(url, collection="notes") as notes:
+        registry.set_key(KEY)
+        document = notes.add("The login needs the session service.")
+        assert notes.search("login").hits
+        assert notes.verify_forgotten(notes.forget(document)) == ()
+        assert registry.keys() == (KEY,)
+
+
+def test_of_cells_it_lives_with_the_catalogue(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.waylore"
+    with closing(open_catalogue(str(path))) as catalogue:
+        admin.add(catalogue, "east", str(tmp_path / "east.waylore"))
+    with closing(open_registry(f"cells+sqlite:///{path}")) as registry:
+        registry.set_key(KEY)
+        with Waylore.open(f"cells+sqlite:///{path}", collection="notes") as notes:
+            notes.add("The login needs the session service.")
+    with closing(open_registry(str(path))) as registry:
+        assert registry.keys() == (KEY,)
+
+
+def test_a_newer_schema_is_refused(url: str) -> None:
+    open_registry(url).close()
+    if url.startswith("postgresql"):
+        with psycopg.connect(url) as server:
+            server.execute("INSERT INTO waylore_service.migrations (number, name) VALUES (99, 'new')")
+    else:
+        file = apsw.Connection(url)
+        file.execute("UPDATE registry SET schema = 99")
+        file.close()
+    with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
+        open_registry(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("mysql://x", ConfigError),
+        ("postgresql://nobody@127.0.0.1:1/x", StoreUnavailable),
+        ("/no/x", StoreUnavailable),
+    ],
+)
+def test_what_cannot_be_opened_says_so(url: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        open_registry(url)

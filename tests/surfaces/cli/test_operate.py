@@ -1,0 +1,81 @@
+"""`waylore cells` and `waylore collections move`, as a process: what an operator types, reads and gets back."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from surfaces.commands import process
+from waylore import Waylore
+
+
+def waylore(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return process(folder, *arguments, "--catalogue", "catalogue.waylore")
+
+
+def told(folder: Path, *arguments: str) -> object:
+    done = waylore(folder, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("east", "west"):
+        assert told(tmp_path, "cells", "add", name, f"{name}.waylore") == {"cell": name, "state": "active"}
+    with Waylore.open(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}", collection="team") as team:
+        team.add("The login needs the session service.")
+    return tmp_path
+
+
+def test_a_collection_moves_and_a_cell_is_drained(folder: Path) -> None:
+    assert told(folder, "cells", "list") == [
+        {"cell": "east", "state": "active", "collections": ["team"]},
+        {"cell": "west", "state": "active", "collections": []},
+    ]
+    assert told(folder, "collections", "move", "team", "west") == {"collection": "team", "cell": "west"}
+    assert told(folder, "cells", "drain", "west") == {"cell": "west", "moved": ["team"]}
+    assert told(folder, "cells", "list") == [
+        {"cell": "east", "state": "active", "collections": ["team"]},
+        {"cell": "west", "state": "draining", "collections": []},
+    ]
+    with Waylore.open(f"cells+sqlite:///{folder / 'catalogue.waylore'}", collection="team") as team:
+        assert len(team.search("login").hits) == 1
+
+
+def test_people_are_shown_a_table_without_colours_in_a_pipe(folder: Path) -> None:
+    shown = waylore(folder, "cells", "list").stdout
+    assert ["east", "active", "team"] in [
+        [cell.strip() for cell in line.strip("│┃").split("│")] for line in shown.splitlines()
+    ]
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "says"),
+    [
+        (("collections", "move", "team", "north"), 2, "there is no cell 'north': there are east, west"),
+        (("cells", "drain", "north"), 3, "there is no cell 'north'"),
+        (("cells", "add", "north", "postgresql://nobody@127.0.0.1:1/x"), 4, "127.0.0.1:1/x cannot be reached"),
+        (("cells", "add", "east", "other.waylore"), 2, "east or its address is in use"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_a_code(
+    folder: Path, asked: tuple[str, ...], code: int, says: str
+) -> None:
+    done = waylore(folder, *asked)
+    assert done.returncode == code
+    assert done.stderr.startswith("waylore: ")
+    assert says in done.stderr.splitlines()[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_without_its_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['typer'] = None; from waylore.surfaces.cli.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert "pip install 'waylore[cli]'" in done.stderr

@@ -1,0 +1,404 @@
+"""The HTTP service from the side of a caller: its routes do what the library does, on a file and a server."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from databases import database
+from surfaces.serving import asking, client, key, running, settings, told
+from waylore import Waylore
+from waylore.cells import admin
+from waylore.cells.open import open_catalogue
+from waylore.errors import NotFound
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.surfaces import wire
+from waylore.surfaces.http.responses import cursor, last_of
+
+NOTES = "/v1/collections/default"
+LOGIN = {
+    "text": "The login needs the session service.",
+    "uri": "login.md",
+    "facts": [{"subject": "login", "predicate": "needs", "object": "session service"}],
+}
+MARA = {
+    "text": "Mara looks after tokens.",
+    "title": "Mara",
+    "uri": "mara.md",
+    "metadata": {"team": "core", "year": 2026, "tags": ["a", "b"]},
+    "facts": [{"subject": "Mara", "predicate": "owns", "object": "session service"}],
+}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
+
+
+@pytest.fixture
+async def asked(store: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with asking(settings(store)) as made:
+        yield made
+
+
+@pytest.fixture
+async def on_file(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    async with asking(settings(tmp_path / "memory.waylore")) as made:
+        yield made
+
+
+async def add(asked: httpx.AsyncClient, *documents: dict[str, Any], to: str = NOTES) -> list[str]:
+    return [told(await asked.post(f"{to}/documents", json=one))["id"] for one in documents]
+
+
+async def test_what_is_added_is_found_as_the_library_finds_it(store: str, asked: httpx.AsyncClient) -> None:
+    await add(asked, LOGIN, MARA)
+    question = {"query": "Who can help with the login?", "method": "chain"}
+    found = told(await asked.post(f"{NOTES}/search", json=question))
+    with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
+        same = wire.Found.of(memory.search("Who can help with the login?")).model_dump(mode="json")
+    for one, other in zip(found.pop("hits"), same.pop("hits"), strict=True):
+        assert one["score"] == pytest.approx(other["score"], abs=1e-4)
+        for part in ("passage", "document", "path"):
+            assert one[part] == other[part]
+    assert found | {"seconds": {}} == same | {"seconds": {}}
+
+
+async def test_a_text_for_a_model_cites_its_passages(on_file: httpx.AsyncClient) -> None:
+    await add(on_file, LOGIN, MARA)
+    question = {"query": "Who can help with the login?", "style": "passages", "max_tokens": 200}
+    made = told(await on_file.post(f"{NOTES}/context", json=question))
+    assert made["tokens"] <= 200
+    assert [source["uri"] for source in made["sources"]] == ["login.md", "mara.md"]
+
+
+async def test_one_hit_is_explained(on_file: httpx.AsyncClient) -> None:
+    await add(on_file, LOGIN, MARA)
+    question = {"query": "Who can help with the login?"}
+    found = told(await on_file.post(f"{NOTES}/search", json=question))
+    second = found["hits"][1]
+    explained = told(
+        await on_file.post(f"{NOTES}/explain", json=question | {"passage": second["passage"]["id"]})
+    )
+    assert [hit["passage"]["text"] for hit in found["hits"]] == [LOGIN["text"], MARA["text"]]
+    assert explained["hits"][0]["path"]["text"] == "login —needs→ session service → this passage"
+    assert explained["hits"] == [second]
+    missing = await on_file.post(f"{NOTES}/explain", json=question | {"passage": "0" * 32})
+    assert missing.status_code == 404
+
+
+async def test_filters_and_times_are_honoured(asked: httpx.AsyncClient) -> None:
+    await add(asked, LOGIN, MARA)
+    only = {"query": "session service login tokens", "metadata": {"team": "core", "tags": "b"}}
+    found = told(await asked.post(f"{NOTES}/search", json=only))
+    assert [hit["document"]["uri"] for hit in found["hits"]] == ["mara.md"]
+    assert found["hits"][0]["document"]["metadata"] == MARA["metadata"]
+    claim = {"subject": "Mara", "predicate": "works_at", "object": "Acme", "valid_to": "2025-01-01T00:00:00Z"}
+    told(await asked.post(f"{NOTES}/facts", json={"facts": [claim]}))
+    for when, many in (("2024-06-01T00:00:00Z", 1), ("2025-06-01T00:00:00Z", 0)):
+        facts = told(await asked.get(f"{NOTES}/facts", params={"entity": "Mara", "as_of": when}))["facts"]
+        assert len([fact for fact in facts if fact["predicate"] == "works_at"]) == many
+
+
+async def test_what_stands_around_an_entity_is_a_tree(asked: httpx.AsyncClient) -> None:
+    await add(asked, LOGIN, MARA)
+    [around] = told(await asked.get(f"{NOTES}/graph", params={"entity": "login", "hops": 2}))["around"]
+    [needs] = around["branches"]
+    assert (needs["fact"]["predicate"], needs["entity"]["name"]) == ("needs", "session service")
+    assert [(branch["is_forward"], branch["entity"]["name"]) for branch in needs["branches"]] == [
+        (False, "Mara")
+    ]
+    assert told(await asked.get(f"{NOTES}/graph", params={"entity": "AC/DC?"})) == {"around": []}
+
+
+async def test_a_document_is_read_and_forgotten_with_a_receipt(asked: httpx.AsyncClient) -> None:
+    login, mara = await add(asked, LOGIN, MARA)
+    assert told(await asked.get(f"{NOTES}/documents/{login}"))["document"]["uri"] == "login.md"
+    receipt = told(await asked.delete(f"{NOTES}/documents/{login}"))
+    assert receipt["documents"] == [login]
+    assert told(await asked.post(f"{NOTES}/receipts/verify", json=receipt)) == {"left": []}
+    assert (await asked.get(f"{NOTES}/documents/{login}")).status_code == 404
+    assert (await asked.delete(f"{NOTES}/documents/{login}")).status_code == 404
+    gone = told(await asked.post(f"{NOTES}/documents/forget", json={"documents": [login, mara]}))
+    assert gone["documents"] == [mara]
+    assert told(await asked.get(f"{NOTES}/stats"))["documents"] == 0
+
+
+async def test_an_export_can_be_imported(store: str, asked: httpx.AsyncClient, tmp_path: Path) -> None:
+    await add(asked, *({"text": f"Note {n} of the login.", "uri": f"{n}.md"} for n in range(150)))
+    async with asked.stream("GET", f"{NOTES}/export") as answer:
+        assert answer.headers["content-type"].startswith("application/x-ndjson")
+        lines = [line async for line in answer.aiter_lines()]
+    assert len(lines) == 151
+    path = tmp_path / "export.jsonl"
+    path.write_text("\n".join(lines))
+    with Waylore.open(tmp_path / "other.waylore") as other:
+        assert other.import_(path) == 150
+    with Waylore.open(store) as memory:
+        memory.export(tmp_path / "same.jsonl")
+    assert (tmp_path / "same.jsonl").read_text().splitlines() == lines
+
+
+async def test_collections_come_and_go(asked: httpx.AsyncClient) -> None:
+    made = await asked.put("/v1/collections/acme", json={"description": "for Acme"})
+    again = await asked.put("/v1/collections/acme", json={"description": "for all of Acme"})
+    assert (made.status_code, again.status_code) == (201, 200)
+    assert told(again)["created"] == told(made)["created"]
+    await add(asked, LOGIN, to="/v1/collections/acme")
+    listed = told(await asked.get("/v1/collections"))["collections"]
+    assert [(one["name"], one["description"]) for one in listed] == [
+        ("acme", "for all of Acme"),
+        ("default", ""),
+    ]
+    assert told(await asked.get(f"{NOTES}/stats"))["documents"] == 0
+    assert (await asked.delete("/v1/collections/acme")).status_code == 204
+    assert (await asked.get("/v1/collections/acme")).status_code == 404
+    told(await asked.put("/v1/collections/acme", json={}))
+    assert told(await asked.get("/v1/collections/acme/stats"))["documents"] == 0
+
+
+async def test_collections_of_several_cells_are_served_as_one(tmp_path: Path) -> None:
+    with closing(open_catalogue(str(tmp_path / "catalogue.waylore"))) as catalogue:
+        for name in ("east", "west"):
+            admin.add(catalogue, name, str(tmp_path / f"{name}.waylore"))
+    async with asking(settings(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}")) as asked:
+        for name in ("acme", "other"):
+            told(await asked.put(f"/v1/collections/{name}", json={}))
+            await add(asked, {"text": f"The login of {name}."}, to=f"/v1/collections/{name}")
+            found = told(await asked.post(f"/v1/collections/{name}/search", json={"query": "login"}))
+            assert [hit["passage"]["text"] for hit in found["hits"]] == [f"The login of {name}."]
+        assert (await asked.delete("/v1/collections/acme")).status_code == 204
+
+
+# -- pages ---------------------------------------------------------------------------------------------
+
+
+async def pages(asked: httpx.AsyncClient, limit: int) -> AsyncIterator[list[str]]:
+    cursor: dict[str, str] = {}
+    while True:
+        page = told(await asked.get(f"{NOTES}/documents", params={"limit": limit, **cursor}))
+        yield [document["uri"] for document in page["documents"]]
+        if page["next"] is None:
+            return
+        cursor = {"cursor": page["next"]}
+
+
+async def test_pages_survive_what_is_written_between_them(asked: httpx.AsyncClient) -> None:
+    ids = await add(asked, *({"text": f"Note {n}.", "uri": f"{n:02}"} for n in range(0, 20, 2)))
+    shown: list[str] = []
+    async for page in pages(asked, 3):
+        shown.extend(page)
+        if len(shown) == 3:  # what was shown goes, something comes before, and something after
+            await asked.delete(f"{NOTES}/documents/{ids[0]}")
+            await asked.delete(f"{NOTES}/documents/{ids[2]}")
+            await add(asked, {"text": "Early.", "uri": "01"}, {"text": "Late.", "uri": "11"})
+    assert shown == ["00", "02", "04", "06", "08", "10", "11", "12", "14", "16", "18"]
+
+
+async def test_collections_and_keys_come_in_pages_too(asked: httpx.AsyncClient) -> None:
+    for name in "abcde":
+        told(await asked.put(f"/v1/collections/{name}", json={}))
+        told(await asked.post("/v1/keys", json={"name": name, "collections": [name]}))
+    for path, what, expected in (
+        ("/v1/collections", "collections", ["a", "b", "c", "d", "default", "e"]),
+        ("/v1/keys", "keys", ["a test", "a", "b", "c", "d", "e"]),
+    ):
+        shown: list[str] = []
+        page: dict[str, Any] = {"next": ""}
+        while page["next"] is not None:
+            after = {"cursor": page["next"]} if page["next"] else {}
+            page = told(await asked.get(path, params={"limit": 2, **after}))
+            assert len(page[what]) <= 2
+            shown += [one["name"] for one in page[what]]
+        assert shown == expected
+
+
+async def test_a_cursor_is_of_one_list(on_file: httpx.AsyncClient) -> None:
+    await add(on_file, *({"text": f"Note {n}.", "uri": f"a/{n}"} for n in range(3)))
+    page = told(await on_file.get(f"{NOTES}/documents", params={"limit": 2, "under": "a/"}))
+    told(await on_file.put("/v1/collections/other", json={}))
+    for path, under in ((NOTES, ""), (NOTES, "a"), ("/v1/collections/other", "a/")):
+        asked = {"cursor": page["next"], "under": under}
+        assert (await on_file.get(f"{path}/documents", params=asked)).status_code == 404
+
+
+@given(st.binary(min_size=1), st.text(), st.tuples(st.text(), st.text()), st.data())
+def test_a_cursor_leads_back_and_cannot_be_made_up(
+    secret: bytes, of: str, last: tuple[str, str], data: st.DataObject
+) -> None:
+    made = cursor(secret, of, last)
+    assert last_of(secret, of, made) == last
+    at = data.draw(st.integers(0, len(made) - 1))
+    changed = made[:at] + data.draw(st.sampled_from("Ab0-_")) + made[at + 1 :]
+    try:
+        assert last_of(secret, of, changed) == last  # the last sign has bits that say nothing
+    except NotFound:
+        assert changed != made
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        ("GET", "/nowhere", {}, 404),
+        ("GET", "/v1/collections/default/", {}, 404),
+        ("GET", "/v1/collections/unknown/stats", {}, 404),
+        ("GET", "/v1/collections/..%2F/stats", {}, 404),
+        ("PATCH", "/v1/keys", {}, 405),
+        ("POST", f"{NOTES}/search", {"content": b"{}", "headers": {"content-type": "text/plain"}}, 415),
+        ("POST", f"{NOTES}/search", {"content": b"{}"}, 415),
+        ("POST", f"{NOTES}/search", {"content": b"{", "headers": {"content-type": "application/json"}}, 422),
+        ("POST", f"{NOTES}/search", {"json": {"query": " "}}, 422),
+        ("POST", f"{NOTES}/search", {"json": {"query": "x", "unknown": 1}}, 422),
+        ("POST", f"{NOTES}/documents", {"json": {"text": "a\x00b"}}, 422),
+        ("POST", f"{NOTES}/documents", {"json": {"text": "x", "metadata": {"a": {"b": 1}}}}, 422),
+        ("GET", f"{NOTES}/documents/xyz", {}, 422),
+        ("GET", f"{NOTES}/documents?limit=0", {}, 422),
+    ],
+)
+async def test_what_goes_wrong_is_a_problem(
+    on_file: httpx.AsyncClient, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
+    done = await on_file.request(method, path, **options)
+    assert done.status_code == status, done.text
+    assert done.headers["content-type"] == "application/problem+json"
+    said = done.json()
+    assert set(said) == {"type", "title", "status", "detail", "request_id", "errors"}
+    assert said["status"] == status
+    assert said["request_id"] == done.headers["x-request-id"]
+    assert said["detail"]
+
+
+async def test_half_of_a_character_is_refused_and_told_whole(on_file: httpx.AsyncClient) -> None:
+    body = b'{"text": "\\ud800", "metadata": {"\\udfff": "\\ud800"}}'
+    done = await on_file.post(f"{NOTES}/documents", content=body, headers={"content-type": "application/json"})
+    assert done.status_code == 422
+
+
+async def test_all_methods_of_an_address_are_told(on_file: httpx.AsyncClient) -> None:
+    for path, methods in (("", "GET, POST"), ("/forget", "POST"), (f"/{'0' * 32}", "DELETE, GET")):
+        done = await on_file.request("PATCH", f"{NOTES}/documents{path}")
+        assert done.headers["allow"] == methods
+
+
+async def test_a_request_keeps_its_identity_if_it_has_a_good_one(on_file: httpx.AsyncClient) -> None:
+    done = await on_file.get("/healthz", headers={"X-Request-Id": "mine-1"})
+    assert done.headers["x-request-id"] == "mine-1"
+    done = await on_file.get("/healthz", headers={"X-Request-Id": "<script>"})
+    assert len(done.headers["x-request-id"]) == 32
+
+
+async def test_an_error_that_nobody_foresaw_is_told_without_its_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    of = settings(tmp_path / "memory.waylore")
+    async with running(of) as app, client(app, key(of.store)) as asked:
+
+        @app.get("/broken")
+        def broken() -> None:
+            raise RuntimeError("a secret")
+
+        done = await asked.get("/broken", headers={"X-Request-Id": "mine-2"})
+    assert done.status_code == 500
+    assert done.headers["content-type"] == "application/problem+json"
+    assert "secret" not in done.text
+    assert "mine-2" in caplog.text
+    assert "a secret" in caplog.text
+
+
+async def test_a_store_that_is_gone_is_told_and_comes_back(tmp_path: Path) -> None:
+    of = settings(tmp_path / "memory.waylore")
+    async with running(of) as app, client(app, key(of.store)) as asked:
+        assert told(await asked.get("/readyz")) == {"status": "ok", "store": "ok", "model": "ok"}
+        app.state.service.registry.close()
+        gone = await asked.get("/readyz")
+        assert (gone.status_code, gone.json()["store"]) == (503, "unreachable")
+        assert told(await asked.get("/healthz")) == {"status": "ok"}
+
+
+async def test_pages_of_other_origins_may_ask_if_the_settings_say_so(tmp_path: Path) -> None:
+    of = settings(tmp_path / "memory.waylore", http={"cors": ["https://app.example"]})
+    ask = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    async with asking(of) as asked:
+        allowed = await asked.options(f"{NOTES}/search", headers={"Origin": "https://app.example", **ask})
+        assert allowed.headers["access-control-allow-origin"] == "https://app.example"
+        refused = await asked.options(f"{NOTES}/search", headers={"Origin": "https://evil.example", **ask})
+        assert "access-control-allow-origin" not in refused.headers
+
+
+# -- every parameter -----------------------------------------------------------------------------------
+
+HOSTILE: list[Any] = [
+    *("", " ", "\x00", "\n", "\ud800", "’; DROP TABLE documents; --", "../../etc/passwd", "%00", "*", "%"),
+    *("a" * 100_000, "𝔘" * 5_000, "\u202e\u200b", "{{7*7}}", "${x}", "NaN", "-1", "1e999", "9" * 400, "null"),
+    *(
+        -1,
+        0,
+        2**63,
+        10**30,
+        1.5,
+        float("nan"),
+        float("inf"),
+        True,
+        None,
+        [],
+        {},
+        [[]],
+        {"a": {"b": []}},
+        [None],
+    ),
+]
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+@examples(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+async def test_no_value_of_any_parameter_breaks_it(on_file: httpx.AsyncClient, data: st.DataObject) -> None:
+    document = told(await on_file.get("/openapi.json"))
+    method, path, operation = data.draw(st.sampled_from(operations(document)))
+    hostile = st.sampled_from(HOSTILE) | st.text() | st.integers() | st.floats()
+    query: dict[str, Any] = {}
+    headers = {"content-type": "application/json"}
+    for parameter in operation.get("parameters", []):
+        value = data.draw(hostile)
+        if parameter["in"] == "path":
+            known = "default" if parameter["name"] == "collection" else "0" * 32
+            path = path.replace(f"{{{parameter['name']}}}", data.draw(st.just(known) | st.just(quoted(value))))
+        elif parameter["in"] == "query":
+            query[parameter["name"]] = str(value)[:4_000].encode("utf-8", "replace")  # the client takes no more
+        else:
+            headers[parameter["name"]] = (
+                str(value).encode("ascii", "replace").decode().replace("\x00", "")[:500]
+            )
+    body = None
+    content = operation.get("requestBody", {}).get("content", {})
+    if "application/octet-stream" in content:
+        body = json.dumps(data.draw(hostile))
+    if "application/json" in content:
+        schema = content["application/json"]["schema"]
+        properties = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+        body = json.dumps({name: data.draw(hostile) for name in properties if data.draw(st.booleans())})
+    done = await on_file.request(method, path, params=query, headers=headers, content=body)
+    assert done.status_code < 500, done.text
+    assert done.status_code < 400 or done.headers["content-type"] == "application/problem+json"
+
+
+def quoted(value: Any) -> str:
+    """A value as one segment of a path."""
+    return "".join(f"%{byte:02x}" for byte in str(value)[:300].encode("utf-8", "surrogatepass"))

@@ -1,0 +1,192 @@
+"""`waylore serve` and `waylore keys` as processes: what an operator types and sees, and how a service stops."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import pytest
+from tools.postgres import Server
+
+from databases import database
+from surfaces.serving import WAYLORE, served, told
+
+NOTES = "/v1/collections/default"
+
+
+def waylore(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("WAYLORE_HTTP")}
+    return subprocess.run(
+        [*WAYLORE, *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def shown(folder: Path, *arguments: str) -> Any:
+    done = waylore(folder, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_keys_are_made_listed_rotated_and_revoked(tmp_path: Path) -> None:
+    made = waylore(tmp_path, "keys", "create", "the assistant", "--collection", "default", "--label", "red")
+    token = made.stdout.strip()
+    assert token.startswith("waylore_")
+    assert token not in made.stderr
+    [key] = shown(tmp_path, "keys", "list")
+    assert (key["name"], key["scope"], key["collections"], key["labels"]) == (
+        "the assistant",
+        "read",
+        ["default"],
+        ["red"],
+    )
+    with (
+        served("memory.waylore", tmp_path) as service,
+        httpx.Client(base_url=service.url, trust_env=False) as asked,
+    ):
+
+        def status(shown: str) -> int:
+            return asked.get("/v1/collections", headers={"X-API-Key": shown}).status_code
+
+        assert status(token) == 200
+        newer = shown_token(tmp_path, "rotate", key["id"], "--grace", "1")
+        assert (status(token), status(newer)) == (200, 200)
+        shown(tmp_path, "keys", "revoke", key["id"])
+        deadline = time.monotonic() + 20
+        while status(newer) == 200 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert (status(token), status(newer)) == (401, 401)
+    table = waylore(tmp_path, "keys", "list").stdout
+    assert key["id"] in table
+    assert "revoked" in table
+    assert all(secret.rpartition("_")[2] not in table for secret in (token, newer))
+
+
+def shown_token(folder: Path, *arguments: str) -> str:
+    return str(shown(folder, "keys", *arguments)["token"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "says"),
+    [
+        (("serve", "--no-auth", "--host", "0.0.0.0"), 2, "listen on 127.0.0.1"),
+        (("serve", "--workers", "2"), 2, "a file is served by one process"),
+        (("serve", "--store", "/nowhere/memory.waylore"), 4, "check that its folder exists"),
+        (("serve", "--port", "99999"), 2, "http.port"),
+        (("serve", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
+        (("keys", "rotate", "unknown"), 3, "waylore keys list"),
+        (("keys", "create", "x", "--label", "a\nb"), 2, "words in one line"),
+        (("keys", "create", "x", "--scope", "all"), 2, "use read, write, admin"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_a_code(
+    tmp_path: Path, asked: tuple[str, ...], code: int, says: str
+) -> None:
+    done = waylore(tmp_path, *asked)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr.splitlines()[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_cannot_be_loaded_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "waylore.toml").write_text('[embedding]\nprovider = "openai"\n')
+    done = waylore(tmp_path, "serve")
+    assert done.returncode == 2
+    assert done.stderr.startswith("waylore: embedding.model is empty")
+    hidden = "import sys; sys.modules['jwt'] = None; from waylore.surfaces.cli.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, "serve"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "pip install 'waylore[http]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_first_start_says_how_to_make_a_key(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*WAYLORE, "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as one:
+        assert one.stderr is not None
+        assert (
+            one.stderr.readline() == "there is no key yet; make one: waylore keys create NAME --scope admin\n"
+        )
+        assert one.stderr.readline().startswith("listening on http://127.0.0.1:")
+        one.terminate()
+
+
+def test_an_answer_does_not_wait_for_the_network(tmp_path: Path) -> None:
+    """Nagle's algorithm and a delayed acknowledgement would make 40 ms of it, always."""
+    with served(tmp_path / "memory.waylore", tmp_path) as service, service.client() as asked:
+        seconds = []
+        for _ in range(20):
+            began = time.perf_counter()
+            told(asked.get("/healthz"))
+            seconds.append(time.perf_counter() - began)
+    assert min(seconds[5:]) < 0.03
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_under_way_is_finished(tmp_path: Path, postgres: Server, number: int) -> None:
+    url = database()
+    with served(url, tmp_path) as service, service.client() as asked, ThreadPoolExecutor(1) as thread:
+        told(asked.post(f"{NOTES}/documents", json={"text": "First."}))
+        with psycopg.connect(url) as holder:
+            holder.execute("LOCK TABLE waylore.documents IN ACCESS EXCLUSIVE MODE")
+            late = thread.submit(asked.post, f"{NOTES}/documents", json={"text": "Second."})
+            _wait_for(lambda: _waiting(url))
+            service.process.send_signal(number)
+            _wait_for(lambda: _refused(service.url))
+            assert not late.done()
+            holder.rollback()
+        assert late.result(30).status_code == 201
+        service.process.wait(30)
+        assert "Traceback" not in service.log.read_text()
+
+
+def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) -> None:
+    with served(database(), tmp_path, "--workers", "2") as service, service.client() as asked:
+        children = psutil.Process(service.process.pid).children(recursive=True)
+        assert len([child for child in children if "multiprocessing" in " ".join(child.cmdline())]) >= 2
+        for number in range(10):
+            told(asked.post(f"{NOTES}/documents", json={"text": f"Note {number}.", "uri": f"{number}"}))
+        shown: list[str] = []
+        page: dict[str, Any] = {"next": ""}
+        while page["next"] is not None:  # each process reads the other's cursors
+            after = {"cursor": page["next"]} if page["next"] else {}
+            with service.client() as anew:
+                page = told(anew.get(f"{NOTES}/documents", params={"limit": 1, **after}))
+            shown += [document["uri"] for document in page["documents"]]
+        assert shown == [f"{number}" for number in range(10)]
+        service.process.terminate()
+        service.process.wait(30)
+        assert psutil.wait_procs(children, timeout=10)[1] == []
+
+
+def _waiting(url: str) -> bool:
+    with psycopg.connect(url) as db:
+        [(count,)] = db.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND datname = current_database()"
+        ).fetchall()
+        return bool(count)
+
+
+def _refused(url: str) -> bool:
+    try:
+        httpx.get(f"{url}/healthz", trust_env=False, timeout=1)
+    except httpx.TransportError:
+        return True
+    return False
+
+
+def _wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,105 @@
+"""The page on telemetry lists what there is, and nothing else: compared with what the code really tells."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from prometheus_client.metrics import MetricWrapperBase
+
+from waylore import Waylore
+from waylore.errors import QueryError
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import RECIPES
+from waylore.settings.sections import Telemetry as Wanted
+from waylore.surfaces.telemetry import spans as telemetry_spans
+from waylore.surfaces.telemetry.metrics import Metrics
+from waylore.surfaces.telemetry.outcomes import MAY_BE_LOST
+from waylore.surfaces.telemetry.setup import Telemetry, WatchedEmbedder
+from waylore.types.knowledge import Vector
+from waylore.types.search import Gate
+
+PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "telemetry.md").read_text("utf-8")
+
+
+class Kept(SpanProcessor):
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self.spans.append(span)
+
+
+class Reversing:
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return [float(number) for number, _ in enumerate(texts)]
+
+
+class Failing(HashingEmbedder):
+    def embed_query(self, text: str) -> Vector:
+        raise OSError("down")
+
+
+def listed(heading: str) -> dict[str, str]:
+    """What a table names in its first column, each with the rest of its row."""
+    _, _, after = PAGE.partition(f"| {heading} |")
+    rows = after.split("\n\n")[0].splitlines()[2:]
+    return {name: row for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
+
+
+@pytest.fixture(scope="module")
+def spans(tmp_path_factory: pytest.TempPathFactory) -> list[ReadableSpan]:
+    """All that every verb, every recipe and a request make."""
+    folder, kept = tmp_path_factory.mktemp("telemetry"), Kept()
+    telemetry = Telemetry(telemetry_spans.made(kept, content=True))
+    (folder / "docs").mkdir()
+    (folder / "docs" / "one.md").write_text("Ada owns the cache.")
+    embedder = WatchedEmbedder(HashingEmbedder(quiet=True), telemetry)
+    observer = telemetry.observer("team", embedder.name)
+    with Waylore.open(folder / "own.waylore", embedder=embedder, observer=observer) as waylore:
+        waylore.add_files(folder / "docs")
+        waylore.add("Mara owns the session service.", facts=[("Mara", "owns", "session service")])
+        waylore.add_facts([("Paper A", "cites", "Paper B")])
+        for method in RECIPES:
+            waylore.search("Does Mara own what Paper A cites?", method=method)
+        waylore.search("Does Mara own it?", reranker=Reversing())
+        waylore.facts("Mara")
+        waylore.export(folder / "export")
+        waylore.forget(waylore.add("Soon gone."))
+        with pytest.raises(QueryError):
+            waylore.search("")
+    with Waylore.open(folder / "own.waylore", embedder=Failing(quiet=True), observer=observer) as waylore:
+        waylore.search("Does Mara own it?")
+    assert telemetry.spans
+    with telemetry.spans.request("GET", {}) as span:
+        span.set_attribute("waylore.request.id", "r")
+        telemetry_spans.answered(span, "GET", "/v1/…", "200")
+    return kept.spans
+
+
+def test_spans_are_listed(spans: list[ReadableSpan]) -> None:
+    assert {span.name for span in spans} == set(listed("Span"))
+
+
+def test_attributes_are_listed(spans: list[ReadableSpan]) -> None:
+    assert {name for span in spans for name in span.attributes or {}} == set(listed("Attribute"))
+
+
+def test_metrics_are_listed_with_their_labels() -> None:
+    metrics = Metrics()
+    found = {
+        each._name + ("_total" if each._type == "counter" else ""): each._labelnames
+        for each in metrics.registry._collector_to_names
+        if isinstance(each, MetricWrapperBase)
+    }
+    rows = listed("Metric")
+    assert set(rows) == set(found)
+    for name, labels in found.items():
+        assert tuple(re.findall(r"`([^`]+)`", rows[name].split("|")[2])) == labels
+
+
+def test_settings_and_decisions_are_listed() -> None:
+    assert set(listed("Setting")) == {f"telemetry.{name}" for name in Wanted.model_fields}
+    assert all(f"`{decision}`" in PAGE for decision in (*get_args(Gate), *MAY_BE_LOST, "cells"))

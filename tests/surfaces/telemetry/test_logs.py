@@ -1,0 +1,65 @@
+"""Lines of a log: text or JSON on stderr, and no secret in any of them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waylore.surfaces.telemetry.logs import masked
+
+PROGRAM = """
+import logging
+from waylore.surfaces.telemetry.logs import of_request, set_up
+set_up({form!r}, {level!r})
+set_up({form!r}, {level!r})
+text = "what somebody wrote"
+with of_request("r-1"):
+    logging.getLogger("waylore").info("told %s", "once")
+    try:
+        raise ValueError("no")
+    except ValueError:
+        logging.getLogger("waylore").exception("failed")
+"""
+WORDS = st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20)
+
+
+def written(folder: Path, form: str, level: str) -> str:
+    program = [sys.executable, "-W", "error", "-c", PROGRAM.format(form=form, level=level)]
+    run = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == ""
+    return run.stderr
+
+
+def test_json_is_a_line_for_each_event(tmp_path: Path) -> None:
+    told, failed = map(json.loads, written(tmp_path, "json", "info").splitlines())
+    assert (told["event"], told["level"], told["logger"]) == ("told once", "info", "waylore")
+    assert told["request_id"] == failed["request_id"] == "r-1"
+    assert told["timestamp"].endswith("Z")
+    assert "ValueError: no" in failed["exception"]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_level_hides_what_is_below_it_and_tracebacks_show_no_values(form: str, tmp_path: Path) -> None:
+    told = written(tmp_path, form, "warning")
+    assert "told once" not in told
+    assert "ValueError: no" in told
+    assert told.count("failed") == 1
+    assert "what somebody" not in told
+    assert "\x1b" not in told
+
+
+@given(WORDS, st.sampled_from(["{}", '{{"a": "{}"}}', "see {} and then"]))
+def test_secrets_are_masked(secret: str, within: str) -> None:
+    for shape in (
+        f"postgresql://user:{secret}@host/db",
+        f"Authorization: Bearer {secret}",
+        f"password={secret}",
+        f"api_key: {secret}",
+        json.dumps({"token": secret}, ensure_ascii=False),
+    ):
+        line = within.format(shape)
+        assert secret not in masked(None, "", line) or secret in within or secret in "postgresql host user"

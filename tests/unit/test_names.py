@@ -1,0 +1,115 @@
+"""What can be told from names alone, as tables: which share a key, which do not, and what is short for what."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waylore.names import is_short, is_short_for, keys, mirrored, spelled
+
+
+def meet(one: str, other: str) -> set[str]:
+    """The kinds of key by which one name finds the other."""
+    return {key.split(":")[0] for key in set(mirrored(one)) & set(keys(other))}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kinds"),
+    [
+        ("World Health Organization", "The World Health Organization", {"words"}),
+        ("Ada Byron", "Byron, Ada", {"words"}),
+        ("Dr. Jane Goodall", "Jane Goodall", {"words"}),
+        ("Acme, Inc.", "Acme Corporation", {"words"}),
+        ("Québec", "Quebec", {"words"}),
+        ("Academy Award", "Academy Awards", {"words"}),
+        ("Московский университет", "Московского университета", {"words"}),
+        ("東京大学", "東京大学", {"words"}),
+        ("Treaty of Versailles", "Versailles Treaty", {"words"}),
+        ("World Health Organization", "WHO", {"short"}),
+        ("W.H.O.", "World Health Organization", {"initials"}),
+        ("J. R. R. Tolkien", "John Tolkien", {"person"}),
+        ("Ludwig van Beethoven", "L. van Beethoven", {"brief"}),
+        ("A. Byron", "Ada Byron", {"person"}),
+    ],
+)
+def test_names_that_look_alike_meet(one: str, other: str, kinds: set[str]) -> None:
+    assert meet(one, other) == kinds
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Albert", "Albert I"),
+        ("Vitamin A", "Vitamin"),
+        ("his country", "her country"),
+        ("Mercury", "Mercury (planet)"),
+        ("John Smith", "Jane Smith"),
+        ("Byron", "A. Byron"),
+        ("World Health Organization", "Wild Horse Ostrich"),
+        ("Entity Number 5", "Entity Number 6"),
+        ("東京大学", "京都大学"),
+        ("йод", "иод"),
+    ],
+)
+def test_names_of_different_things_do_not(one: str, other: str) -> None:
+    assert meet(one, other) == set()
+
+
+@pytest.mark.parametrize(
+    ("short", "full"),
+    [
+        ("WHO", "World Health Organization"),
+        ("UN", "United Nations"),
+        ("DoD", "Department of Defense"),
+        ("USA", "United States of America"),
+        ("LOTR", "The Lord of the Rings"),
+        ("DNA", "Deoxyribonucleic acid"),
+        ("TV", "Television"),
+        ("GPUs", "graphics processing units"),
+        ("LSTM", "Long Short-Term Memory"),
+        ("AT&T", "American Telephone and Telegraph"),
+        ("IBM", "International Business Machines Corporation"),
+        ("UNESCO", "United Nations Educational, Scientific and Cultural Organization"),
+        ("МГУ", "Московский государственный университет"),
+        ("TUM", "Technische Universität München"),
+        ("OTAN", "Organisation du traité de l'Atlantique nord"),
+    ],
+)
+def test_initials_are_short_for_a_name(short: str, full: str) -> None:
+    assert is_short_for(short, full)
+
+
+@pytest.mark.parametrize(
+    ("short", "full"),
+    [
+        ("FBI", "Central Intelligence Agency"),
+        ("UK", "United Nations"),
+        ("WHO", "WHO"),
+        ("WHO", "World Health"),
+        ("France", "Francophone Republic And Nation Called Earth"),
+        ("NOTE", "Paris"),
+        ("who", "World Health Organization"),
+        ("", "World"),
+        ("WHO", ""),
+    ],
+)
+def test_what_initials_do_not_spell_is_not(short: str, full: str) -> None:
+    assert not is_short_for(short, full)
+
+
+@pytest.mark.parametrize(("name", "short"), [("WHO", True), ("W.H.O.", True), ("PhD", True), ("3M", False)])
+def test_a_short_form_is_one_word_of_capitals(name: str, short: bool) -> None:
+    assert is_short(name) is short
+    assert not is_short(f"{name} and more")
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_few_keys_and_finds_itself_by_its_words(name: str) -> None:
+    assert len(keys(name)) <= 4
+    assert {key for key in keys(name) if key.startswith("words:")} <= set(mirrored(name))
+    assert is_short_for(name, name) is False
+    spelled(name)
+
+
+@given(st.text(max_size=12), st.text(max_size=200))
+def test_checking_initials_ends(short: str, full: str) -> None:
+    assert is_short_for(short, full) in {True, False}

@@ -41,13 +41,37 @@ security:
 test *arguments:
     pytest -q {{arguments}}
 
+# The quick loop: lint, types and unit tests, under a minute with a warm mypy cache
+quick:
+    ruff format --check .
+    ruff check .
+    mypy
+    pytest -q -n 2 -m "not slow" tests/unit
+
+# Run the tests and measure coverage; fails below the floor in pyproject.toml
+coverage *arguments:
+    pytest -q --cov --cov-report=term:skip-covered {{arguments}}
+
+# Run the suite once beside a load that keeps all cores busy; adds a line to .cache/busy.jsonl
+test-busy *arguments:
+    python -m tools.busy {{arguments}}
+
+# Install on Python 3.12 and 3.13, and get a first answer
+smoke:
+    python -m tools.smoke
+
+# Everything that CI does, and what takes too long for it
+full:
+    bash .ci/run
+    just test-busy
+
 # Download the model weights that tests and benchmarks use
 models *names:
-    python tools/protocols.py {{names}}
+    python tools/models.py {{names}}
 
 # Install PostgreSQL with pg_textsearch for tests and benchmarks; needs root, once
 textsearch:
-    bash tools/postgres_textsearch.sh
+    bash tools/postgres/textsearch.sh
 
 # Write the pages of docs/reference and the command output in the docs; `--check` writes nothing
 reference *arguments:

@@ -1,1 +1,1 @@
-"""Benchmarks: each is a command that prints what it measured beside the bare engine in the same run."""
+"""Benchmarks. Each is a command that prints its figures beside those of a baseline in the same run."""

@@ -1,12 +1,12 @@
-"""Reads passages with a language model and without one: what each finds, and what that costs.
+"""Extract facts from passages with a language model and without one, and compare results and cost.
 
     python -m benchmarks.extraction_llm --data SETS/musique-train100 --weights MODEL.gguf --beside rules
 
-The passages are those of a set, evenly spread. The model is one whose weights it serves itself through xllamacpp (`pip
-install xllamacpp`), or any server by `--base-url` and `--model`. Prints what it may cost before anything is sent;
-then how many answers were valid at once, were repaired or fell back, facts for each passage, tokens and seconds.
-`--beside` reads the same passages without a model. `--cache` keeps answers, so that a run that was interrupted goes
-on. The set's own triples are not read.
+The passages are evenly spread over a set. The model is either served from weights by xllamacpp (`pip install
+xllamacpp`) or by any server with `--base-url` and `--model`. Before the first request the estimated cost is
+printed. Then the benchmark prints how many answers were valid at once, were repaired or were replaced by the
+fallback, the facts per passage, tokens and seconds. `--beside` reads the same passages without a model.
+`--cache` stores answers, so that an interrupted run continues. The set's own triples are not read.
 """
 
 import argparse
@@ -18,20 +18,20 @@ from importlib import import_module
 from pathlib import Path
 
 from waylore.errors import ModelUnavailable, WayloreError
-from waylore.evaluation.datasets import load
+from waylore.evaluation.datasets import load_dataset
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Extraction, Extractor
 from waylore.providers.extractors.budget import Report
 from waylore.providers.extractors.llm import MALFORMED, LLMExtractor
 from waylore.providers.extractors.spacy import SpacyExtractor
-from waylore.types.knowledge import Contribution
+from waylore.types.knowledge import IndexedDocument
 
-CONTEXT = 8_192  # tokens that the served model may see
+CONTEXT_TOKENS = 8_192
 
 
 @contextmanager
-def served(weights: Path | None, base_url: str, threads: int) -> Iterator[str]:
-    """The address of a server: the one given, or one that serves these weights as long as this runs."""
+def serve_weights(weights: Path | None, base_url: str, threads: int) -> Iterator[str]:
+    """Yield the address of a server: the given one, or one that serves these weights until the block ends."""
     if weights is None:
         yield base_url
         return
@@ -41,63 +41,67 @@ def served(weights: Path | None, base_url: str, threads: int) -> Iterator[str]:
         raise ModelUnavailable("xllamacpp is not installed; run `pip install xllamacpp`") from error
     params = xllamacpp.CommonParams()
     params.model.path = str(weights)
-    params.n_ctx, params.n_parallel, params.port, params.verbosity = CONTEXT, 1, 0, 0
+    params.n_ctx, params.n_parallel, params.port, params.verbosity = CONTEXT_TOKENS, 1, 0, 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # threads that wait let others work
+    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # waiting threads must not use a core
     server = xllamacpp.Server(params)
     yield f"{server.listening_address}/v1"
     del server
 
 
-def read(extractor: Extractor, pages: Sequence[Contribution], *, show: bool) -> tuple[list[Extraction], float]:
-    """What an extractor finds in each page, and the seconds that it took."""
+def extract_pages(
+    extractor: Extractor, pages: Sequence[IndexedDocument], *, show: bool
+) -> tuple[list[Extraction], float]:
+    """Run an extractor on all pages; return the extractions and the seconds."""
     found: list[Extraction] = []
     start = time.perf_counter()
     for page in pages:
         found += extractor.extract(page.document, page.passages)
         if show:
             print(f"\n{page.document.title} ({time.perf_counter() - start:.0f} s)")
-            for claim in found[-1].claims:
+            for claim in found[-1].facts:
                 print(f"  {claim.subject} | {claim.predicate} | {claim.object}  ({claim.confidence:.2f})")
     return found, time.perf_counter() - start
 
 
-def line(name: str, found: Sequence[Extraction], seconds: float) -> str:
-    facts, names = sum(len(said.claims) for said in found), sum(len(said.names) for said in found)
+def format_line(name: str, found: Sequence[Extraction], seconds: float) -> str:
+    facts, names = sum(len(said.facts) for said in found), sum(len(said.names) for said in found)
     n = len(found)
-    return f"{name:32s} {facts / n:5.1f} facts and {names / n:5.1f} names a passage, {seconds / n:8.3f} s"
+    return f"{name:32s} {facts / n:5.1f} facts and {names / n:5.1f} names per passage, {seconds / n:8.3f} s"
 
 
-def whole_at_once(report: Report) -> int:
-    """Answers that were neither repaired nor cut off nor given up; right where none came from the cache."""
-    return report.answered - report.repaired - report.cut_off - report.fell_back.get(MALFORMED, 0)
+def count_valid_answers(report: Report) -> int:
+    """Return the number of answers that were valid at once; correct only if none came from the cache."""
+    return report.answered - report.repaired - report.cut_off - report.fallbacks.get(MALFORMED, 0)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of one set")
-    parser.add_argument("--weights", type=Path, help="a GGUF file to serve")
-    parser.add_argument("--base-url", default="", help="a server that runs already")
-    parser.add_argument("--model", default="", help="its name there; by default that of the weights")
-    parser.add_argument("--passages", type=int, default=10)
-    parser.add_argument("--max-tokens", type=int, default=1_024)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--cache", type=Path)
-    parser.add_argument("--beside", nargs="*", choices=["rules", "spacy"], default=[])
+    parser.add_argument("--data", type=Path, required=True, help="folder of one set")
+    parser.add_argument("--weights", type=Path, help="GGUF file to serve")
+    parser.add_argument("--base-url", default="", help="address of a running server")
+    parser.add_argument("--model", default="", help="name of the model there, default: name of the weights")
+    parser.add_argument("--passages", type=int, default=10, help="number of passages")
+    parser.add_argument("--max-tokens", type=int, default=1_024, help="maximum tokens of an answer")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the served model")
+    parser.add_argument("--cache", type=Path, help="file that stores answers")
+    parser.add_argument(
+        "--beside", nargs="*", choices=["rules", "spacy"], default=[], help="extractors to compare with"
+    )
     options = parser.parse_args()
     if bool(options.weights) == bool(options.base_url):
-        parser.error("give either --weights or --base-url")
-    pages = load(options.data).contributions
+        parser.error("pass either --weights or --base-url")
+    pages = load_dataset(options.data).pages
     chosen = pages[:: max(len(pages) // options.passages, 1)][: options.passages]
     try:
-        with served(options.weights, options.base_url, options.threads) as url:
-            measure(url, chosen, options)
+        with serve_weights(options.weights, options.base_url, options.threads) as url:
+            measure_extractors(url, chosen, options)
     except WayloreError as error:
         raise SystemExit(f"error: {error}") from error
 
 
-def measure(url: str, pages: Sequence[Contribution], options: argparse.Namespace) -> None:
-    """Read the pages with the model and beside it, and print what came of it."""
+def measure_extractors(url: str, pages: Sequence[IndexedDocument], options: argparse.Namespace) -> None:
+    """Run the model and the other extractors on the pages, and print a line for each."""
     with LLMExtractor(
         options.model or options.weights.stem,
         base_url=url,
@@ -108,13 +112,13 @@ def measure(url: str, pages: Sequence[Contribution], options: argparse.Namespace
         timeout=1_800.0,
     ) as model:
         print(model.estimate([p for page in pages for p in page.passages]))
-        rows = [(model.name, *read(model, pages, show=True))]
-        rows += [(name, *read(_beside(name), pages, show=True)) for name in options.beside]
-        print(f"\n{model.report}\nwhole and valid at once: {whole_at_once(model.report)}\n")
-        print("\n".join(line(*row) for row in rows))
+        rows = [(model.name, *extract_pages(model, pages, show=True))]
+        rows += [(name, *extract_pages(_create_extractor(name), pages, show=True)) for name in options.beside]
+        print(f"\n{model.report}\ncomplete and valid at once: {count_valid_answers(model.report)}\n")
+        print("\n".join(format_line(*row) for row in rows))
 
 
-def _beside(name: str) -> Extractor:
+def _create_extractor(name: str) -> Extractor:
     return RuleExtractor() if name == "rules" else SpacyExtractor(Path(".cache/models/spacy-sm"))
 
 

@@ -1,11 +1,11 @@
-"""Is a search bounded? The same question on a graph of ten thousand facts and on one with a hub of a million.
+"""Check that a search is bounded: the same question with a hub of ten thousand facts and one of a million.
 
     python -m benchmarks.hub --sizes 10000 1000000 --folder DIR
 
-Every fact has the same entity at one end, which the question names: the worst that can happen to a walk. For each
-size it prints what every verb of the store gave (entities, facts, mentions and passages, counted at the store),
-the most that the recipe's caps allow, and how long the question takes. It fails if a cap is broken. Vectors are
-hashed: nothing here depends on what they mean.
+Every fact has the same subject, and the question names it; this is the worst case of a walk. For each size the
+benchmark prints how many rows each verb of the store returned, the maximum that the limits of the recipe allow,
+and the time of the question. It fails if a limit is exceeded. The embedder is the hashing one, because the
+meaning of vectors does not matter here.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.search import search
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.identity import document_id
-from waylore.types.knowledge import EPOCH, Claim, Contribution, Document
+from waylore.types.knowledge import EPOCH, Document, IndexedDocument, NewFact
 from waylore.types.search import Query
 
 QUESTION = "Which harbour does the Hub supply with grain in winter?"
-FACTS = 100  # that one document states
-BATCH = 50  # documents that one transaction writes
+FACTS_PER_DOCUMENT = 100
+BATCH_DOCUMENTS = 50  # written in one transaction
 VERBS = (
     "facts_of_entities",
     "facts_of_passages",
@@ -42,34 +42,34 @@ VERBS = (
 )
 
 
-def counted(verb: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A verb that counts what it gives."""
+def count_results(verb: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Wrap a verb so that it counts the rows that it returns."""
 
     @wraps(verb)
-    def counting(self: "CountingStore", *arguments: Any, **options: Any) -> Any:
-        given = verb(self, *arguments, **options)
-        self.given[name] += sum(len(v) if isinstance(v, tuple) else 1 for v in given.values())
-        return given
+    def call_and_count(self: "CountingStore", *arguments: Any, **options: Any) -> Any:
+        result = verb(self, *arguments, **options)
+        self.counts[name] += sum(len(v) if isinstance(v, tuple) else 1 for v in result.values())
+        return result
 
-    return counting
+    return call_and_count
 
 
 class CountingStore(SqliteStore):
-    """A store that counts what it gives."""
+    """A store that counts the rows that it returns, by verb."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.given: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
 
 for _name in VERBS:
-    setattr(CountingStore, _name, counted(getattr(SqliteStore, _name), _name))
+    setattr(CountingStore, _name, count_results(getattr(SqliteStore, _name), _name))
 
 
-def most(recipe: Recipe) -> dict[str, int]:
-    """The most that each verb may give in one search that names one entity."""
+def compute_limits(recipe: Recipe) -> dict[str, int]:
+    """Return the maximum number of rows of each verb in one search that names one entity."""
     walk, linking, chain = recipe.walk, recipe.linking, recipe.chain
-    seeds = 1 + 2 * linking.facts
+    seeds = 1 + 2 * linking.max_facts
     hybrid = max(chain.hybrid, recipe.top_k)
     candidates = chain.walked + hybrid
     walked = walk.max_entities * walk.passages_per_entity
@@ -78,43 +78,43 @@ def most(recipe: Recipe) -> dict[str, int]:
         "facts_of_passages": (linking.hybrid_passages + candidates) * chain.facts_per_passage,
         "passages_of_entities": walked,
         "entities_of_passages": (linking.hybrid_passages + candidates) * walk.entities_per_passage,
-        "entities_by_names": linking.namesakes,
+        "entities_by_names": linking.max_entities_per_name,
         "entities": seeds,
         "cosines": walked + linking.hybrid_passages,
         "passages": candidates + 2 * recipe.top_k,
     }
 
 
-def documents(facts: int) -> Iterator[Contribution]:
-    """Documents that state facts of the hub, a hundred each."""
-    for start in range(0, facts, FACTS):
-        names = [f"Harbour {i}" for i in range(start, min(start + FACTS, facts))]
+def make_documents(facts: int) -> Iterator[IndexedDocument]:
+    """Make documents with facts about the hub, a hundred facts each."""
+    for start in range(0, facts, FACTS_PER_DOCUMENT):
+        names = [f"Harbour {i}" for i in range(start, min(start + FACTS_PER_DOCUMENT, facts))]
         document = Document(document_id(uri=f"hub/{start}"), uri=f"hub/{start}")
         text = f"The Hub supplies {names[0]} to {names[-1]} with grain."
-        yield pipeline.contribution(document, text, [Claim("Hub", "supplies", name) for name in names])
+        yield pipeline.index_text(document, text, [NewFact("Hub", "supplies", name) for name in names])
 
 
-def filled(path: Path, facts: int) -> CountingStore:
-    """A store with so many facts; one that is there already is used again."""
+def fill_store(path: Path, facts: int) -> CountingStore:
+    """Open a store and fill it up to this number of facts."""
     store, embedder = CountingStore(path), HashingEmbedder(64, quiet=True)
     if store.statistics().facts < facts:
-        batch: list[Contribution] = []
-        for contribution in documents(facts):
+        batch: list[IndexedDocument] = []
+        for contribution in make_documents(facts):
             batch.append(contribution)
-            if len(batch) == BATCH:
+            if len(batch) == BATCH_DOCUMENTS:
                 pipeline.write(store, embedder, batch)
                 batch = []
         pipeline.write(store, embedder, batch)
     return store
 
 
-def measured(stores: Sequence[CountingStore], recipe: Recipe, runs: int) -> list[float]:
-    """The median milliseconds of the question on each store, its embedding aside; the stores take turns."""
+def measure_milliseconds(stores: Sequence[CountingStore], recipe: Recipe, runs: int) -> list[float]:
+    """Return the median time of the question on each store, without its embedding; the stores take turns."""
     query = Query(QUESTION, HashingEmbedder(64, quiet=True).embed_query(QUESTION))
     taken: list[list[float]] = [[] for _ in stores]
     for _ in range(runs + 1):
         for store, seconds in zip(stores, taken, strict=True):
-            store.given.clear()
+            store.counts.clear()
             start = time.perf_counter()
             search(store, None, query, recipe, now=EPOCH)
             seconds.append(time.perf_counter() - start)
@@ -123,22 +123,22 @@ def measured(stores: Sequence[CountingStore], recipe: Recipe, runs: int) -> list
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--sizes", type=int, nargs=2, default=[10_000, 1_000_000])
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--sizes", type=int, nargs=2, default=[10_000, 1_000_000], help="facts of the two hubs")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of the stores")
+    parser.add_argument("--runs", type=int, default=50, help="number of searches on each store")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    limits = most(CHAIN)
-    stores = [filled(options.folder / f"hub-{size}.waylore", size) for size in options.sizes]
-    medians = measured(stores, CHAIN, options.runs)
+    limits = compute_limits(CHAIN)
+    stores = [fill_store(options.folder / f"hub-{size}.waylore", size) for size in options.sizes]
+    medians = measure_milliseconds(stores, CHAIN, options.runs)
     for store, median in zip(stores, medians, strict=True):
         print(f"\n{store.statistics().facts:,} facts, one hub: {median:.1f} ms")
         for verb in VERBS:
-            print(f"  {verb:22s} gave {store.given[verb]:5d} of at most {limits[verb]:5d}")
-        broken = [verb for verb in VERBS if store.given[verb] > limits[verb]]
+            print(f"  {verb:22s} returned {store.counts[verb]:5d} of at most {limits[verb]:5d}")
+        exceeded = [verb for verb in VERBS if store.counts[verb] > limits[verb]]
         store.close()
-        if broken:
-            raise SystemExit(f"caps were broken by {', '.join(broken)}")
+        if exceeded:
+            raise SystemExit(f"limits were exceeded by {', '.join(exceeded)}")
     print(f"\n{medians[1] / medians[0]:.2f}x from {options.sizes[0]:,} to {options.sizes[1]:,} facts")
 
 

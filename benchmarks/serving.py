@@ -1,12 +1,12 @@
-"""How many requests a second `waylore serve` answers in time, on PostgreSQL, with all of it on this machine.
+"""Measure how many requests per second `waylore serve` answers in time, on PostgreSQL and on one machine.
 
     python -m benchmarks.serving --data SETS --potion WEIGHTS --rates 200 100 50 --seconds 60
 
-A real server of each: PostgreSQL, and `waylore serve` with as many workers as asked for. Each collection holds the whole
-set; searches ask its questions, one in ten requests adds a new note (so that kept answers are seldom good for long).
-Requests are sent when they are due, and waiting for a connection counts as waiting: nothing is asked more
-slowly because answers are slow. Printed for each rate: what was answered, times, errors, memory before and after, and
-which processes the processor time went to. The first rate that holds p99 is the answer, and the rest are left out.
+The benchmark starts a real PostgreSQL server and a real `waylore serve` with `--workers`. Each collection holds
+the whole set. Searches use its questions. One in ten requests adds a new note, so cached answers are seldom
+valid for long. Requests are sent when they are due, and waiting for a connection counts as waiting, so slow
+answers do not reduce the rate. For each rate it prints the answered requests, times, errors, memory before and
+after, and the processor time by process. It stops at the first rate that meets the p99 goal.
 """
 
 import argparse
@@ -28,24 +28,25 @@ from typing import Any
 import aiohttp
 import numpy as np
 import psutil
-from tools.postgres import plain, server
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import start_server
 
 from waylore.engine.waylore import Waylore
-from waylore.evaluation.datasets import Dataset, load
+from waylore.evaluation.datasets import Dataset, load_dataset
 from waylore.indexing import pipeline
 from waylore.protocols import Embedder
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
 
-CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 CALLERS = "callers"
-GOAL = 0.250  # seconds: the p99 that a rate must hold
+MAX_P99_SECONDS = 0.250  # goal of every rate
 COMMAND = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
 
 
 @dataclass(slots=True)
-class Run:
-    """What callers saw at one rate."""
+class RateResult:
+    """The figures of one rate, as the callers measured them."""
 
     rate: float
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"search": [], "add": []})
@@ -54,7 +55,8 @@ class Run:
     memory: tuple[float, float] = (0.0, 0.0)
     processor: dict[str, float] = field(default_factory=dict)
 
-    def percentile(self, part: float, *kinds: str) -> float:
+    def get_percentile(self, part: float, *kinds: str) -> float:
+        """Return a percentile of the seconds, of all requests or of some kinds."""
         times = [s for kind in kinds or self.seconds for s in self.seconds[kind]]
         return float(np.percentile(times, part)) if times else float("nan")
 
@@ -63,24 +65,24 @@ class Run:
         return sum(map(len, self.seconds.values())) / self.took
 
     @property
-    def holds(self) -> bool:
-        return not self.errors and self.percentile(99) < GOAL
+    def is_within_goal(self) -> bool:
+        return not self.errors and self.get_percentile(99) < MAX_P99_SECONDS
 
     def __str__(self) -> str:
-        times = [f"{self.percentile(part) * 1e3:8.0f}" for part in (50, 95, 99)]
+        times = [f"{self.get_percentile(part) * 1e3:8.0f}" for part in (50, 95, 99)]
         shares = ", ".join(f"{name} {share:.2f}" for name, share in self.processor.items())
         before, after = self.memory
-        told = f"{self.rate:6.0f}/s {self.answered:8.1f}/s {''.join(times)} ms"
+        rates = f"{self.rate:6.0f}/s {self.answered:8.1f}/s {''.join(times)} ms"
         errors = ", ".join(f"{n} × {what}" for what, n in self.errors.items()) or "none"
-        return f"{told}   errors: {errors}   memory {before:.0f} → {after:.0f} MB   cores: {shares}"
+        return f"{rates}   errors: {errors}   memory {before:.0f} → {after:.0f} MB   cores: {shares}"
 
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        kinds = {kind: {f"p{p}": self.percentile(p, kind) * 1e3 for p in (50, 95, 99)} for kind in self.seconds}
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        kinds = {kind: {f"p{p}": self.get_percentile(p, kind) * 1e3 for p in (50, 95, 99)} for kind in self.seconds}
         return {
             "rate": self.rate,
             "answered": self.answered,
-            "milliseconds": kinds | {"all": {f"p{p}": self.percentile(p) * 1e3 for p in (50, 95, 99)}},
+            "milliseconds": kinds | {"all": {f"p{p}": self.get_percentile(p) * 1e3 for p in (50, 95, 99)}},
             "errors": dict(self.errors),
             "megabytes": self.memory,
             "cores": self.processor,
@@ -89,52 +91,52 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that runs: where, the key to it, its collections, and the processes behind it."""
+    """A running service: its address, an API key, its collections, and its processes."""
 
     url: str
     key: str
     collections: tuple[str, ...]
     processes: dict[str, psutil.Process]
 
-    def tree(self, name: str) -> list[psutil.Process]:
-        """A process with all that it started; ours started all of them, and is counted alone."""
+    def list_processes(self, name: str) -> list[psutil.Process]:
+        """Return a process and its children; our own process started all others and is counted alone."""
         root = self.processes[name]
         return [root] if name == CALLERS else [root, *root.children(recursive=True)]
 
-    def memory(self) -> float:
-        """What the service's own processes take, in MB: pages that they share count once for each."""
-        return sum(p.memory_info().rss for p in self.tree("service")) / 1e6
+    def measure_megabytes(self) -> float:
+        """Return the memory of the service's own processes; shared pages count once for each process."""
+        return sum(p.memory_info().rss for p in self.list_processes("service")) / 1e6
 
-    def processor(self) -> dict[str, float]:
-        """Seconds of processor time so far, by whom."""
-        return {name: sum(_seconds(p) for p in self.tree(name)) for name in self.processes}
+    def read_processor_seconds(self) -> dict[str, float]:
+        """Return the processor time so far, by process."""
+        return {name: sum(_read_seconds(p) for p in self.list_processes(name)) for name in self.processes}
 
 
-def _seconds(process: psutil.Process) -> float:
-    with_children = process.cpu_times()
-    return float(with_children.user + with_children.system)
+def _read_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 @contextmanager
-def running(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
-    """PostgreSQL, filled, and the service on it."""
+def start_filled_service(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
+    """Start PostgreSQL, fill it, and start the service on it; stop both at the end."""
     names = tuple(f"tenant-{n}" for n in range(options.collections))
-    with TemporaryDirectory() as folder, server(plain()) as postgres:
+    with TemporaryDirectory() as folder, start_server(find_plain_build()) as postgres:
         for name in names:
-            fill(postgres.url, name, dataset, embedder(options))
-        environment = {**os.environ, **settings(options, postgres.url, folder)}
+            fill_collection(postgres.url, name, dataset, create_embedder(options))
+        environment = {**os.environ, **build_settings(options, postgres.url, folder)}
 
-        def waylore(*arguments: str) -> str:
+        def run_waylore(*arguments: str) -> str:
             call = [*COMMAND, *arguments]
             done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=True)
             return done.stdout
 
-        made = json.loads(waylore("keys", "create", "load", "--scope", "admin", "--json"))
+        made = json.loads(run_waylore("keys", "create", "load", "--scope", "admin", "--json"))
         with (Path(folder) / "log").open("wb") as log:
             service = subprocess.Popen([*COMMAND, "serve"], cwd=folder, env=environment, stdout=log, stderr=log)
             try:
                 url = f"http://127.0.0.1:{options.port}"
-                asyncio.run(ready(url, made["token"], names))
+                asyncio.run(prepare_service(url, made["token"], names))
                 root = psutil.Process(postgres.pid)
                 yield Service(
                     url,
@@ -147,20 +149,20 @@ def running(dataset: Dataset, options: argparse.Namespace) -> Iterator[Service]:
                 service.wait(30)
 
 
-def fill(url: str, collection: str, dataset: Dataset, embedder: Embedder) -> None:
+def fill_collection(url: str, collection: str, dataset: Dataset, embedder: Embedder) -> None:
     """Write the whole set to a collection."""
     with Waylore.open(url, collection=collection, embedder=embedder) as memory:
-        for few in pipeline.batches(dataset.contributions, 256):
+        for few in pipeline.split_into_batches(dataset.pages, 256):
             pipeline.write(memory._store, embedder, few)
 
 
-def embedder(options: argparse.Namespace) -> Embedder:
-    """The same that the service has."""
+def create_embedder(options: argparse.Namespace) -> Embedder:
+    """Create the embedder that the service uses."""
     return Model2VecEmbedder(options.potion) if options.potion else HashingEmbedder(quiet=True)
 
 
-def settings(options: argparse.Namespace, url: str, folder: str) -> dict[str, str]:
-    """What the service is told: no limit of requests, for one caller sends them all."""
+def build_settings(options: argparse.Namespace, url: str, folder: str) -> dict[str, str]:
+    """Return the environment of the service, without a rate limit, because one caller sends all requests."""
     model = (
         {"WAYLORE_EMBEDDING_PROVIDER": "model2vec", "WAYLORE_EMBEDDING_PATH": str(options.potion.resolve())}
         if options.potion
@@ -170,14 +172,14 @@ def settings(options: argparse.Namespace, url: str, folder: str) -> dict[str, st
         "WAYLORE_STORE": url,
         "WAYLORE_HTTP_PORT": str(options.port),
         "WAYLORE_HTTP_WORKERS": str(options.workers),
-        "WAYLORE_HTTP_RATE": "0",
-        "WAYLORE_HTTP_SPOOL": folder,
+        "WAYLORE_HTTP_RATE_LIMIT": "0",
+        "WAYLORE_HTTP_UPLOAD_DIR": folder,
         "OPENBLAS_NUM_THREADS": "1",
     }
 
 
-async def ready(url: str, key: str, collections: tuple[str, ...]) -> None:
-    """Wait until it answers, then tell it of the collections."""
+async def prepare_service(url: str, key: str, collections: tuple[str, ...]) -> None:
+    """Wait until the service is ready, then create the collections."""
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
         for _ in range(300):
             try:
@@ -192,33 +194,33 @@ async def ready(url: str, key: str, collections: tuple[str, ...]) -> None:
                 answer.raise_for_status()
 
 
-async def loaded(service: Service, questions: list[str], rate: float, seconds: float, adds: float) -> Run:
-    """Send requests at a rate, for so long; wait for the last answer."""
-    run, chance, sent = Run(rate), Random(7), 0
-    limit = aiohttp.TCPConnector(limit=CONNECTIONS)
+async def send_requests(service: Service, questions: list[str], rate: float, seconds: float, adds: float) -> RateResult:
+    """Send requests at a rate for a number of seconds, and wait for the last answer."""
+    run, chance, sent = RateResult(rate), Random(7), 0
+    limit = aiohttp.TCPConnector(limit=MAX_CONNECTIONS)
     headers = {"Authorization": f"Bearer {service.key}"}
     async with (
         aiohttp.ClientSession(connector=limit, headers=headers) as session,
         asyncio.TaskGroup() as requests,
     ):
-        begun = due = time.perf_counter()
-        while due < begun + seconds:
+        start = due = time.perf_counter()
+        while due < start + seconds:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             collection = f"{service.url}/v1/collections/{chance.choice(service.collections)}"
             if chance.random() < adds:
                 note = f"Note {sent}: {chance.choice(questions)} Asked at {time.time():.3f} by caller {sent}."
-                requests.create_task(_sent(session, f"{collection}/documents", {"text": note}, "add", due, run))
+                requests.create_task(_send(session, f"{collection}/documents", {"text": note}, "add", due, run))
             else:
-                ask = {"query": chance.choice(questions)}
-                requests.create_task(_sent(session, f"{collection}/search", ask, "search", due, run))
+                body = {"query": chance.choice(questions)}
+                requests.create_task(_send(session, f"{collection}/search", body, "search", due, run))
             sent += 1
             due += chance.expovariate(rate)
-    run.took = time.perf_counter() - begun
+    run.took = time.perf_counter() - start
     return run
 
 
-async def _sent(
-    session: aiohttp.ClientSession, url: str, body: dict[str, str], kind: str, due: float, run: Run
+async def _send(
+    session: aiohttp.ClientSession, url: str, body: dict[str, str], kind: str, due: float, run: RateResult
 ) -> None:
     try:
         async with session.post(url, json=body) as answer:
@@ -230,52 +232,55 @@ async def _sent(
     run.seconds[kind].append(time.perf_counter() - due)
 
 
-def measured(service: Service, questions: list[str], rate: float, options: argparse.Namespace) -> Run:
-    """One rate, with what it cost."""
-    memory, before = service.memory(), service.processor()
-    run = asyncio.run(loaded(service, questions, rate, options.seconds, options.adds))
-    run.memory = (memory, service.memory())
-    run.processor = {name: (after - before[name]) / run.took for name, after in service.processor().items()}
+def measure_rate(service: Service, questions: list[str], rate: float, options: argparse.Namespace) -> RateResult:
+    """Measure one rate, with memory and processor time."""
+    memory, before = service.measure_megabytes(), service.read_processor_seconds()
+    run = asyncio.run(send_requests(service, questions, rate, options.seconds, options.adds))
+    run.memory = (memory, service.measure_megabytes())
+    after = service.read_processor_seconds()
+    run.processor = {name: (after[name] - before[name]) / run.took for name in after}
     return run
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try each rate in turn until one holds."""
-    options = _options(arguments)
-    dataset = load(options.data / options.set)
+    """Measure the rates in order until one meets the goal."""
+    options = _parse_options(arguments)
+    dataset = load_dataset(options.data / options.set)
     questions = [question.text for question in dataset.questions]
-    with running(dataset, options) as service:
-        asyncio.run(loaded(service, questions, 10, min(options.seconds, 10), options.adds))  # warm
-        print("   asked  answered      p50     p95     p99")
+    with start_filled_service(dataset, options) as service:
+        asyncio.run(send_requests(service, questions, 10, min(options.seconds, 10), options.adds))  # warm
+        print("    sent  answered      p50     p95     p99")
         runs = []
         for rate in options.rates:
-            runs.append(measured(service, questions, rate, options))
+            runs.append(measure_rate(service, questions, rate, options))
             print(runs[-1], flush=True)
-            if runs[-1].holds:
+            if runs[-1].is_within_goal:
                 break
     if options.json:
-        options.json.write_text(json.dumps([run.as_json() for run in runs]), encoding="utf-8")
-    best = next((run for run in runs if run.holds), None)
+        options.json.write_text(json.dumps([run.to_json() for run in runs]), encoding="utf-8")
+    best = next((run for run in runs if run.is_within_goal), None)
     print(
-        f"{best.rate:.0f} requests a second hold p99 under {GOAL * 1e3:.0f} ms"
+        f"with {best.rate:.0f} requests per second p99 is below {MAX_P99_SECONDS * 1e3:.0f} ms"
         if best
-        else "no rate holds; give lower ones"
+        else "no rate meets the goal; pass lower rates"
     )
     return 0
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the sets")
-    parser.add_argument("--set", default="musique-train100")
-    parser.add_argument("--potion", type=Path, help="a folder with potion's weights; else words are hashed")
-    parser.add_argument("--rates", type=float, nargs="+", default=[200, 100, 70, 50, 40, 30, 20])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--adds", type=float, default=0.1, help="the share of requests that add something")
-    parser.add_argument("--collections", type=int, default=4)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--port", type=int, default=18_080)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
+    parser.add_argument("--set", default="musique-train100", help="name of the set")
+    parser.add_argument("--potion", type=Path, help="folder with the weights of potion, default: hashing embedder")
+    parser.add_argument(
+        "--rates", type=float, nargs="+", default=[200, 100, 70, 50, 40, 30, 20], help="requests per second"
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="duration of each rate")
+    parser.add_argument("--adds", type=float, default=0.1, help="share of requests that add a note")
+    parser.add_argument("--collections", type=int, default=4, help="number of collections")
+    parser.add_argument("--workers", type=int, default=2, help="workers of the service")
+    parser.add_argument("--port", type=int, default=18_080, help="port of the service")
+    parser.add_argument("--json", type=Path, help="file for the figures")
     return parser.parse_args(arguments)
 
 

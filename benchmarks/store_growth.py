@@ -1,13 +1,13 @@
-"""How the SQLite store's reading verbs take to growth, beside plain SQL on the same file in the same run.
+"""Measure the reading verbs of the SQLite store while it grows, beside plain SQL on the same file.
 
     python -m benchmarks.store_growth --sizes 10000 100000 1000000 --folder growth --json growth.json
 
-Passages of realistic length with ten facts each and 384 dimensions (benchmarks/corpus.py), a file for each
-size. Every verb is asked `--questions` times and p50 and p95 are printed, beside the bare
-query (the same rows by hand-written SQL through the same driver: no filters, no domain types); `sql` is the
-verb's own SQL alone, also as a ratio to the bare query, so that what filters cost is told from what objects cost. `dense` is
-compared with exact search for recall. A second run measures the files that are there. A million takes about
-an hour to load and 13 GB.
+The passages have a realistic length, ten facts each and 384 dimensions (benchmarks/corpus.py), with a file for
+each size. Every verb is called `--questions` times, and p50 and p95 are printed beside those of the bare query.
+The bare query reads the same rows by hand-written SQL through the same driver, without filters and without
+domain types. `sql` is the verb's own SQL alone, as a ratio to the bare query. It separates the cost of filters
+from the cost of objects. Vector search is compared with exact search for recall. A second run measures the
+existing files. A million passages take about an hour to load and 13 GB.
 """
 
 import argparse
@@ -23,17 +23,17 @@ from typing import Any
 import apsw
 import numpy as np
 
-from benchmarks.corpus import DIMENSION, Corpus, Matrix, name
+from benchmarks.corpus import DIMENSION, Corpus, Matrix, make_name
 from waylore.store import vectors as codes
 from waylore.store.sqlite.file import SQL, connect
-from waylore.store.sqlite.scope import Scopes, any_of, by_ids
+from waylore.store.sqlite.scope import ScopeCache, match_any, run_by_ids
 from waylore.store.sqlite.store import SqliteStore
 from waylore.text import terms
 from waylore.types.identity import entity_id
 from waylore.types.search import Filter
 
-BATCH = 1_000
-TOP = 40
+BATCH_PAGES = 1_000
+TOP_K = 40
 MODEL = "synthetic"
 
 BARE = {
@@ -67,25 +67,25 @@ BARE = {
 }  # fmt: skip
 
 
-def grow(store: SqliteStore, corpus: Corpus, size: int) -> None:
-    """Add pages until there are `size`."""
+def fill_store(store: SqliteStore, corpus: Corpus, size: int) -> None:
+    """Add pages until the store has `size`."""
     have, start, before = store.statistics().documents, time.time(), store.statistics().documents
     while have < size:
-        count = min(BATCH, size - have)
-        store.write(list(corpus.contributions(have, count)), model=MODEL)
+        count = min(BATCH_PAGES, size - have)
+        store.write(list(corpus.make_documents(have, count)), model=MODEL)
         have += count
         rate = (have - before) / (time.time() - start)
         left = (size - have) / rate
         print(
-            f"\r  {have:,} of {size:,} pages, {rate:,.0f} a second, {left:,.0f} s left   ",
+            f"\r  {have:,} of {size:,} pages, {rate:,.0f} per second, {left:,.0f} s left   ",
             end="",
             file=sys.stderr,
         )
     print(file=sys.stderr)
 
 
-def percentiles(run: Callable[[int], Any], questions: int) -> tuple[float, float]:
-    """Milliseconds at the median and at 95 %; the first few calls warm up."""
+def measure_percentiles(run: Callable[[int], Any], questions: int) -> tuple[float, float]:
+    """Return p50 and p95 in milliseconds; the first few calls warm up."""
     for i in range(3):
         run(i)
     times = []
@@ -96,97 +96,93 @@ def percentiles(run: Callable[[int], Any], questions: int) -> tuple[float, float
     return float(np.percentile(times, 50)), float(np.percentile(times, 95))
 
 
-def measured(questions: int, **runs: Callable[[int], Any]) -> dict[str, float]:
-    """Percentiles of the verb, of the bare query, and of the verb's own SQL, in turns on the same pages."""
-    rounds = [{name: percentiles(run, questions) for name, run in runs.items()} for _ in range(2)]
+def measure_runs(questions: int, **runs: Callable[[int], Any]) -> dict[str, float]:
+    """Return the percentiles of the verb, of the bare query and of the verb's own SQL, run in turns."""
+    rounds = [{name: measure_percentiles(run, questions) for name, run in runs.items()} for _ in range(2)]
     best = {name: min(r[name] for r in rounds) for name in runs}
-    return {
-        f"{name}_{p}": value
-        for name, pair in best.items()
-        for p, value in zip(("p50", "p95"), pair, strict=True)
-    }
+    return {f"{name}_{p}": value for name, pair in best.items() for p, value in zip(("p50", "p95"), pair, strict=True)}
 
 
 @dataclass(frozen=True)
 class Verb:
-    """How a verb is asked for things by identity, and the query that is its own SQL."""
+    """A verb that reads by id, the kind of ids that it takes, and the query that is its own SQL."""
 
-    asked: str
+    ids: str
     run: Callable[[SqliteStore, list[str]], Any]
     query: str
     bound: dict[str, Any] = field(default_factory=dict)
 
 
-HELD = {"statuses": '["staged", "confirmed"]', "as_of": None}
+FACT_BINDINGS = {"statuses": '["staged", "confirmed"]', "as_of": None}
 VERBS = {
-    "facts_of_entities": Verb("entities", lambda s, i: s.facts_of_entities(i, per_entity=50), "facts_of_entities", {**HELD, "cap": 50}),
-    "facts_of_passages": Verb("passages", lambda s, i: s.facts_of_passages(i, per_passage=50), "facts_of_passages", HELD),
+    "facts_of_entities": Verb("entities", lambda s, i: s.facts_of_entities(i, per_entity=50), "facts_of_entities", {**FACT_BINDINGS, "cap": 50}),
+    "facts_of_passages": Verb("passages", lambda s, i: s.facts_of_passages(i, per_passage=50), "facts_of_passages", FACT_BINDINGS),
     "passages_of_entities": Verb("entities", lambda s, i: s.passages_of_entities(i, per_entity=20), "mentions_of_entities", {"cap": 20}),
     "entities_of_passages": Verb("passages", lambda s, i: s.entities_of_passages(i, per_passage=20), "mentions_of_passages"),
     "documents": Verb("documents", lambda s, i: s.documents(i), "documents"),
     "passages": Verb("passages", lambda s, i: s.passages(i), "passages", {"vectors": False}),
-    "facts": Verb("facts", lambda s, i: s.facts(i), "facts", HELD),
+    "facts": Verb("facts", lambda s, i: s.facts(i), "facts", FACT_BINDINGS),
 }  # fmt: skip
 
 
-def measure(store: SqliteStore, path: Path, corpus: Corpus, size: int, questions: int) -> dict[str, Any]:
-    """Every reading verb at this size."""
+def measure_verbs(store: SqliteStore, path: Path, corpus: Corpus, size: int, questions: int) -> dict[str, Any]:
+    """Measure every reading verb at this size."""
     db = connect(str(path), busy_seconds=60)
-    scope = Scopes(db, "default").of(Filter())
-    asked, vectors = Asked(store, size, questions), corpus.vectors(questions)
+    scope = ScopeCache(db, "default").get(Filter())
+    arguments, vectors = Arguments(store, size, questions), corpus.make_vectors(questions)
 
     def bare(query: str, *values: Any) -> Any:
         return db.execute(BARE[query], values).fetchall()
 
     def words(text: str) -> str:
         known = db.execute(SQL["terms"], {"collection": 1, "terms": apsw.carray(tuple(set(terms(text))))})
-        return any_of(str(row) for _, row, _ in known)
+        return match_any(str(row) for _, row, _ in known)
 
     rows: dict[str, Any] = {
-        "lexical": measured(
+        "lexical": measure_runs(
             questions,
-            verb=lambda i: store.lexical(asked.texts[i], top_k=TOP),
-            bare=lambda i: bare("lexical", words(asked.texts[i]), TOP),
+            verb=lambda i: store.lexical(arguments.texts[i], top_k=TOP_K),
+            bare=lambda i: bare("lexical", words(arguments.texts[i]), TOP_K),
         ),
-        "dense": measured(questions, verb=lambda i: store.dense(vectors[i], top_k=TOP)),
-        "nearest_entities": measured(questions, verb=lambda i: store.nearest_entities(vectors[i], top_k=3)),
-        "entities_by_names": measured(
+        "dense": measure_runs(questions, verb=lambda i: store.dense(vectors[i], top_k=TOP_K)),
+        "nearest_entities": measure_runs(questions, verb=lambda i: store.nearest_entities(vectors[i], top_k=3)),
+        "entities_by_names": measure_runs(
             questions,
-            verb=lambda i: store.entities_by_names(asked.names[i]),
-            bare=lambda i: bare("entities_by_names", apsw.carray(tuple(n.lower() for n in asked.names[i]))),
+            verb=lambda i: store.entities_by_names(arguments.names[i]),
+            bare=lambda i: bare("entities_by_names", apsw.carray(tuple(n.lower() for n in arguments.names[i]))),
         ),
-        "entities": measured(
+        "entities": measure_runs(
             questions,
-            verb=lambda i: store.entities(asked.entities[i]),
-            bare=lambda i: bare("entities", blobs(asked.entities[i])),
+            verb=lambda i: store.entities(arguments.entities[i]),
+            bare=lambda i: bare("entities", to_blobs(arguments.entities[i])),
         ),
-        "statistics": measured(questions, verb=lambda _: store.statistics(), bare=lambda _: bare("statistics")),
+        "statistics": measure_runs(questions, verb=lambda _: store.statistics(), bare=lambda _: bare("statistics")),
     }
-    rows["dense"]["recall@10"] = recall(store, db, vectors[: min(questions, 50)])
+    rows["dense"]["recall@10"] = measure_recall(store, db, vectors[: min(questions, 50)])
     for verb_name, verb in VERBS.items():
-        ids: list[list[str]] = getattr(asked, verb.asked)
-        rows[verb_name] = measured(
+        ids: list[list[str]] = getattr(arguments, verb.ids)
+        rows[verb_name] = measure_runs(
             questions,
             verb=lambda i, v=verb, ids=ids: v.run(store, ids[i]),  # type: ignore[misc]
-            bare=lambda i, n=verb_name, ids=ids: bare(n, blobs(ids[i])),  # type: ignore[misc]
-            sql=lambda i, v=verb, ids=ids: by_ids(db, v.query, ids[i], **scope.bindings, **v.bound),  # type: ignore[misc]
+            bare=lambda i, n=verb_name, ids=ids: bare(n, to_blobs(ids[i])),  # type: ignore[misc]
+            sql=lambda i, v=verb, ids=ids: run_by_ids(db, v.query, ids[i], **scope.bindings, **v.bound),  # type: ignore[misc]
         )
     db.close()
     return rows
 
 
-def blobs(ids: list[str]) -> Any:
-    """Identities as the driver takes them."""
+def to_blobs(ids: list[str]) -> Any:
+    """Convert ids to the form that the driver takes."""
     return apsw.carray(tuple(bytes.fromhex(i) for i in ids))
 
 
-class Asked:
-    """What the verbs are asked: twenty random things at a time, wherever they lie in the file."""
+class Arguments:
+    """Arguments of the verbs: twenty random items per call, spread over the file."""
 
     def __init__(self, store: SqliteStore, size: int, questions: int) -> None:
         random = np.random.default_rng(size)
         numbers = random.integers(0, size, (questions, 20))
-        self.names = [[name(n) for n in group] for group in numbers.tolist()]
+        self.names = [[make_name(n) for n in group] for group in numbers.tolist()]
         self.entities = [[entity_id(n) for n in group] for group in self.names]
         mentions = [store.passages_of_entities(group, per_entity=1) for group in self.entities]
         self.passages = [[m.passage_id for ms in found.values() for m in ms] for found in mentions]
@@ -194,20 +190,20 @@ class Asked:
         self.documents = [[p.document_id for p in found.values()] for found in passages]
         facts = [store.facts_of_passages(group, per_passage=2) for group in self.passages]
         self.facts = [[f.id for fs in found.values() for f in fs] for found in facts]
-        self.texts = [self._question(random, [p.text for p in found.values()]) for found in passages]
+        self.texts = [self._make_question(random, [p.text for p in found.values()]) for found in passages]
 
-    def _question(self, random: np.random.Generator, texts: list[str]) -> str:
-        """Eight words of a page, as a question repeats words of what answers it."""
+    def _make_question(self, random: np.random.Generator, texts: list[str]) -> str:
+        """Return eight words of a page, because a question repeats words of its answer."""
         words = texts[0].split()
         return " ".join(words[i] for i in random.integers(0, len(words), 8))
 
 
-def recall(store: SqliteStore, db: apsw.Connection, vectors: Matrix) -> float:
-    """How many of the true ten nearest `dense` finds."""
+def measure_recall(store: SqliteStore, db: apsw.Connection, vectors: Matrix) -> float:
+    """Return the share of the exact ten nearest that the store finds."""
     best: list[list[tuple[float, bytes]]] = [[] for _ in vectors]
     found = db.execute("SELECT p.id, v.vector FROM passages p JOIN passage_vectors v ON v.row = p.row")
     while chunk := [row for _, row in zip(range(20_000), found, strict=False)]:
-        scores = vectors @ codes.unhalved((blob for _, blob in chunk), DIMENSION).T
+        scores = vectors @ codes.from_half((blob for _, blob in chunk), DIMENSION).T
         for i, row in enumerate(scores):
             top = np.argsort(-row)[:10]
             best[i] = sorted([*best[i], *((-float(row[t]), chunk[t][0]) for t in top)])[:10]
@@ -218,8 +214,8 @@ def recall(store: SqliteStore, db: apsw.Connection, vectors: Matrix) -> float:
     return float(np.mean(hits))
 
 
-def table(results: dict[int, dict[str, Any]]) -> str:
-    """What was measured, a verb a line: medians, and their ratio to the bare query and from size to size."""
+def format_table(results: dict[int, dict[str, Any]]) -> str:
+    """Format a line for each verb: medians, and their ratios to the bare query and from size to size."""
     sizes = sorted(results)
     head = "".join(f"{f'{size:,}':>12} {'p95':>7} {'bare':>7} {'ratio':>6} {'sql':>6}" for size in sizes)
     lines = [f"{'ms':22}{head}   growth (bare's)"]
@@ -237,8 +233,8 @@ def table(results: dict[int, dict[str, Any]]) -> str:
     return "\n".join([*lines, f"dense recall@10 against exact: {recalls}"])
 
 
-def grown(folder: Path, sizes: list[int], corpus: Corpus) -> Iterator[tuple[int, Path]]:
-    """A file for each size, each grown from a copy of the one before; a file that is whole is taken as it is."""
+def grow_files(folder: Path, sizes: list[int], corpus: Corpus) -> Iterator[tuple[int, Path]]:
+    """Yield a file for each size, grown from a copy of the smaller one; a complete file is used as it is."""
     folder.mkdir(parents=True, exist_ok=True)
     before: Path | None = None
     for size in sorted(sizes):
@@ -246,33 +242,31 @@ def grown(folder: Path, sizes: list[int], corpus: Corpus) -> Iterator[tuple[int,
         if before is not None and not path.exists():
             shutil.copyfile(before, path)
         store = SqliteStore(path)
-        grow(store, corpus, size)
+        fill_store(store, corpus, size)
         store.close()
         before = path
         yield size, path
 
 
 def main() -> None:
-    """Load, measure, print."""
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    arguments.add_argument("--folder", type=Path, default=Path("growth"))
-    arguments.add_argument("--questions", type=int, default=200)
-    arguments.add_argument("--like", type=Path, help="real vectors (.npy) to mix instead of made-up ones")
-    arguments.add_argument("--json", type=Path)
-    arguments.add_argument("--only-load", action="store_true")
+    """Fill the stores, measure and print."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="passages")
+    arguments.add_argument("--folder", type=Path, default=Path("growth"), help="folder of the files")
+    arguments.add_argument("--questions", type=int, default=200, help="calls of each verb")
+    arguments.add_argument("--like", type=Path, help="file with real vectors (.npy) to mix instead of synthetic ones")
+    arguments.add_argument("--json", type=Path, help="file for the figures")
+    arguments.add_argument("--only-load", action="store_true", help="fill the files without measuring")
     given = arguments.parse_args()
     corpus = Corpus(like=np.load(given.like).astype(np.float32) if given.like else None)
     results = {}
-    for size, path in grown(given.folder, given.sizes, corpus):
+    for size, path in grow_files(given.folder, given.sizes, corpus):
         if given.only_load:
             continue
         store = SqliteStore(path)
-        results[size] = measure(store, path, corpus, size, given.questions)
+        results[size] = measure_verbs(store, path, corpus, size, given.questions)
         store.close()
-        print(f"\n{path.stat().st_size / 1e9:.2f} GB at {size:,} passages\n" + table(results), flush=True)
+        print(f"\n{path.stat().st_size / 1e9:.2f} GB at {size:,} passages\n" + format_table(results), flush=True)
         if given.json:
             given.json.write_text(json.dumps(results, indent=1))
 

@@ -1,7 +1,7 @@
-"""For all tests: real servers, started when the first test asks for them, and a slow machine fails no property.
+"""Start servers for all tests, at the first test that needs one, and set up pytest and Hypothesis.
 
-The conformance suite explains its assertions. A test that needs what this machine has not (`NotHere`) is
-skipped on a contributor's machine and fails in CI. A test that fails shows what its servers wrote last.
+Property tests have no deadline, so that a slow machine fails none. A test that raises `MissingRequirement` is
+skipped on a contributor's machine and fails in CI. A failed test shows the last log lines of its servers.
 """
 
 import os
@@ -9,13 +9,14 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
-from tools.postgres import NotHere, Server, plain, server, servers, textsearch
+from tools.postgres.builds import MissingRequirement, find_plain_build, find_textsearch_build
+from tools.postgres.server import Server, start_server, start_servers
 
-from cells.cells import on_servers
-from databases import running
+from cells.cells import create_on_servers
+from databases import start_shared_server
 from waylore.cells.members import Federation
 
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start need not compile everything anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes of tests do not compile every module again
 pytest.register_assert_rewrite("waylore.testing")
 settings.register_profile("waylore", deadline=None)
 settings.load_profile("waylore")
@@ -23,28 +24,28 @@ settings.load_profile("waylore")
 
 @pytest.fixture(scope="session")
 def postgres() -> Server:
-    """PostgreSQL with pgvector, for all tests; take a `database()` of it, and leave it running."""
-    return running()
+    """Return a server of PostgreSQL with pgvector; use a `create_database()` of it, and do not stop it."""
+    return start_shared_server()
 
 
 @pytest.fixture(scope="session")
 def textsearch_postgres() -> Iterator[Server]:
-    """PostgreSQL with pgvector and pg_textsearch, for all tests."""
-    with server(textsearch()) as started:
+    """Start a server of PostgreSQL with pgvector and pg_textsearch."""
+    with start_server(find_textsearch_build()) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def three_postgres() -> Iterator[tuple[Server, ...]]:
-    """Three servers, to be the cells of a federation."""
-    with servers(plain(), 3) as started:
+    """Start three servers for the cells of a federation."""
+    with start_servers(find_plain_build(), 3) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def three_cells(three_postgres: tuple[Server, ...]) -> Iterator[Federation]:
-    """The three servers as a federation, for all tests: each has collections of its own (`fresh_name`)."""
-    made = on_servers([server.url for server in three_postgres])
+    """Create a federation of the three servers; each test uses collections of its own (`make_name`)."""
+    made = create_on_servers([server.url for server in three_postgres])
     yield made
     made.close()
 
@@ -54,11 +55,11 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if call.excinfo and call.excinfo.errisinstance(NotHere) and not os.environ.get("CI"):
+    if call.excinfo and call.excinfo.errisinstance(MissingRequirement) and not os.environ.get("CI"):
         report.outcome = "skipped"
         report.longrepr = (str(item.path), item.location[1] or 0, str(call.excinfo.value))
     if report.failed and isinstance(item, pytest.Function):
         used = [u for u in item.funcargs.values() if isinstance(u, Server | tuple)]
         for one in (s for u in used for s in (u if isinstance(u, tuple) else (u,)) if isinstance(s, Server)):
-            report.sections.append((f"log of the server on port {one.port}", one.last_words()))
+            report.sections.append((f"log of the server on port {one.port}", one.read_log_tail()))
     return report

@@ -1,4 +1,4 @@
-"""One real PostgreSQL server for all tests of a process: started by the first, stopped with the process."""
+"""One PostgreSQL server for all tests of a process: started by the first test, stopped with the process."""
 
 import atexit
 import os
@@ -9,51 +9,51 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import psycopg
-from tools.postgres import Server, plain
-from tools.postgres import server as started
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import Server, start_server
 
 from waylore.store.protocol import Store
 
-if TYPE_CHECKING:  # its assertions are rewritten when a test imports it first
-    from waylore.testing.suite import OpenStore
+if TYPE_CHECKING:  # pytest rewrites its assertions when a test imports it first
+    from waylore.testing import OpenStore
 
 _numbers = count(1)
-_kept = ExitStack()
-atexit.register(_kept.close)
+_resources = ExitStack()
+atexit.register(_resources.close)
 
 
 @cache
-def running() -> Server:
-    """The server itself."""
-    return _kept.enter_context(started(plain()))
+def start_shared_server() -> Server:
+    """Start the server once, and return it."""
+    return _resources.enter_context(start_server(find_plain_build()))
 
 
-def server() -> str:
-    """The address of the server, as its superuser."""
-    return running().url
+def get_server_url() -> str:
+    """Return the address of the server, for its superuser."""
+    return start_shared_server().url
 
 
-def database() -> str:
-    """The address of an empty database of its own: half a second, so only for what a collection cannot show."""
+def create_database() -> str:
+    """Create an empty database and return its address. It takes half a second; a new collection is faster."""
     name = f"waylore_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(server(), autocommit=True) as db:
+    with psycopg.connect(get_server_url(), autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name}")
-    return running().url_of(name)
+    return start_shared_server().build_url(name)
 
 
 @contextmanager
-def opening(open_named: Callable[[str], Store]) -> Iterator["OpenStore"]:
-    """Opens collections for a conformance suite, each under a name that no other test has, and closes them."""
+def open_collections(open_named: Callable[[str], Store]) -> Iterator["OpenStore"]:
+    """Open collections for a conformance suite, each with a name that no other test uses, and close them."""
     names: dict[str, str] = {}
     with ExitStack() as opened:
 
         def open_store(collection: str) -> Store:
-            name = names.setdefault(collection, fresh_name(collection))
+            name = names.setdefault(collection, make_name(collection))
             return opened.enter_context(closing(open_named(name)))
 
         yield open_store
 
 
-def fresh_name(collection: str) -> str:
-    """A collection that no other test has."""
+def make_name(collection: str) -> str:
+    """Return a collection name that no other test uses."""
     return f"{collection} {os.getpid()}-{next(_numbers)}"

@@ -1,7 +1,7 @@
-"""`python -m tools.audit`: known weaknesses in what is installed, by pip-audit; fails if there are any.
+"""Check the installed packages for known vulnerabilities with pip-audit: `python -m tools.audit`.
 
-Where no database of advisories can be reached, nothing is audited: that is said, and is no failure. (pip-audit
-itself calls that "no known vulnerabilities found".)
+It fails if there are any. If no database of advisories can be reached, it prints that nothing was audited and
+does not fail. (pip-audit itself prints "no known vulnerabilities found" in this case.)
 """
 
 import json
@@ -21,28 +21,28 @@ COMMAND = [
     "--timeout",
     "10",
 ]
-OUT_OF_REACH = ("ConnectionError", "ConnectTimeout", "ReadTimeout", "ServiceError")
+UNREACHABLE_ERRORS = ("ConnectionError", "ConnectTimeout", "ReadTimeout", "ServiceError")
 
 
 def main() -> None:
     """Audit this environment."""
     done = subprocess.run(COMMAND, capture_output=True, text=True, check=False)
     if not done.stdout.strip():
-        if any(word in done.stderr for word in OUT_OF_REACH):
-            sys.exit(print("no database of advisories can be reached from here: nothing was audited"))
+        if any(word in done.stderr for word in UNREACHABLE_ERRORS):
+            sys.exit(print("no database of advisories can be reached; nothing was audited"))
         sys.exit(f"pip-audit failed: {done.stderr.strip()[-2_000:]}")
     sys.exit(report(json.loads(done.stdout)["dependencies"]))
 
 
 def report(dependencies: Sequence[dict[str, Any]]) -> str | None:
-    """Tell what was found; what is wrong, if anything is."""
+    """Print how many packages were audited; return an error message if any has vulnerabilities."""
     audited = [one for one in dependencies if "skip_reason" not in one]
-    weak = [f"{one['name']} {one['version']}: {weakness['id']}" for one in audited for weakness in one["vulns"]]
+    vulnerable = [f"{one['name']} {one['version']}: {found['id']}" for one in audited for found in one["vulns"]]
     if not audited:
-        print("no database of advisories knows any of what is installed: nothing was audited")
+        print("the database of advisories has none of the installed packages; nothing was audited")
     else:
-        print(f"{len(audited)} audited, {len(dependencies) - len(audited)} unknown to the database")
-    return "\n".join(["known weaknesses, upgrade:", *weak]) if weak else None
+        print(f"packages audited: {len(audited)}, not in the database: {len(dependencies) - len(audited)}")
+    return "\n".join(["known vulnerabilities; upgrade these packages:", *vulnerable]) if vulnerable else None
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
-"""An OTLP collector on loopback, for tests and benchmarks: keeps the spans that come, or hangs, as it is told.
+"""Run an OTLP collector on loopback for tests and benchmarks. It stores the spans that it receives, or hangs.
 
-    python -m tools.collector
-
-as a process of its own prints its address, and takes what comes until its stdin closes.
+python -m tools.collector    print its address and collect until stdin is closed
 """
 
 import sys
@@ -19,60 +17,60 @@ Plain = str | int | float | bool | list["Plain"]
 
 
 class Collector:
-    """What came: spans, and what they say of where they come from."""
+    """The received spans and the attributes of their resource."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.spans: list[Span] = []
         self.resource: dict[str, Plain] = {}
         self.is_hanging = threading.Event()
-        self.may_go = threading.Event()
+        self.may_answer = threading.Event()
 
-    def take(self, body: bytes) -> None:
-        """Keep what a request holds."""
+    def add_request(self, body: bytes) -> None:
+        """Store the spans of an export request."""
         request = ExportTraceServiceRequest.FromString(body)
         for of_resource in request.resource_spans:
-            self.resource = {each.key: plain(each.value) for each in of_resource.resource.attributes}
+            self.resource = {each.key: to_plain(each.value) for each in of_resource.resource.attributes}
             for of_scope in of_resource.scope_spans:
                 self.spans.extend(of_scope.spans)
 
-    def named(self, name: str) -> list[Span]:
-        """The spans of a name."""
+    def find_spans(self, name: str) -> list[Span]:
+        """Return the spans with this name."""
         return [span for span in self.spans if span.name == name]
 
 
-def attributes(span: Span) -> dict[str, Plain]:
-    """The attributes of a span as plain values."""
-    return {each.key: plain(each.value) for each in span.attributes}
+def read_attributes(span: Span) -> dict[str, Plain]:
+    """Return the attributes of a span as Python values."""
+    return {each.key: to_plain(each.value) for each in span.attributes}
 
 
-def plain(value: AnyValue) -> Plain:
-    """A value as Python has it."""
+def to_plain(value: AnyValue) -> Plain:
+    """Convert an OTLP value to a Python value."""
     kind = value.WhichOneof("value")
     if kind == "array_value":
-        return [plain(each) for each in value.array_value.values]
+        return [to_plain(each) for each in value.array_value.values]
     found: str | int | float | bool = getattr(value, kind or "string_value")
     return found
 
 
 @contextmanager
-def collecting(*, hangs: bool = False) -> Iterator[Collector]:
-    """A collector in a thread; one that hangs reads what comes and never answers, until the end."""
+def start_collector(*, hangs: bool = False) -> Iterator[Collector]:
+    """Run a collector in a thread. If `hangs`, it reads requests and does not answer until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Take an export."""
+            """Receive an export request."""
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if hangs:
                 collector.is_hanging.set()
-                collector.may_go.wait()
-            collector.take(body)
+                collector.may_answer.wait()
+            collector.add_request(body)
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -82,13 +80,13 @@ def collecting(*, hangs: bool = False) -> Iterator[Collector]:
     try:
         yield collector
     finally:
-        collector.may_go.set()
+        collector.may_answer.set()
         server.shutdown()
         server.server_close()
         thread.join()
 
 
 if __name__ == "__main__":
-    with collecting() as it:
-        print(it.address, flush=True)
+    with start_collector() as running:
+        print(running.address, flush=True)
         sys.stdin.read()

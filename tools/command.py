@@ -1,6 +1,6 @@
-"""The command `waylore` of this source, as a process is started with it: its name is what users type."""
+"""The command that runs `waylore` from this source, under the name that users type. Tools use it."""
 
 import sys
 
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
-WAYLORE = [sys.executable, "-c", START]
+START_SCRIPT = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
+WAYLORE_COMMAND = [sys.executable, "-c", START_SCRIPT]

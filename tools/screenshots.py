@@ -1,11 +1,11 @@
-"""Pictures of what commands print, for the docs and to look at.
+"""Make SVG pictures of the output of commands, for the docs.
 
-    python -m tools.screenshots FOLDER                   SVG, 80 columns wide
+    python -m tools.screenshots FOLDER                   80 columns wide
     python -m tools.screenshots FOLDER --columns 120
 
-The commands are run, over a small made-up team's notes, as at a terminal; rich turns the colours they print
-into SVG. Nothing is drawn by hand. Vectors are those of potion, if its weights are here, so that nothing is
-fetched; else words alone are searched.
+The commands run on the notes of a fictional team, with the colours of a terminal; rich converts the output to
+SVG. Nothing is drawn by hand. If the weights of potion are installed, they compute the vectors. Otherwise the
+store has no vectors. Nothing is downloaded.
 """
 
 import argparse
@@ -22,11 +22,11 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
+from tools.command import WAYLORE_COMMAND
 
 ROOT = Path(__file__).parents[1]
 POTION = ROOT / ".cache" / "models" / "potion"
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
-FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # they would be fetched from elsewhere
+FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # removed, because a browser would download them
 QUESTION = "Who can help when the login is down?"
 NOTES = {
     "login.md": """# Login
@@ -74,9 +74,9 @@ Payments needs Login for every refund above fifty euros.
 """,
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "search": ("search", QUESTION, "--explain", "--top", "2"),
+    "search": ("search", QUESTION, "--explain", "--top-k", "2"),
     "cards": ("search", QUESTION),
-    "ask-why": ("ask-why", QUESTION, "3"),
+    "explain": ("explain", QUESTION, "3"),
     "graph": ("graph", "Login", "--hops", "3"),
     "facts": ("facts", "Mara Lindqvist"),
     "stats": ("stats",),
@@ -110,22 +110,20 @@ DARK = TerminalTheme(
 )
 
 
-def picture(command: str, printed: str, columns: int) -> str:
-    """What a command printed, as a terminal shows it, in SVG."""
-    console = Console(
-        record=True, width=columns, file=StringIO(), force_terminal=True, color_system="truecolor"
-    )
+def render_svg(command: str, printed: str, columns: int) -> str:
+    """Render the output of a command as SVG, as a terminal shows it."""
+    console = Console(record=True, width=columns, file=StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.from_ansi(printed.rstrip("\n")), soft_wrap=True)
     plain = FONTS.sub("", CONSOLE_SVG_FORMAT)
     return console.export_svg(title=f"waylore {command}", theme=DARK, code_format=plain, unique_id="waylore")
 
 
-def run(folder: Path, columns: int, *arguments: str) -> str:
-    """What a command prints at a terminal that is so wide."""
+def run_command(folder: Path, columns: int, *arguments: str) -> str:
+    """Run a command as at a terminal with `columns` columns and return its output."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("WAYLORE_", "NO_COLOR"))}
     env |= {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm-256color", "COLUMNS": str(columns)}
     done = subprocess.run(
-        [sys.executable, "-c", START, *arguments],
+        [*WAYLORE_COMMAND, *arguments],
         cwd=folder,
         env=env | {"XDG_CONFIG_HOME": str(folder)},
         stdout=subprocess.PIPE,
@@ -136,31 +134,31 @@ def run(folder: Path, columns: int, *arguments: str) -> str:
     return done.stdout
 
 
-def prepared(folder: Path) -> None:
-    """A store of the notes."""
+def prepare_store(folder: Path) -> None:
+    """Write the notes to a folder and add them to a store."""
     for name, text in NOTES.items():
         (folder / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "notes" / name).write_text(text, "utf-8")
     embedder = ("--model-path", str(POTION)) if POTION.exists() else ("--embedder", "none")
-    run(folder, 80, "init", *embedder)
-    run(folder, 80, "add", "notes")
+    run_command(folder, 80, "init", *embedder)
+    run_command(folder, 80, "add", "notes")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the pictures."""
+    """Write the pictures to a folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--columns", type=int, default=80)
-    parser.add_argument("--only", nargs="*", choices=list(COMMANDS), default=list(COMMANDS))
-    given = parser.parse_args(arguments)
-    given.folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as place:
-        prepared(Path(place))
-        for name in given.only:
-            asked = COMMANDS[name]
-            shown = " ".join(f'"{word}"' if " " in word else word for word in asked)
-            svg = picture(shown, run(Path(place), given.columns, *asked), given.columns)
-            (given.folder / f"{name}.svg").write_text(svg, "utf-8")
+    parser.add_argument("folder", type=Path, help="folder for the pictures")
+    parser.add_argument("--columns", type=int, default=80, help="width of the terminal, default: 80")
+    parser.add_argument("--only", nargs="*", choices=list(COMMANDS), default=list(COMMANDS), help="pictures to make")
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as folder:
+        prepare_store(Path(folder))
+        for name in options.only:
+            command = COMMANDS[name]
+            title = " ".join(f'"{word}"' if " " in word else word for word in command)
+            svg = render_svg(title, run_command(Path(folder), options.columns, *command), options.columns)
+            (options.folder / f"{name}.svg").write_text(svg, "utf-8")
     return 0
 
 

@@ -1,13 +1,10 @@
-"""A real `waylore serve`, a process of its own on loopback, for tests and benchmarks to treat as the world does.
-
-The product knows nothing of this.
-"""
+"""Run a real `waylore serve` as a process on loopback. Only tests and benchmarks use this module."""
 
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +12,15 @@ from typing import Any
 
 import httpx
 import psutil
-from tools.postgres import HOST, free_port
+from tools.postgres.server import HOST, find_free_port
 
 COMMAND = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A service that runs: where it answers, its process, and the folder of its uploads."""
+class RunningService:
+    """A running service: its port, its process, the folder of its uploads and its log."""
 
     port: int
     process: subprocess.Popen[bytes]
@@ -32,26 +29,26 @@ class Served:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the service."""
         return f"http://{HOST}:{self.port}"
 
-    def client(self, **options: Any) -> httpx.Client:
-        """Someone who asks its collection `default`."""
+    def open_client(self, **options: Any) -> httpx.Client:
+        """Return a client for the collection `default`."""
         return httpx.Client(base_url=f"{self.url}/v1/collections/default", timeout=30.0, **options)
 
     @property
-    def resident(self) -> int:
-        """Bytes of memory of the process and those that it started."""
+    def resident_bytes(self) -> int:
+        """Resident memory of the process and its children."""
         first = psutil.Process(self.process.pid)
         return sum(p.memory_info().rss for p in [first, *first.children(recursive=True)])
 
-    def spooled(self) -> list[str]:
-        """What lies in the folder of uploads."""
+    def list_spooled(self) -> list[str]:
+        """Return the names of the files in the upload folder."""
         return sorted(path.name for path in self.spool.iterdir() if path.name != ".name")
 
 
 @contextmanager
-def serving(
+def start_service(
     store: str,
     folder: Path,
     *,
@@ -59,65 +56,70 @@ def serving(
     command: tuple[str, ...] = ("serve",),
     others: Mapping[str, str] = {},
     **settings: str | float,
-) -> Iterator[Served]:
-    """A service over a store, stopped in the end; settings are those of http, `others` variables."""
+) -> Iterator[RunningService]:
+    """Start a service on a store and stop it at the end.
+
+    settings: settings of the section `http`.
+    others: other environment variables.
+    """
     folder.mkdir(exist_ok=True)
-    port = port or free_port()
+    port = port or find_free_port()
     spool = folder / "spool"
-    told: Mapping[str, str | float] = {
-        "port": port,
-        "auth": "false",
-        "rate": 0,
-        "spool": str(spool),
-        **settings,
-    }
-    env = {name: value for name, value in os.environ.items() if not name.startswith("WAYLORE_")}
-    env |= {f"WAYLORE_HTTP_{name.upper()}": str(value) for name, value in told.items()}
-    env |= {"WAYLORE_STORE": store, "WAYLORE_TELEMETRY_LEVEL": "info", "XDG_CONFIG_HOME": str(folder), **others}
+    env = _build_environment(
+        store,
+        folder,
+        {"port": port, "auth": "false", "rate_limit": 0, "upload_dir": str(spool), **settings},
+    )
     log = folder / f"{command[0]}-{port}.log"
     with log.open("wb") as out:
-        process = subprocess.Popen([*COMMAND, *command], cwd=folder, env=env, stdout=out, stderr=out)
-    served = Served(port, process, spool, log)
+        process = subprocess.Popen([*COMMAND, *command], cwd=folder, env={**env, **others}, stdout=out, stderr=out)
+    service = RunningService(port, process, spool, log)
     try:
         if command == ("serve",):
-            _wait(served)
-        yield served
+            _wait_until_healthy(service)
+        yield service
     finally:
         process.terminate()
         try:
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT_SECONDS)
         finally:
             process.kill()
 
 
-def until(holds: Any, seconds: float = PATIENCE) -> Any:
-    """What a look gives, once it gives something."""
-    latest = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < latest, "it did not happen in time"
+def wait_until(check: Callable[[], Any], seconds: float = TIMEOUT_SECONDS) -> Any:
+    """Call `check` until it returns a true value, and return that value."""
+    deadline = time.monotonic() + seconds
+    while not (result := check()):
+        assert time.monotonic() < deadline, "the condition was not met in time"
         time.sleep(0.05)
-    return found
+    return result
 
 
-def over(client: httpx.Client, id_: str, seconds: float = PATIENCE) -> dict[str, Any]:
-    """A job, once it is over."""
+def wait_for_job(client: httpx.Client, id_: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
+    """Wait until a job has ended and return it."""
 
-    def look() -> dict[str, Any] | None:
+    def read_ended_job() -> dict[str, Any] | None:
         job: dict[str, Any] = client.get(f"/jobs/{id_}").raise_for_status().json()
         return job if job["ended_at"] else None
 
-    found: dict[str, Any] = until(look, seconds)
-    return found
+    ended: dict[str, Any] = wait_until(read_ended_job, seconds)
+    return ended
 
 
-def _wait(served: Served) -> None:
-    latest = time.monotonic() + PATIENCE
+def _build_environment(store: str, folder: Path, http: Mapping[str, str | float]) -> dict[str, str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("WAYLORE_")}
+    env |= {f"WAYLORE_HTTP_{name.upper()}": str(value) for name, value in http.items()}
+    return env | {"WAYLORE_STORE": store, "WAYLORE_TELEMETRY_LOG_LEVEL": "info", "XDG_CONFIG_HOME": str(folder)}
+
+
+def _wait_until_healthy(service: RunningService) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
-            httpx.get(f"{served.url}/healthz").raise_for_status()
+            httpx.get(f"{service.url}/healthz").raise_for_status()
         except httpx.HTTPError:
-            assert served.process.poll() is None, served.log.read_text()
-            assert time.monotonic() < latest, served.log.read_text()
+            assert service.process.poll() is None, service.log.read_text()
+            assert time.monotonic() < deadline, service.log.read_text()
             time.sleep(0.1)
         else:
             return

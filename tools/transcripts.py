@@ -1,12 +1,13 @@
-"""Runs the commands that a page of the docs shows, and writes what they print into the page.
+"""Run the commands that a page of the docs shows, and write their output into the page.
 
-    python -m tools.transcripts docs/how-to/command-line.md            write it
-    python -m tools.transcripts docs/how-to/command-line.md --check    only say whether it is true
+    python -m tools.transcripts docs/how-to/command-line.md            write the page
+    python -m tools.transcripts docs/how-to/command-line.md --check    exit with 1 if the page is outdated
 
-A command is a line `$ waylore …` in a `console` block; all commands of a page share one empty folder. A file that
-they need is made by a comment of the page, `<!-- file notes/login.md` up to `-->`; `<!-- folder examples -->`
-is one of the project's, `<!-- model bge-small -->` gives them the test weights as what they would fetch. What
-differs from run to run (times, identities, free room, the last digits of a score) is not compared.
+A command is a line `$ waylore …` in a `console` block. All commands of a page run in one folder, which is empty
+at the start. Comments of the page add what the commands need: `<!-- file notes/login.md` up to `-->` creates a
+file, `<!-- folder examples -->` copies a folder of the project, and `<!-- model bge-small -->` uses weights
+that were downloaded for tests. Parts that differ from run to run (times, ids, free space, the last digits of a
+score) are not compared.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools.command import START_SCRIPT
 from tools.models import CACHE
 
 BLOCK = re.compile(r"^```console\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,11 +29,11 @@ COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 FILE = re.compile(r"^<!-- file (\S+)\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
 FOLDER = re.compile(r"^<!-- folder (\S+) -->$", re.MULTILINE)
 MODEL = re.compile(r"^<!-- model (\S+) -->$", re.MULTILINE)
-LONGEST = 100  # seconds of a command: one that serves, and so never ends, has no prompt in the docs
+TIMEOUT_SECONDS = 100  # for one command; commands that never end, such as serve, have no prompt in the docs
 ROOT = Path(__file__).parents[1]
-START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
-OURS = ("WAYLORE_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
-VARYING = (
+
+OUR_VARIABLES = ("WAYLORE_", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
+VARYING_PATTERNS = (
     (r" +[\d.]+ ms", " 0 ms"),
     (r"in [\d.]+ s\b", "in 0 s"),
     (r"[\d.,]+ (GB are free|kB|MB)", r"0 \1"),
@@ -41,8 +43,11 @@ VARYING = (
 )
 
 
-def true(text: str, program: Path | None = None) -> str:
-    """The page with what its commands print now, by this source or by a `waylore` that is installed."""
+def update_transcripts(text: str, program: Path | None = None) -> str:
+    """Return the page with the current output of its commands.
+
+    program: an installed `waylore`; None runs this source.
+    """
     with TemporaryDirectory() as name:
         folder = Path(name)
         for path in FOLDER.findall(text):
@@ -52,36 +57,36 @@ def true(text: str, program: Path | None = None) -> str:
             (folder / path).write_text(content, "utf-8")
         model = MODEL.search(text)
         weights = {"WAYLORE_EMBEDDING_PATH": str(CACHE / model.group(1))} if model else {}
-        path = {"PATH": f"{(program or _ours(folder)).parent}{os.pathsep}{os.environ['PATH']}"}
-        env = _without_ours() | path | weights | {"XDG_CONFIG_HOME": str(folder), "COLUMNS": "80"}
-        return BLOCK.sub(lambda block: f"```console\n{_block(block.group(1), folder, env)}```", text)
+        path = {"PATH": f"{(program or _create_program(folder)).parent}{os.pathsep}{os.environ['PATH']}"}
+        env = _remove_our_variables() | path | weights | {"XDG_CONFIG_HOME": str(folder), "COLUMNS": "80"}
+        return BLOCK.sub(lambda block: f"```console\n{_run_block(block.group(1), folder, env)}```", text)
 
 
-def _ours(folder: Path) -> Path:
-    """A program `waylore` that runs this source."""
+def _create_program(folder: Path) -> Path:
+    """Write a program `waylore` that runs this source, and return its path."""
     program = folder / ".bin" / "waylore"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(START)} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(START_SCRIPT)} "$@"\n')
     program.chmod(0o755)
     return program
 
 
-def _without_ours() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+def _remove_our_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(OUR_VARIABLES)}
 
 
-def comparable(text: str) -> str:
-    """A page without what differs from run to run."""
-    for pattern, instead in VARYING:
-        text = re.sub(pattern, instead, text)
+def normalize(text: str) -> str:
+    """Replace the parts of a page that differ from run to run by fixed texts."""
+    for pattern, replacement in VARYING_PATTERNS:
+        text = re.sub(pattern, replacement, text)
     return text
 
 
-def _block(text: str, folder: Path, env: dict[str, str]) -> str:
-    return "".join(f"$ {command}\n{_printed(command, folder, env)}" for command in COMMAND.findall(text))
+def _run_block(text: str, folder: Path, env: dict[str, str]) -> str:
+    return "".join(f"$ {command}\n{_run_command(command, folder, env)}" for command in COMMAND.findall(text))
 
 
-def _printed(command: str, folder: Path, env: dict[str, str]) -> str:
+def _run_command(command: str, folder: Path, env: dict[str, str]) -> str:
     done = subprocess.run(
         ["sh", "-c", f"{command} 2>&1"],
         cwd=folder,
@@ -90,27 +95,28 @@ def _printed(command: str, folder: Path, env: dict[str, str]) -> str:
         stdin=subprocess.DEVNULL,
         text=True,
         check=False,
-        timeout=LONGEST,
+        timeout=TIMEOUT_SECONDS,
     )
     return done.stdout
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pages, or 1 if one of them is not true."""
+    """Write the pages; with `--check` write nothing and return 1 if one of them is outdated."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("pages", nargs="+", type=Path)
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    given = parser.parse_args(arguments)
+    parser.add_argument("pages", nargs="+", type=Path, help="Markdown pages")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is outdated")
+    options = parser.parse_args(arguments)
     stale = []
-    for page in given.pages:
+    for page in options.pages:
         text = page.read_text("utf-8")
-        now = true(text)
-        if comparable(now) != comparable(text):
+        now = update_transcripts(text)
+        if normalize(now) != normalize(text):
             stale.append(page)
-            if not given.check:
+            if not options.check:
                 page.write_text(now, "utf-8")
-    print(*(f"{page} is {'not true' if given.check else 'written'}" for page in stale), sep="\n", end="")
-    return 1 if given.check and stale else 0
+    for page in stale:
+        print(f"{page} {'is outdated' if options.check else 'was written'}")
+    return 1 if options.check and stale else 0
 
 
 if __name__ == "__main__":

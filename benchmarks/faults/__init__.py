@@ -1,1 +1,1 @@
-"""Faults done to real servers under load, and what the callers saw: `python -m benchmarks.faults`."""
+"""Cause faults on real servers under load and report what callers see: `python -m benchmarks.faults`."""

@@ -1,4 +1,4 @@
-"""Faults of one cell of three, each a PostgreSQL server behind a proxy, while all are searched as one."""
+"""Cause faults in one of three cells, each a PostgreSQL server behind a proxy, while all are searched."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,156 +8,155 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from tools.faults import Proxy, proxy
-from tools.postgres import SAFE, Server, plain, servers
+from tools.faults import Proxy, start_proxy
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import DURABLE_SETTINGS, Server, start_servers
 
 from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report, Request
-from benchmarks.faults.notes import Ledger, Settled, settled
-from benchmarks.faults.servers import Size, with_password
+from benchmarks.faults.notes import Ledger, StoreCheck, check_store
+from benchmarks.faults.servers import LoadSize, add_password
 from waylore.cells import admin
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
 from waylore.cells.store import FederatedStore, open_federated
-from waylore.config import Cells
+from waylore.config import CellsConfig
 from waylore.engine.waylore import Waylore
 
 NAMES = ("east", "north", "west")
 FAULTY = "west"
-NUMBERS = 1_000_000  # of notes that a collection may have
-CONFIG = Cells(read_seconds=2.0, rest_seconds=2.0)
+MAX_NOTES = 1_000_000  # of a collection
+CONFIG = CellsConfig(read_seconds=2.0, rest_seconds=2.0)
 Begin = Callable[[Proxy], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Trio:
-    """Three cells with a collection each, and one store over all of them."""
+class ThreeCells:
+    """Three cells with a collection each, a store for each, and the load on all of them."""
 
     federation: Federation
     proxies: dict[str, Proxy]
     stores: Sequence[FederatedStore]
     load: Load
 
-    def places(self) -> list[str]:
-        """What an error may call a cell: the name is what an operator knows it by."""
+    def list_places(self) -> list[str]:
+        """Return the names that an error may use for a cell: its name or its address."""
         return [f"cell {name}" for name in NAMES] + [f"127.0.0.1:{p.port}" for p in self.proxies.values()]
 
-    def settled(self) -> Settled:
-        """What is wrong with the collections in the end."""
+    def check(self) -> StoreCheck:
+        """Check all collections at the end."""
         found = [
-            settled(waylore, store, ledger)
+            check_store(waylore, store, ledger)
             for (waylore, ledger), store in zip(self.load.waylores, self.stores, strict=True)
         ]
-        return Settled(tuple(x for f in found for x in f.lost), tuple(x for f in found for x in f.wrong))
+        return StoreCheck(tuple(x for f in found for x in f.lost), tuple(x for f in found for x in f.wrong))
 
 
 @contextmanager
-def federated(size: Size, config: Cells = CONFIG) -> Iterator[Trio]:
-    """Three servers behind proxies, a collection in each, and the load that they are to bear."""
+def start_three_cells(size: LoadSize, config: CellsConfig = CONFIG) -> Iterator[ThreeCells]:
+    """Start three servers behind proxies with a collection in each, and prepare the load."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        started = stack.enter_context(servers(plain(), len(NAMES), settings=SAFE))
-        proxies = {name: stack.enter_context(proxy(one.port)) for name, one in zip(NAMES, started, strict=True)}
-        federation = Federation(catalogue(folder, proxies, started), open_cell, config)
+        started = stack.enter_context(start_servers(find_plain_build(), len(NAMES), settings=DURABLE_SETTINGS))
+        proxies = {name: stack.enter_context(start_proxy(one.port)) for name, one in zip(NAMES, started, strict=True)}
+        federation = Federation(create_catalogue(folder, proxies, started), open_cell, config)
         stack.callback(federation.close)
         stores = [open_federated(federation, name) for name in ("a", "b", "c")]  # in the order of the cells
-        waylores = [stack.enter_context(notes.opened(store)) for store in stores]
-        ledgers = [Ledger(first=NUMBERS * i) for i in range(len(stores))]
-        load = Load(
-            list(zip(waylores, ledgers, strict=True)), searches=size.searches / 4, writes=size.writes / 2
-        )
+        waylores = [stack.enter_context(notes.open_collection(store)) for store in stores]
+        ledgers = [Ledger(first=MAX_NOTES * i) for i in range(len(stores))]
+        load = Load(list(zip(waylores, ledgers, strict=True)), searches=size.searches / 4, writes=size.writes / 2)
         load.methods = ("chain", "hybrid", "keyword", "keyword")
         load.fill(size.notes // len(stores))
-        load.reader = stack.enter_context(notes.opened(open_federated(federation, "a,b,c")))
-        load.reader.search("a ship", count_use=False)
-        yield Trio(federation, proxies, stores, load)
+        load.reader = stack.enter_context(notes.open_collection(open_federated(federation, "a,b,c")))
+        load.reader.search("a ship", record_use=False)
+        yield ThreeCells(federation, proxies, stores, load)
 
 
-def catalogue(folder: Path, proxies: dict[str, Proxy], started: Sequence[Server]) -> SqliteCatalogue:
-    """A catalogue of cells that are reached over proxies."""
+def create_catalogue(folder: Path, proxies: dict[str, Proxy], started: Sequence[Server]) -> SqliteCatalogue:
+    """Create a catalogue of cells that are reached through proxies."""
     made = SqliteCatalogue(folder / "catalogue.waylore")
     for (name, between), one in zip(proxies.items(), started, strict=True):
-        admin.add(made, name, with_password(between.url(one.url)))
+        admin.add_cell(made, name, add_password(between.build_url(one.url)))
     return made
 
 
-def hanging(size: Size) -> Report:
-    """A cell takes what is sent and says nothing, then goes on."""
-    return _one_faulty("a cell hangs", size, lambda between: between.hanging())
+def hang_cell(size: LoadSize) -> Report:
+    """Let a cell accept requests without answering, then continue."""
+    return _run_with_fault("a cell hangs", size, lambda between: between.hang())
 
 
-def gone(size: Size) -> Report:
-    """A cell refuses connections, then takes them again."""
-    return _one_faulty("a cell is gone", size, lambda between: between.refusing())
+def refuse_cell(size: LoadSize) -> Report:
+    """Let a cell refuse connections, then accept them again."""
+    return _run_with_fault("a cell is gone", size, lambda between: between.refuse())
 
 
-def late(size: Size) -> Report:
-    """Every answer of a cell comes later than a read may take, then as before."""
+def delay_cell(size: LoadSize) -> Report:
+    """Delay every answer of a cell beyond the time limit of a read, then stop."""
     seconds = CONFIG.read_seconds + 1.0
-    return _one_faulty("a cell answers too late", size, lambda between: between.delaying(seconds))
+    return _run_with_fault("a cell answers too late", size, lambda between: between.delay(seconds))
 
 
-def _one_faulty(fault: str, size: Size, begin: Begin) -> Report:
-    """One cell has a fault for a while; all are written, and searched as one."""
-    with federated(size) as trio:
-        load = trio.load
-        with load.running():
+def _run_with_fault(fault: str, size: LoadSize, begin: Begin) -> Report:
+    """Cause a fault in one cell for a while; meanwhile all cells are written to and searched as one."""
+    with start_three_cells(size) as cells:
+        load = cells.load
+        with load.run():
             time.sleep(size.seconds / 6)
-            with begin(trio.proxies[FAULTY]):
+            with begin(cells.proxies[FAULTY]):
                 begun = time.monotonic()
                 time.sleep(max(size.seconds / 2, 2.5 * CONFIG.read_seconds))
                 ended = time.monotonic()
             since = time.monotonic()
             time.sleep(size.seconds / 3 + CONFIG.rest_seconds)
-        report = load.report(fault, trio.settled(), since)
-        report.notes += _waits([r for r in load.requests if begun <= r.begun < ended and r.kind != "write"])
+        report = load.report(fault, cells.check(), since)
+        report.notes += _describe_waits([r for r in load.requests if begun <= r.begun < ended and r.kind != "write"])
         return report
 
 
-def _waits(meanwhile: Sequence[Request]) -> list[str]:
-    """How long callers waited while the cell was faulty."""
+def _describe_waits(meanwhile: Sequence[Request]) -> list[str]:
+    """Describe how long callers waited during the fault."""
     took = sorted(r.seconds for r in meanwhile)
-    quick = [r for r in meanwhile if "left alone" in " ".join(r.missing)]
+    quick = [r for r in meanwhile if "is not read for" in " ".join(r.missing)]
     return [
-        f"meanwhile {sum(bool(r.missing) for r in meanwhile)} of {len(meanwhile)} searches were partial, "
-        f"the longest took {took[-1]:.2f} s (a cell may take {CONFIG.read_seconds:g} s); "
-        f"{len(quick)} did not wait for it at all"
+        f"during the fault {sum(bool(r.missing) for r in meanwhile)} of {len(meanwhile)} searches were partial, "
+        f"the longest took {took[-1]:.2f} s (limit of a cell: {CONFIG.read_seconds:g} s); "
+        f"{len(quick)} did not wait for the cell"
     ]
 
 
-def slow(size: Size) -> Report:
-    """One answer in twenty of a cell is late: a second try answers instead; compared with none."""
+def slow_cell(size: LoadSize) -> Report:
+    """Delay one answer in twenty of a cell, and compare searches with and without a second try."""
     seconds = 0.5
-    with federated(size) as trio:
-        load = trio.load
-        single = _patient(trio)
-        with trio.proxies[FAULTY].delaying(seconds, share=0.05):
-            unhedged = [_seconds(single) for _ in range(max(size.notes // 10, 5))]
-            hedged = [_seconds(load.reader) for _ in range(max(size.notes // 10, 5))]
+    with start_three_cells(size) as cells:
+        load = cells.load
+        single = _open_unhedged(cells)
+        with cells.proxies[FAULTY].delay(seconds, share=0.05):
+            unhedged = [_time_search(single) for _ in range(max(size.notes // 10, 5))]
+            hedged = [_time_search(load.reader) for _ in range(max(size.notes // 10, 5))]
             single.close()
-            with load.running():
+            with load.run():
                 time.sleep(size.seconds / 2)
                 since = time.monotonic()
                 time.sleep(1.0)
-        report = load.report("a cell is sometimes slow", trio.settled(), since)
+        report = load.report("a cell is sometimes slow", cells.check(), since)
         report.notes.append(
-            f"one answer in twenty comes {seconds:g} s late: a search takes {np.median(hedged):.2f} s with second "
-            f"tries, {np.median(unhedged):.2f} s without"
+            f"with one answer in twenty {seconds:g} s late, a search takes {np.median(hedged):.2f} s with second "
+            f"tries and {np.median(unhedged):.2f} s without"
         )
         return report
 
 
-def _patient(trio: Trio) -> Waylore:
+def _open_unhedged(cells: ThreeCells) -> Waylore:
     config = replace(CONFIG, hedge_seconds=60.0)
-    federation = Federation(trio.federation.catalogue, open_cell, config)
-    made = notes.opened(open_federated(federation, "a,b,c"))
-    made.search("a ship", count_use=False)
+    federation = Federation(cells.federation.catalogue, open_cell, config)
+    made = notes.open_collection(open_federated(federation, "a,b,c"))
+    made.search("a ship", record_use=False)
     return made
 
 
-def _seconds(waylore: Waylore | None) -> float:
+def _time_search(waylore: Waylore | None) -> float:
     assert waylore is not None
     begun = time.monotonic()
-    waylore.search(f"Which ship lies at Pier 3, at {begun}?", count_use=False)
+    waylore.search(f"Which ship lies at Pier 3, at {begun}?", record_use=False)
     return time.monotonic() - begun

@@ -1,8 +1,9 @@
-"""So many requests a second, each judged when its answer comes: what was asked, how long it took, what was wrong.
+"""Send requests at a rate, and check each answer when it arrives.
 
-Requests are sent when they are due, whether or not earlier ones were answered, as callers who know nothing of
-each other send them, but for what is due while THREADS of them wait. A request ends in an answer, in an error, or in a wrong answer; an answer that says what
-was missing is partial, and judged by what it shows. What goes wrong on purpose is done by others meanwhile.
+Requests are sent when they are due, whether or not earlier ones were answered, like those of independent
+callers. Only if MAX_WAITING_REQUESTS are waiting, requests that become due are not sent. A request ends with an
+answer, an error or a wrong answer. An answer that reports missing parts is partial, and only the hits that it
+has are checked. Faults are caused by other modules.
 """
 
 import threading
@@ -14,19 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from benchmarks.faults.notes import EMBEDDER, Ledger, Note, Settled, contribution, note_of
+from benchmarks.faults.notes import EMBEDDER, Ledger, Note, StoreCheck, index_note, parse_note
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound, WayloreError
 from waylore.indexing import pipeline
-from waylore.types.search import Found
+from waylore.types.search import SearchResult
 
-THREADS = 200  # that wait for answers at once
-SECRET = "hunter2"  # the password in addresses, which no error may tell
+MAX_WAITING_REQUESTS = 200  # at the same time, each in a thread
+SECRET = "hunter2"  # password in addresses, which no error may contain
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that is over."""
+    """A request that has ended."""
 
     kind: str
     begun: float
@@ -46,22 +47,22 @@ class Request:
 
 @dataclass(slots=True)
 class Report:
-    """What callers saw of a fault. `since` is when it was over."""
+    """The requests of callers during a fault, and the check of the store. `since` is when the fault ended."""
 
     fault: str
     requests: Sequence[Request]
-    settled: Settled
+    store_check: StoreCheck
     since: float
     notes: list[str] = field(default_factory=list)
 
     @property
     def errors(self) -> Counter[str]:
-        """Errors by what they are and what caused them."""
-        return Counter(kind_of(r.error) for r in self.requests if r.error)
+        """The number of errors by their class and that of their cause."""
+        return Counter(describe_error(r.error) for r in self.requests if r.error)
 
     @property
     def wrong(self) -> list[str]:
-        return [*(r.wrong for r in self.requests if r.wrong), *self.settled.wrong]
+        return [*(r.wrong for r in self.requests if r.wrong), *self.store_check.wrong]
 
     @property
     def partial(self) -> int:
@@ -69,12 +70,12 @@ class Report:
 
     @property
     def rate(self) -> float:
-        """Requests that ended, a second."""
+        """Ended requests per second."""
         return len(self.requests) / (max(r.ended for r in self.requests) - min(r.begun for r in self.requests))
 
     @property
     def recovered(self) -> float:
-        """Seconds from the end of the fault until requests were answered again, and none failed any more."""
+        """Seconds from the end of the fault until requests were answered and no more failed."""
         after = [r for r in self.requests if r.ended >= self.since]
         failed = [r.ended for r in after if r.error or r.missing]
         good = [r.ended for r in after if r.is_answered and not r.missing]
@@ -82,41 +83,41 @@ class Report:
             return float("inf")
         return max([min(good), *failed]) - self.since
 
-    def unexplained(self, places: Sequence[str]) -> list[str]:
-        """Errors that are not ours, do not say where, or tell a password."""
-        told = [(r.error, str(r.error)) for r in self.requests if r.error]
+    def find_unexplained(self, places: Sequence[str]) -> list[str]:
+        """Return errors that are no WayloreError, name none of the places, or contain the password."""
+        errors = [(r.error, str(r.error)) for r in self.requests if r.error]
         return [
             f"{type(error).__name__}: {text}"
-            for error, text in told
+            for error, text in errors
             if not isinstance(error, WayloreError) or SECRET in text or not any(p in text for p in places)
         ]
 
 
-def kind_of(error: Exception) -> str:
-    """An error by its name and that of its cause."""
+def describe_error(error: Exception) -> str:
+    """Return the class name of an error and of its cause."""
     cause = error.__cause__
     return type(error).__name__ + (f" ({type(cause).__name__})" if cause else "")
 
 
 @dataclass(eq=False, slots=True)
 class Load:
-    """Requests to collections, at a rate, until it is stopped."""
+    """Sends requests to collections at a rate until it is stopped."""
 
-    waylores: Sequence[tuple[Waylore, Ledger]]  # each is written by its own ledger
-    reader: Waylore | None = None  # who is asked for all of them; by default each for its own
+    waylores: Sequence[tuple[Waylore, Ledger]]  # each collection with the ledger of its writes
+    reader: Waylore | None = None  # searches all collections; None searches each on its own
     searches: float = 40.0
     writes: float = 10.0
     methods: Sequence[str] = ("chain", "hybrid", "keyword", "keyword", "get")
     seed: int = 7
     requests: list[Request] = field(default_factory=list)
-    unsent: int = 0  # because too many were waiting for answers already
-    _waiting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(THREADS))
+    unsent: int = 0  # because too many requests were waiting
+    _waiting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MAX_WAITING_REQUESTS))
     _over: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
-    def running(self) -> Iterator["Load"]:
-        """Send requests while the block lasts, and wait for their answers after it."""
-        with ThreadPoolExecutor(THREADS) as threads:
+    def run(self) -> Iterator["Load"]:
+        """Send requests while the block runs, and wait for their answers at its end."""
+        with ThreadPoolExecutor(MAX_WAITING_REQUESTS) as threads:
             paces = [
                 threading.Thread(target=self._pace, args=(threads, rate, send, self.seed + i))
                 for i, (rate, send) in enumerate(((self.searches, self._search), (self.writes, self._write)))
@@ -131,22 +132,20 @@ class Load:
                 for pace in paces:
                     pace.join()
 
-    def report(self, fault: str, settled: Settled, since: float) -> Report:
-        """What the callers saw."""
-        unsent = [f"{self.unsent} requests were not sent, for {THREADS} were waiting"] * bool(self.unsent)
-        return Report(fault, self.requests, settled, since, unsent)
+    def report(self, fault: str, store_check: StoreCheck, since: float) -> Report:
+        """Build the report of a fault."""
+        note = f"{self.unsent} requests were not sent, because {MAX_WAITING_REQUESTS} were waiting"
+        return Report(fault, self.requests, store_check, since, [note] * bool(self.unsent))
 
     def fill(self, notes: int) -> None:
-        """Write so many notes first, each collection's in one transaction."""
+        """Write the first notes of each collection in one transaction."""
         for waylore, ledger in self.waylores:
             first = [ledger.begin(Random(0), is_new=True) for _ in range(notes)]
-            pipeline.write(waylore._store, EMBEDDER, [contribution(note) for note in first])
+            pipeline.write(waylore._store, EMBEDDER, [index_note(note) for note in first])
             for note in first:
                 ledger.end(note, is_acknowledged=True)
 
-    def _pace(
-        self, threads: ThreadPoolExecutor, rate: float, send: Callable[[Random], None], seed: int
-    ) -> None:
+    def _pace(self, threads: ThreadPoolExecutor, rate: float, send: Callable[[Random], None], seed: int) -> None:
         chance, due = Random(seed), time.monotonic()
         while not self._over.wait(max(due - time.monotonic(), 0.0)):
             if self._waiting.acquire(blocking=False):
@@ -159,70 +158,71 @@ class Load:
         waylore, ledger = chance.choice(list(self.waylores))
         method = chance.choice(list(self.methods))
         self._send(
-            method, lambda: ask(self.reader or waylore, [o for _, o in self.waylores], ledger, method, chance)
+            method,
+            lambda: search_note(self.reader or waylore, [o for _, o in self.waylores], ledger, method, chance),
         )
 
     def _write(self, chance: Random) -> None:
         waylore, ledger = chance.choice(list(self.waylores))
-        self._send("write", lambda: write(waylore, ledger, chance))
+        self._send("write", lambda: write_note(waylore, ledger, chance))
 
     def _send(self, kind: str, run: Callable[[], tuple[str, tuple[str, ...]]]) -> None:
         begun = time.monotonic()
         try:
             wrong, missing = run()
             request = Request(kind, begun, time.monotonic(), None, wrong, missing)
-        except Exception as error:  # noqa: BLE001 - whatever reaches a caller is what we look for
+        except Exception as error:  # noqa: BLE001 - every error that reaches a caller is recorded
             request = Request(kind, begun, time.monotonic(), error)
         self.requests.append(request)
         self._waiting.release()
 
 
-def write(waylore: Waylore, ledger: Ledger, chance: Random) -> tuple[str, tuple[str, ...]]:
-    """Write a note, and remember whether it was acknowledged."""
+def write_note(waylore: Waylore, ledger: Ledger, chance: Random) -> tuple[str, tuple[str, ...]]:
+    """Write a note and record whether it was acknowledged."""
     note, is_acknowledged = ledger.begin(chance), False
     try:
         is_acknowledged = waylore.add(note.text, uri=note.uri, facts=note.facts) == note.id
     finally:
         ledger.end(note, is_acknowledged=is_acknowledged)
-    return "" if is_acknowledged else f"{note} got another identity", ()
+    return "" if is_acknowledged else f"{note} got another id", ()
 
 
-def ask(
+def search_note(
     waylore: Waylore, ledgers: Sequence[Ledger], ledger: Ledger, method: str, chance: Random
 ) -> tuple[str, tuple[str, ...]]:
-    """Ask for a note that was acknowledged; say what is wrong with the answer, and what it says is missing."""
-    note = ledger.known(chance)
+    """Search for an acknowledged note; return the error in the answer, and what it reports as missing."""
+    note = ledger.choose_acknowledged(chance)
     if note is None:
         return "", ()
-    floors = [(each, each.floor()) for each in ledgers]
+    acknowledged = [(each, each.copy_acknowledged()) for each in ledgers]
     if method == "get":
-        return _got(waylore, ledger, note, ledger.floor()), ()
+        return _check_get(waylore, ledger, note, ledger.copy_acknowledged()), ()
     found = waylore.search(note.marker if method == "keyword" else note.text, method=method)
     strange = [
         hit.passage.text
         for hit in found.hits
-        if not (shown := note_of(hit.passage.text))
-        or not any(each.explains(shown, floor) for each, floor in floors)
+        if not (shown := parse_note(hit.passage.text))
+        or not any(each.is_allowed(shown, editions) for each, editions in acknowledged)
     ]
     if strange:
-        return f"{note} was asked for, and shown was {strange[0]!r}", found.missing
-    return _missed(found, ledger, note), found.missing
+        return f"a search for {note} returned {strange[0]!r}", found.missing
+    return _check_found(found, ledger, note), found.missing
 
 
-def _missed(found: Found, ledger: Ledger, note: Note) -> str:
-    """A note that was there all along must be found, unless the answer says that something is missing."""
+def _check_found(found: SearchResult, ledger: Ledger, note: Note) -> str:
+    """Return an error if a note that did not change is not found and the answer reports nothing missing."""
     is_found = any(hit.passage.text == note.text for hit in found.hits)
-    if is_found or found.missing or not ledger.is_still(note):
+    if is_found or found.missing or not ledger.is_newest(note):
         return ""
     return f"{note} was acknowledged and is not among {[hit.passage.text for hit in found.hits]}"
 
 
-def _got(waylore: Waylore, ledger: Ledger, note: Note, floor: dict[int, int]) -> str:
+def _check_get(waylore: Waylore, ledger: Ledger, note: Note, editions: dict[int, int]) -> str:
     try:
         got = waylore.get(note.id)
     except NotFound:
-        return f"{note} was acknowledged and is not there"
-    shown = note_of(got.passages[0].text)
-    if shown is None or not ledger.explains(shown, floor) or got.digest != contribution(shown).digest:
-        return f"{note} was asked for, and {got} came"
+        return f"{note} was acknowledged and is not stored"
+    shown = parse_note(got.passages[0].text)
+    if shown is None or not ledger.is_allowed(shown, editions) or got.digest != index_note(shown).digest:
+        return f"reading {note} returned {got}"
     return ""

@@ -1,17 +1,17 @@
-"""A process that moves a collection until it is killed: `python -m benchmarks.faults.mover FILE COLLECTION CELL`."""
+"""Move a collection in a process of its own: `python -m benchmarks.faults.mover FILE COLLECTION CELL`."""
 
 import sys
 
 from benchmarks.faults.moving import CONFIG
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
-from waylore.cells.move import move
+from waylore.cells.move import move_collection
 
 
 def main(catalogue: str, collection: str, cell: str) -> None:
-    """Say when it begins, move, and say when it is done."""
+    """Print "begun", move the collection, and print "done"."""
     opened = SqliteCatalogue(catalogue)
     print("begun", flush=True)
-    move(opened, collection, cell, config=CONFIG)
+    move_collection(opened, collection, cell, config=CONFIG)
     print("done", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""A collection moves between two PostgreSQL cells while it is written and searched; also by a mover that is killed."""
+"""Move a collection between two PostgreSQL cells while it is written and searched, also with killed movers."""
 
 import subprocess
 import sys
@@ -10,30 +10,31 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from tools.faults import is_done_before_killed
-from tools.postgres import SAFE, plain, servers
+from tools.faults import start_and_kill
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import DURABLE_SETTINGS, start_servers
 
 from benchmarks.faults import notes
 from benchmarks.faults.load import Load, Report
-from benchmarks.faults.notes import Ledger, Settled, settled
-from benchmarks.faults.servers import Size, with_password
+from benchmarks.faults.notes import Ledger, StoreCheck, check_store
+from benchmarks.faults.servers import LoadSize, add_password
 from waylore.cells import admin
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
 from waylore.cells.store import FederatedStore, open_federated
-from waylore.config import Cells
+from waylore.config import CellsConfig
 from waylore.engine.waylore import Waylore
 
 ROOT = Path(__file__).parents[2]
-HERE, THERE = "east", "west"
-CONFIG = Cells(place_seconds=0.2, batch=64)
-WRITES, SEARCHES = 20.0, 50.0  # a second, at the full size
+FIRST_CELL, SECOND_CELL = "east", "west"
+CONFIG = CellsConfig(place_seconds=0.2, batch=64)
+WRITES, SEARCHES = 20.0, 50.0  # per second, at the full size
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two cells, and a collection that begins in the first."""
+class TwoCells:
+    """Two cells, and a collection that is in the first one at the start."""
 
     file: Path
     catalogue: SqliteCatalogue
@@ -41,16 +42,18 @@ class Pair:
     store: FederatedStore
     load: Load
 
-    def report(self, fault: str, since: float, there: str) -> Report:
-        """What callers saw, whether all of it is in one cell, and nothing in the other."""
-        found = settled(self.waylore, self.store, self.load.waylores[0][1])
-        left = HERE if there == THERE else THERE
-        strays = [f"{there} does not have it"] * (self.catalogue.placed(["notes"])["notes"].cell != there)
-        strays += [f"{left} still has {number} documents" for number in [self._held(left)] if number]
-        return self.load.report(fault, Settled(found.lost, (*found.wrong, *strays)), since)
+    def report(self, fault: str, since: float, cell: str) -> Report:
+        """Build the report, and check that the collection is in `cell` and that the other cell is empty."""
+        found = check_store(self.waylore, self.store, self.load.waylores[0][1])
+        other = FIRST_CELL if cell == SECOND_CELL else SECOND_CELL
+        strays = [f"the collection is not in {cell}"] * (
+            self.catalogue.find_placements(["notes"])["notes"].cell != cell
+        )
+        strays += [f"{other} still has {number} documents" for number in [self._count_documents(other)] if number]
+        return self.load.report(fault, StoreCheck(found.lost, (*found.wrong, *strays)), since)
 
-    def _held(self, cell: str) -> int:
-        store = open_cell(self.catalogue.cells()[cell].url, "notes")
+    def _count_documents(self, cell: str) -> int:
+        store = open_cell(self.catalogue.get_cells()[cell].url, "notes")
         try:
             return len(list(store.export()))
         finally:
@@ -58,64 +61,69 @@ class Pair:
 
 
 @contextmanager
-def pair(size: Size) -> Iterator[Pair]:
-    """Two servers with a collection in the first, and the load that it is to bear."""
-    share = size.searches / Size().searches
-    with TemporaryDirectory() as folder, servers(plain(), 2, settings=SAFE) as started:
+def start_two_cells(size: LoadSize) -> Iterator[TwoCells]:
+    """Start two servers with a collection in the first one, and prepare the load."""
+    share = size.searches / LoadSize().searches
+    with (
+        TemporaryDirectory() as folder,
+        start_servers(find_plain_build(), 2, settings=DURABLE_SETTINGS) as started,
+    ):
         file = Path(folder) / "catalogue.waylore"
         catalogue = SqliteCatalogue(file)
-        for name, one in zip((HERE, THERE), started, strict=True):
-            admin.add(catalogue, name, with_password(one.url))
+        for name, one in zip((FIRST_CELL, SECOND_CELL), started, strict=True):
+            admin.add_cell(catalogue, name, add_password(one.url))
         federation = Federation(SqliteCatalogue(file), open_cell, CONFIG)
         store = open_federated(federation, "notes")
-        with notes.opened(store) as waylore:
+        with notes.open_collection(store) as waylore:
             load = Load([(waylore, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
             load.methods = ("chain", "hybrid", "keyword", "keyword", "keyword", "keyword", "get", "get", "get")
             load.fill(size.notes)
-            yield Pair(file, catalogue, waylore, store, load)
+            yield TwoCells(file, catalogue, waylore, store, load)
         federation.close()
         catalogue.close()
 
 
-def moved(size: Size) -> Report:
-    """The collection moves there and back, as often as asked for."""
-    with pair(size) as two:
+def move_collection(size: LoadSize) -> Report:
+    """Move the collection there and back, `size.times` times."""
+    with start_two_cells(size) as two:
         took = []
-        with two.load.running():
+        with two.load.run():
             for number in range(size.times):
                 time.sleep(0.5)
                 begun = time.monotonic()
-                there = HERE if number % 2 else THERE
-                subprocess.run(_mover(two.file, there), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+                cell = FIRST_CELL if number % 2 else SECOND_CELL
+                subprocess.run(_build_mover_command(two.file, cell), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
                 took.append(time.monotonic() - begun)
             since = time.monotonic()
             time.sleep(1.0)
-        report = two.report(f"moved to another cell ({size.times}x)", since, there)
-        report.notes.append(f"a move took {max(took):.1f} s; {_waits(two.load)}")
+        report = two.report(f"moved to another cell ({size.times}x)", since, cell)
+        report.notes.append(f"a move took {max(took):.1f} s; {_describe_waits(two.load)}")
         return report
 
 
-def mover_killed(size: Size) -> Report:
-    """The mover is killed with SIGKILL at random moments, and another goes on."""
+def kill_mover(size: LoadSize) -> Report:
+    """Kill the mover with SIGKILL at random moments; another mover continues."""
     chance, killed = Random(11), 0
-    with pair(size) as two:
-        with two.load.running():
+    with start_two_cells(size) as two:
+        with two.load.run():
             for _ in range(2 * size.times):
-                killed += not is_done_before_killed(_mover(two.file, THERE), ROOT, chance.uniform(0.0, 3.0))
-            subprocess.run(_mover(two.file, THERE), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+                killed += not start_and_kill(
+                    _build_mover_command(two.file, SECOND_CELL), ROOT, chance.uniform(0.0, 3.0)
+                )
+            subprocess.run(_build_mover_command(two.file, SECOND_CELL), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
             since = time.monotonic()
             time.sleep(1.0)
-        report = two.report(f"mover killed ({killed}x), another goes on", since, THERE)
-        report.notes.append(_waits(two.load))
+        report = two.report(f"mover killed ({killed}x), another continues", since, SECOND_CELL)
+        report.notes.append(_describe_waits(two.load))
         return report
 
 
-def _mover(catalogue: Path, there: str) -> list[str]:
-    """A process of its own, as an operator would start one."""
-    return [sys.executable, "-m", "benchmarks.faults.mover", str(catalogue), "notes", there]
+def _build_mover_command(catalogue: Path, cell: str) -> list[str]:
+    """Return the command of a mover, which runs in a process of its own."""
+    return [sys.executable, "-m", "benchmarks.faults.mover", str(catalogue), "notes", cell]
 
 
-def _waits(load: Load) -> str:
+def _describe_waits(load: Load) -> str:
     searches = [r.seconds for r in load.requests if r.kind != "write"]
     writes = [r.seconds for r in load.requests if r.kind == "write"]
     return f"the longest search took {max(searches):.2f} s, the longest write {max(writes):.2f} s"

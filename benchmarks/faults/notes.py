@@ -1,8 +1,9 @@
-"""Notes with known content, so that every answer can be judged, and the ledger of what was acknowledged.
+"""Write notes with known content, record which writes were acknowledged, and check a store against the record.
 
-A number names a note and an edition says what it tells; each has a word that no other has. The ledger knows of
-every note which edition was acknowledged last and which was begun last. An answer is right if all that it shows
-lies between the two. Nothing here asks a store anything but `settled`, which looks at what is there in the end.
+A note has a number, and each of its editions has its own text; each text has a word that no other text has. The
+ledger records for every note the last edition that was acknowledged and the last one that was begun. An answer
+is correct if every edition that it shows lies between the two. Only `check_store` reads a store; it compares
+the store with the ledger at the end.
 """
 
 import threading
@@ -14,24 +15,26 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from waylore.config import Cache
+from waylore.config import CacheConfig
 from waylore.engine.waylore import Waylore
 from waylore.indexing import pipeline
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.identity import document_id
-from waylore.types.knowledge import Claim, Contribution, Document
+from waylore.types.knowledge import Document, IndexedDocument, NewFact
 
 NOW = datetime(2024, 5, 17, tzinfo=UTC)
 EMBEDDER = HashingEmbedder(64, quiet=True)
-WORDS = "anchor basket candle dock engine ferry garden harbour island jetty kettle lantern market needle orchard".split()
-QUIET_QUESTIONS = 20  # that a store is asked in the end, beside a quiet one
+WORDS = (
+    "anchor basket candle dock engine ferry garden harbour island jetty kettle lantern market needle orchard".split()
+)
+COMPARED_SEARCHES = 20  # on the store and on a quiet one, at the end
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one document says at one time."""
+    """One edition of a document."""
 
     number: int
     edition: int = 1
@@ -63,20 +66,20 @@ class Note:
         ]
 
 
-def opened(store: Store) -> Waylore:
-    """A collection whose clock stands still, and that keeps no answers: every one must come from the store."""
-    return Waylore(store, EMBEDDER, clock=lambda: NOW, cache=Cache(seconds=0.0))
+def open_collection(store: Store) -> Waylore:
+    """Open a collection with a fixed clock and without a cache, so that every answer comes from the store."""
+    return Waylore(store, EMBEDDER, clock=lambda: NOW, cache=CacheConfig(seconds=0.0))
 
 
 @lru_cache(maxsize=100_000)
-def contribution(note: Note) -> Contribution:
-    """All that a store must hold of a note."""
+def index_note(note: Note) -> IndexedDocument:
+    """Return the indexed document that a store must have for a note."""
     document = Document(note.id, uri=note.uri, recorded_at=NOW)
-    return pipeline.contribution(document, note.text, [Claim(*fact) for fact in note.facts])
+    return pipeline.index_text(document, note.text, [NewFact(*fact) for fact in note.facts])
 
 
-def note_of(text: str) -> Note | None:
-    """The note whose whole text this is; None, if there is no such note."""
+def parse_note(text: str) -> Note | None:
+    """Return the note with exactly this text, or None."""
     number, _, edition = text.partition(":")[0].removeprefix("marker").partition("x")
     if not (number.isdigit() and edition.isdigit()):
         return None
@@ -86,16 +89,16 @@ def note_of(text: str) -> Note | None:
 
 @dataclass(eq=False, slots=True)
 class Ledger:
-    """Which editions of notes were begun, and which were acknowledged. May be used by many threads."""
+    """Records which editions of notes were begun and which were acknowledged; safe for threads."""
 
-    first: int = 0  # the first number that is given to a new note
+    first: int = 0  # number of the first note
     acknowledged: dict[int, int] = field(default_factory=dict)
     begun: dict[int, int] = field(default_factory=dict)
     _writing: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, chance: Random, *, is_new: bool = False) -> Note:
-        """What to write next: mostly a new note, else a new edition of one that nobody is writing."""
+        """Choose what to write next: mostly a new note, else a new edition of one that is not being written."""
         with self._lock:
             known = sorted(self.acknowledged.keys() - self._writing)
             is_new = is_new or not known or chance.random() < 0.75
@@ -106,80 +109,80 @@ class Ledger:
             return note
 
     def end(self, note: Note, *, is_acknowledged: bool) -> None:
-        """The write is over; what was not acknowledged may be there or not."""
+        """Record the end of a write; if it was not acknowledged, it may be stored or not."""
         with self._lock:
             self._writing.discard(note.number)
             if is_acknowledged:
                 self.acknowledged[note.number] = note.edition
 
-    def known(self, chance: Random) -> Note | None:
-        """An acknowledged note that nobody writes and that cannot be of another edition."""
+    def choose_acknowledged(self, chance: Random) -> Note | None:
+        """Choose an acknowledged note of which no newer edition was begun."""
         with self._lock:
             sure = [n for n, edition in self.acknowledged.items() if self.begun[n] == edition]
             number = chance.choice(sure) if sure else None
             return None if number is None else Note(number, self.acknowledged[number])
 
-    def floor(self) -> dict[int, int]:
-        """What was acknowledged by now."""
+    def copy_acknowledged(self) -> dict[int, int]:
+        """Return the editions that are acknowledged now."""
         with self._lock:
             return dict(self.acknowledged)
 
-    def is_still(self, note: Note) -> bool:
-        """Whether no newer edition was begun."""
+    def is_newest(self, note: Note) -> bool:
+        """Return whether no newer edition was begun."""
         return self.begun.get(note.number) == note.edition
 
-    def explains(self, note: Note, floor: Mapping[int, int]) -> bool:
-        """Whether one who asked when `floor` was acknowledged may be shown this edition."""
-        return floor.get(note.number, 0) <= note.edition <= self.begun.get(note.number, 0)
+    def is_allowed(self, note: Note, acknowledged: Mapping[int, int]) -> bool:
+        """Return whether an answer may have this edition; `acknowledged` is as of the time of the request."""
+        return acknowledged.get(note.number, 0) <= note.edition <= self.begun.get(note.number, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What is wrong with a store after all is over."""
+class StoreCheck:
+    """The problems of a store at the end: lost notes, and other differences."""
 
     lost: tuple[str, ...]
     wrong: tuple[str, ...]
 
 
-def settled(waylore: Waylore, store: Store, ledger: Ledger) -> Settled:
-    """Compare a store with what was acknowledged, and with a quiet SQLite store that holds the same."""
-    there = {c.document.id: c for c in store.export()}
-    held = {number: _held(there.get(Note(number).id), ledger, number) for number in ledger.begun}
+def check_store(waylore: Waylore, store: Store, ledger: Ledger) -> StoreCheck:
+    """Compare a store with the acknowledged notes, and with a quiet SQLite store that has the same notes."""
+    stored = {c.document.id: c for c in store.export()}
+    held = {number: _find_edition(stored.get(Note(number).id), ledger, number) for number in ledger.begun}
     lost = [
-        f"note {number}: edition {ledger.acknowledged[number]} was acknowledged, and is not there"
+        f"note {number}: edition {ledger.acknowledged[number]} was acknowledged and is not stored"
         for number, note in held.items()
         if note is None and number in ledger.acknowledged
     ]
     known = [note for note in held.values() if note]
-    return Settled(tuple(lost), tuple(_differences(waylore, store, list(there.values()), known)))
+    return StoreCheck(tuple(lost), tuple(_find_differences(waylore, store, list(stored.values()), known)))
 
 
-def _held(found: Contribution | None, ledger: Ledger, number: int) -> Note | None:
-    """The edition that is there, if it may be: the last that was acknowledged, or one that was begun since."""
+def _find_edition(found: IndexedDocument | None, ledger: Ledger, number: int) -> Note | None:
+    """Return the stored edition, if it is the last acknowledged one or one that was begun later."""
     editions = range(max(ledger.acknowledged.get(number, 0), 1), ledger.begun[number] + 1)
     notes = [Note(number, edition) for edition in editions]
-    return next((note for note in notes if found and found.digest == contribution(note).digest), None)
+    return next((note for note in notes if found and found.digest == index_note(note).digest), None)
 
 
-def _differences(waylore: Waylore, store: Store, there: list[Contribution], held: list[Note]) -> Iterator[str]:
+def _find_differences(waylore: Waylore, store: Store, stored: list[IndexedDocument], held: list[Note]) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         quiet_store = SqliteStore(Path(folder) / "quiet.waylore")
-        with opened(quiet_store) as quiet:
-            pipeline.write(quiet_store, EMBEDDER, [contribution(note) for note in held])
-            if list(quiet_store.export()) != there:
-                yield "the export is not that of a quiet store"
-            if _counts(store) != _counts(quiet_store):
-                yield f"there are {_counts(store)} parts, in a quiet store {_counts(quiet_store)}"
-            for note in held[:: max(len(held) // QUIET_QUESTIONS, 1)]:
-                if _hits(waylore, note) != _hits(quiet, note):
-                    yield f"{note} is found otherwise than in a quiet store"
+        with open_collection(quiet_store) as quiet:
+            pipeline.write(quiet_store, EMBEDDER, [index_note(note) for note in held])
+            if list(quiet_store.export()) != stored:
+                yield "the export differs from that of a quiet store"
+            if _read_counts(store) != _read_counts(quiet_store):
+                yield f"the store has {_read_counts(store)} items, a quiet store {_read_counts(quiet_store)}"
+            for note in held[:: max(len(held) // COMPARED_SEARCHES, 1)]:
+                if _search_hits(waylore, note) != _search_hits(quiet, note):
+                    yield f"a search for {note} differs from that in a quiet store"
 
 
-def _counts(store: Store) -> tuple[int, ...]:
-    told = store.statistics()
-    return told.documents, told.passages, told.entities, told.facts, told.mentions
+def _read_counts(store: Store) -> tuple[int, ...]:
+    counts = store.statistics()
+    return counts.documents, counts.passages, counts.entities, counts.facts, counts.mentions
 
 
-def _hits(waylore: Waylore, note: Note) -> list[tuple[str, str, float]]:
-    found = waylore.search(note.text, method="hybrid", count_use=False)
+def _search_hits(waylore: Waylore, note: Note) -> list[tuple[str, str, float]]:
+    found = waylore.search(note.text, method="hybrid", record_use=False)
     return [(hit.passage.id, hit.passage.text, round(hit.score, 5)) for hit in found.hits]

@@ -1,4 +1,4 @@
-"""Many threads of one process on one server: how throughput grows, what limits it, and that no connection leaks."""
+"""Search from many threads on one server: measure throughput and its limit, find leaked connections."""
 
 import os
 import threading
@@ -11,31 +11,32 @@ from random import Random
 
 import psutil
 import psycopg
-from tools.postgres import Server, plain, server
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import Server, start_server
 
-from benchmarks.faults.load import ask
+from benchmarks.faults.load import search_note
 from benchmarks.faults.notes import Ledger
-from benchmarks.faults.servers import Size, opened
+from benchmarks.faults.servers import LoadSize, open_collection
 from waylore.engine.waylore import Waylore
 from waylore.errors import StoreUnavailable
 from waylore.store.postgres.store import PostgresStore
 
 THREADS = (1, 2, 4, 8, 16, 24)
-BUSY = 0.85  # of a core, or of all of them, counts as busy: also what others use
-CONNECTED = """
+BUSY = 0.85  # share of a core, or of all cores, from which on it counts as busy; other programs count too
+COUNT_CONNECTIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database()
 """
 
-LOCK = "LOCK TABLE waylore.collections IN ACCESS EXCLUSIVE MODE"
+LOCK_TABLE = "LOCK TABLE waylore.collections IN ACCESS EXCLUSIVE MODE"
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What so many threads achieved, and how many cores each side used meanwhile."""
+    """The searches per second of a number of threads, and the cores that each side used."""
 
     threads: int
-    searches: float  # a second
+    searches: float  # per second
     python: float
     postgres: float
     idle: float
@@ -43,63 +44,63 @@ class Throughput:
 
     @property
     def limit(self) -> str:
-        """Who has no more to give."""
+        """What limits the throughput."""
         if self.python >= BUSY:
-            return "Python, one core"
+            return "one core for Python"
         cores = len(os.sched_getaffinity(0))
-        return "the machine has no core left" if self.idle < (1 - BUSY) * cores else "waiting for answers"
+        return "all cores are busy" if self.idle < (1 - BUSY) * cores else "waiting for answers"
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """What came of all numbers of threads, and the connections to the server before, during and after."""
+    """The throughput by number of threads, and the connections to the server before, during and after."""
 
     throughputs: Sequence[Throughput]
     before: int
     most: int
     after: int
-    is_whole: bool  # whether the pool had all of its connections back
+    is_whole: bool  # True if all connections were returned to the pool
 
 
-def crowded(size: Size, numbers: Sequence[int] = THREADS) -> Crowd:
-    """Search from 1, 2, 4, … threads at once, each as fast as it can."""
-    with server(plain()) as one:
-        before, found, most = _connected(one), [], 0
-        with opened(one.url, size) as (waylore, store, load):
+def measure_crowd(size: LoadSize, numbers: Sequence[int] = THREADS) -> Crowd:
+    """Search from 1, 2, 4, … threads at the same time, each as fast as possible."""
+    with start_server(find_plain_build()) as one:
+        before, found, most = _count_connections(one), [], 0
+        with open_collection(one.url, size) as (waylore, store, load):
             for number in numbers:
                 found.append(
-                    _throughput(one, waylore, load.waylores[0][1], number, size.seconds / len(numbers))
+                    _measure_throughput(one, waylore, load.waylores[0][1], number, size.seconds / len(numbers))
                 )
-                most = max(most, _connected(one))
-            is_whole = _until(lambda: _in_use(store) == 0)
-        # The server takes a moment to see that one is gone, also of those who ask it.
-        after = before if _until(lambda: _connected(one) == before) else _connected(one)
+                most = max(most, _count_connections(one))
+            is_whole = _wait_until(lambda: _count_borrowed(store) == 0)
+        # The server notices a closed connection after a moment, including those that counted connections.
+        after = before if _wait_until(lambda: _count_connections(one) == before) else _count_connections(one)
         return Crowd(found, before, most, after, is_whole)
 
 
-def _throughput(one: Server, waylore: Waylore, ledger: Ledger, number: int, seconds: float) -> Throughput:
+def _measure_throughput(one: Server, waylore: Waylore, ledger: Ledger, number: int, seconds: float) -> Throughput:
     over, wrong, counts = threading.Event(), list[str](), [0] * number
 
     def work(own: int) -> None:
         chance = Random(own)
         while not over.is_set():
-            wrong.extend(filter(None, [ask(waylore, [ledger], ledger, "chain", chance)[0]]))
+            wrong.extend(filter(None, [search_note(waylore, [ledger], ledger, "chain", chance)[0]]))
             counts[own] += 1
 
-    before, begun = _cores(one), time.monotonic()
+    before, begun = _read_processor_seconds(one), time.monotonic()
     with ThreadPoolExecutor(number) as threads:
         running = [threads.submit(work, own) for own in range(number)]
         time.sleep(seconds)
         over.set()
         for each in running:
             each.result()
-    after, took = _cores(one), time.monotonic() - begun
+    after, took = _read_processor_seconds(one), time.monotonic() - begun
     python, postgres, idle = ((b - a) / took for a, b in zip(before, after, strict=True))
     return Throughput(number, sum(counts) / took, python, postgres, idle, tuple(wrong))
 
 
-def _cores(one: Server) -> tuple[float, float, float]:
-    """Seconds of processor that this process and the server with all its processes used so far, and none did."""
+def _read_processor_seconds(one: Server) -> tuple[float, float, float]:
+    """Return the processor seconds of this process, of all server processes, and the idle seconds so far."""
     own = psutil.Process().cpu_times()
     assert one._process
     first = psutil.Process(one._process.pid)
@@ -111,52 +112,52 @@ def _cores(one: Server) -> tuple[float, float, float]:
     return own.user + own.system, total, psutil.cpu_times().idle
 
 
-def _connected(one: Server) -> int:
+def _count_connections(one: Server) -> int:
     with psycopg.connect(one.url) as db:
-        return int(db.execute(CONNECTED).fetchall()[0][0])
+        return int(db.execute(COUNT_CONNECTIONS).fetchall()[0][0])
 
 
-def _in_use(store: PostgresStore) -> int:
-    """Connections that are lent by the pool; uses are counted after the answer, so some may be for a moment."""
+def _count_borrowed(store: PostgresStore) -> int:
+    """Return the connections in use. Uses are counted after an answer, so there may be some for a moment."""
     stats = store._server.pool.get_stats()
     return stats["pool_size"] - stats["pool_available"]
 
 
-def _until(is_so: Callable[[], bool], patience: float = 10.0) -> bool:
-    latest = time.monotonic() + patience
-    while not is_so() and time.monotonic() < latest:
+def _wait_until(check: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not check() and time.monotonic() < deadline:
         time.sleep(0.05)
-    return is_so()
+    return check()
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """What one is told who finds no connection free, and after how long."""
+class Refusal:
+    """The error of a caller if all connections are in use, and after how many seconds it came."""
 
     message: str
     seconds: float
 
 
-def exhausted(connections: int = 2, wait_seconds: float = 1.0) -> Refused:
-    """All connections wait for a lock that a stranger holds; the next one who asks is refused, and served later."""
-    with server(plain()) as one:
+def exhaust_pool(connections: int = 2, wait_seconds: float = 1.0) -> Refusal:
+    """Let all connections wait for a lock, and check that the next search is refused and works again later."""
+    with start_server(find_plain_build()) as one:
         store = PostgresStore(one.url, "notes", connections=connections, wait_seconds=wait_seconds)
         with Waylore(store) as waylore, ThreadPoolExecutor(connections) as threads:
             waylore.add("note")
-            with psycopg.connect(one.url) as stranger:
-                stranger.execute(LOCK)
+            with psycopg.connect(one.url) as holder:
+                holder.execute(LOCK_TABLE)
                 held = [threads.submit(store.lexical, "note", top_k=1) for _ in range(connections)]
-                time.sleep(0.5)  # until both have a connection, and wait
-                refused = _refused(waylore)
+                time.sleep(0.5)  # until all of them have a connection and wait
+                refused = _search_refused(waylore)
             assert all(len(each.result()) == 1 for each in held)
-            assert waylore.search("note", count_use=False).hits
+            assert waylore.search("note", record_use=False).hits
             return refused
 
 
-def _refused(waylore: Waylore) -> Refused:
+def _search_refused(waylore: Waylore) -> Refusal:
     begun = time.monotonic()
     try:
-        waylore.search("note", count_use=False)
+        waylore.search("note", record_use=False)
     except StoreUnavailable as error:
-        return Refused(str(error), time.monotonic() - begun)
-    return Refused("", 0.0)
+        return Refusal(str(error), time.monotonic() - begun)
+    return Refusal("", 0.0)

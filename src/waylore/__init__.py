@@ -7,21 +7,23 @@ with Waylore.open("memory.waylore") as memory:
     print(memory.search("Who was Lothair's mother?").hits[0].passage.text)
 """
 
-from waylore.engine.waylore import Waylore
-from waylore.errors import WayloreError
-from waylore.protocols import Embedder, Extractor, Reranker
-from waylore.recipes import HYBRID, Recipe
-from waylore.store.protocol import Store
-from waylore.types.knowledge import Claim, Contribution, Document, Entity, Fact, Passage
-from waylore.types.results import Merge, Receipt, Statistics
-from waylore.types.search import Explanation, Filter, Found, Hit
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from waylore.engine.waylore import Waylore
+    from waylore.errors import WayloreError
+    from waylore.protocols import Embedder, Extractor, Reranker
+    from waylore.recipes import HYBRID, Recipe
+    from waylore.store.protocol import Store
+    from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, NewFact, Passage
+    from waylore.types.results import Merge, Receipt, Statistics
+    from waylore.types.search import Explanation, Filter, Hit, SearchResult
 
 __version__ = "0.1.0"
 
 __all__ = [
     "HYBRID",
-    "Claim",
-    "Contribution",
     "Document",
     "Embedder",
     "Entity",
@@ -29,15 +31,55 @@ __all__ = [
     "Extractor",
     "Fact",
     "Filter",
-    "Found",
     "Hit",
+    "IndexedDocument",
     "Merge",
+    "NewFact",
     "Passage",
     "Receipt",
     "Recipe",
     "Reranker",
+    "SearchResult",
     "Statistics",
     "Store",
     "Waylore",
     "WayloreError",
 ]
+
+# Public names are imported on first use, so that `import waylore` and `waylore --version` load no engine.
+_MODULES = {
+    "HYBRID": "waylore.recipes",
+    "Document": "waylore.types.knowledge",
+    "Embedder": "waylore.protocols",
+    "Entity": "waylore.types.knowledge",
+    "Explanation": "waylore.types.search",
+    "Extractor": "waylore.protocols",
+    "Fact": "waylore.types.knowledge",
+    "Filter": "waylore.types.search",
+    "Hit": "waylore.types.search",
+    "IndexedDocument": "waylore.types.knowledge",
+    "Merge": "waylore.types.results",
+    "NewFact": "waylore.types.knowledge",
+    "Passage": "waylore.types.knowledge",
+    "Receipt": "waylore.types.results",
+    "Recipe": "waylore.recipes",
+    "Reranker": "waylore.protocols",
+    "SearchResult": "waylore.types.search",
+    "Statistics": "waylore.types.results",
+    "Store": "waylore.store.protocol",
+    "Waylore": "waylore.engine.waylore",
+    "WayloreError": "waylore.errors",
+}
+
+if not TYPE_CHECKING:  # a type checker reads the imports above, and still reports unknown names
+
+    def __getattr__(name: str) -> object:
+        """Import a public name on first use."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = getattr(import_module(_MODULES[name]), name)
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        """List the public names, also those that are not imported yet."""
+        return sorted({*globals(), *__all__})

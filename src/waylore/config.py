@@ -1,8 +1,8 @@
-"""Frozen configurations with the specification's defaults, and named recipes made of them.
+"""Configuration of each stage as frozen dataclasses, with the defaults of the specification.
 
-Each default carries the number of the requirement it comes from (S1 to S21). Configuration is passed to
-a stage and never kept by it; the environment is read in `waylore.settings.load` only. S21 asks that
-everything be tunable: `dataclasses.replace` makes any variant.
+The comment after a default gives the requirement it comes from (S1 to S21). Configuration is passed to a stage,
+which does not store it. Only `waylore.settings.load` reads the environment. `dataclasses.replace` makes any
+variant (S21).
 """
 
 import json
@@ -17,7 +17,7 @@ from waylore.types.knowledge import LIVE, Source, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Hybrid:
+class HybridConfig:
     """S1: vectors and BM25, merged by weight after min-max, or by reciprocal rank (S15)."""
 
     fusion: Literal["weighted", "rrf"] = "weighted"
@@ -25,45 +25,45 @@ class Hybrid:
     text_weight: float = 0.3  # S1
     rrf_k: int = 60  # S15
     depth: int = 4  # candidates of each search, as a multiple of top_k
-    candidates: int = 80  # and at the least, so that a small top_k does not change the order
+    candidates: int = 80  # minimum of each search, so that a small top_k does not change the order
 
-    def reach(self, top_k: int) -> int:
-        """How many candidates each search gives."""
+    def count_candidates(self, top_k: int) -> int:
+        """Return the number of candidates that each search returns."""
         return max(self.depth * top_k, self.candidates)
 
 
 @dataclass(frozen=True, slots=True)
-class Linking:
-    """S2, S3: which entities the question names, without a model."""
+class LinkingConfig:
+    """S2, S3: how to find the entities that a question names, without a model."""
 
-    ways: tuple[Literal["names", "nearest"], ...] = ("names", "nearest")  # the first that finds any
-    longest_name: int = 10  # S2 says 3 words; names have more
-    namesakes: int = 5  # that one name may link, those in most passages first
+    ways: tuple[Literal["names", "nearest"], ...] = ("names", "nearest")  # in this order, until one finds an entity
+    max_name_words: int = 10  # S2 says 3; real names have more
+    max_entities_per_name: int = 5  # entities with the most passages first
     nearest_threshold: float = 0.75  # S3
     nearest_limit: int = 3  # S3
-    hybrid_passages: int = 20  # whose facts may link
+    hybrid_passages: int = 20  # the best passages, whose facts may add entities
     facts_per_passage: int = 50
     facts_per_entity: int = 50
-    facts: int = 5  # that lend their ends to the walk; more than 5 hurts
+    max_facts: int = 5  # facts whose entities start the walk; more than 5 hurt
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
-    """Which names are taken for one thing, and which for alike (`retrieval/graph/same_as.py` says how)."""
+class ResolutionConfig:
+    """When two names are treated as one thing, and when as similar (see `retrieval/graph/same_as.py`)."""
 
-    near_identical: float = 0.93  # the cosine of two names that may be one
-    resembling: float = 0.85  # and of two that look alike
-    most: int = 3  # others that one key may find; a key that more share tells nothing
-    facts_per_entity: int = 8  # that say what an entity is the same as
-    links: int = 8  # entities that the question names and that are looked at
-    ends: int = 16  # and entities that facts lead to, the most promising
-    same_weight: float = 10.0  # of the step from one name to the other
-    resembling_weight: float = 1.0  # the least that a fact has: more did harm
+    near_identical: float = 0.93  # cosine from which on two names may be one
+    resembling: float = 0.85  # cosine from which on two names are similar
+    max_similar: int = 3  # entities that one key may find; a key of more entities says nothing
+    facts_per_entity: int = 8  # facts that say what an entity is the same as
+    max_linked: int = 8  # entities of the question that are examined
+    max_reached: int = 16  # entities at the end of facts that are examined, best first
+    same_weight: float = 10.0  # weight of the step from one name to the other
+    resembling_weight: float = 1.0  # minimum weight of a fact; more did harm
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """S6: whether the evidence is good enough to walk the graph."""
+class GateConfig:
+    """S6: when the evidence is good enough to use the graph."""
 
     specificity: float = 0.3  # S6
     recognition: float = 0.3  # S6
@@ -73,8 +73,8 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """S12: how much a fact weighs for where it came from, its age, its use and its status."""
+class TrustConfig:
+    """S12: the weight of a fact by its source, age, use and status."""
 
     user_edit: float = 2.0
     file: float = 1.5
@@ -85,68 +85,68 @@ class Trust:
     usage: float = 0.5
     confirmed: float = 1.2
 
-    def of_source(self, source: Source) -> float:
-        """The weight of a source."""
+    def get_weight(self, source: Source) -> float:
+        """Return the weight of a source."""
         return float(getattr(self, source))
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class WalkConfig:
     """S4, S12: the bounded spread of activation over facts and mentions."""
 
     max_hops: int = 1  # S4, up to 3; S12 says 2
     predicates: tuple[str, ...] = ()  # S4, all if empty
-    functional: tuple[str, ...] = ()  # of which a subject has one object at a time, the newest
+    single_valued: tuple[str, ...] = ()  # predicates of which a subject has one object at a time
     statuses: tuple[Status, ...] = LIVE  # S12
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
     facts_per_entity: int = 30
     passages_per_entity: int = 8
     entities_per_passage: int = 30
-    frontier: int = 40  # entities that one round goes on from, the most promising first
-    max_entities: int = 150  # whose passages are read
+    frontier: int = 40  # entities from which a round continues, best first
+    max_entities: int = 150  # entities whose passages are read
     max_facts: int = 10_000
-    start_at_passages: float = 0.003  # of the mass, at each of the best hybrid passages
-    question: float = 4.0  # how much an edge is worth for bearing on the question
-    own_passage: float = 4.0  # how much more a passage is worth to the entity it is about
-    rounds: int = 12  # of spreading; with restart 0.5 the rest is under 0.03 %
+    start_at_passages: float = 0.003  # share of the activation that each of the best hybrid passages starts with
+    question: float = 4.0  # weight of an edge's similarity to the question
+    own_passage: float = 4.0  # factor for a passage that is about the entity
+    rounds: int = 12  # with restart 0.5 the remaining activation is under 0.03 %
 
 
 Weights: TypeAlias = tuple[tuple[str, float], ...]
 
 
 @cache
-def shipped_weights() -> Mapping[str, Weights]:
-    """The weights that the package ships, by judgement; `python -m waylore.evaluation.fit` makes them."""
+def load_weights() -> Mapping[str, Weights]:
+    """Return the weights that the package ships, by judgement; `python -m waylore.evaluation.fit` computes them."""
     tables = json.loads(files("waylore").joinpath("chain_weights.json").read_text("utf-8"))
     return MappingProxyType({judgement: tuple(table.items()) for judgement, table in tables.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """How what the walk reached is ranked: which candidates, and what each feature weighs in two judgements."""
+class ChainConfig:
+    """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements."""
 
-    walked: int = 40  # candidates from the walk, the best
-    hybrid: int = 20  # and from hybrid search
+    walked: int = 40  # best candidates from the walk
+    hybrid: int = 20  # best candidates from hybrid search
     facts_per_passage: int = 50
     entities_per_passage: int = 30
-    common: int = 8  # candidates that mention an entity, above which it leads only to its own passage
-    min_graph_score: float = 0.0  # S10, of what hybrid search does not have among its top K
-    first: Weights = field(default_factory=lambda: shipped_weights()["first"])
-    second: Weights = field(default_factory=lambda: shipped_weights()["second"])
+    common: int = 8  # an entity in more candidates than this leads only to its own passage
+    min_graph_score: float = 0.0  # S10, for passages outside of hybrid search's top K
+    first: Weights = field(default_factory=lambda: load_weights()["first"])
+    second: Weights = field(default_factory=lambda: load_weights()["second"])
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
-    """S5: how the graph's passages join the hybrid ones; additive, whatever the numbers."""
+class MergeConfig:
+    """S5: how passages of the graph are added to those of hybrid search. None of hybrid's is removed."""
 
     hybrid_weight: float = 0.7  # S5
     graph_weight: float = 0.3  # S5
     max_graph_passages: int | None = 4  # S5; as many as top_k if None
-    max_facts: int = 30  # S12, that an answer tells
+    max_facts: int = 30  # S12, facts in an answer
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class ExpansionConfig:
     """S11: queries of the form "seed neighbour", fused by reciprocal rank."""
 
     results_per_query: int = 3  # S11
@@ -154,7 +154,7 @@ class Expansion:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ContextConfig:
     """S9, S13: the text handed to a model."""
 
     max_tokens: int = 4_000  # S9
@@ -164,27 +164,27 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
-    """S14: answers kept for a minute, keyed by the collection's version."""
+class CacheConfig:
+    """S14: how long answers are cached, and how many. A size of 0 turns the cache off."""
 
     seconds: float = 60.0  # S14
     size: int = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """How a federation asks its cells, and how a collection moves from one to another.
+class CellsConfig:
+    """How cells are queried, and how a collection is moved from one cell to another.
 
-    Whoever moves a collection must know the `place_seconds` and `read_seconds` of those who read it.
+    The process that moves a collection must use the same `place_seconds` and `read_seconds` as its readers.
     """
 
-    read_seconds: float = 5.0  # that a reading verb may take in one cell, both tries together
-    hedge_seconds: float = 0.05  # after which a second try is sent, if the cell's own p95 is not longer
-    threads: int = 16  # reads that one cell is asked for at once
-    failures: int = 3  # in a row, after which a cell is left alone
-    rest_seconds: float = 10.0  # for which it is left alone before one question tries it again
-    place_seconds: float = 0.5  # for which it is remembered where a collection lives
-    stop_seconds: float = 20.0  # for which a move may keep writers waiting
-    wait_seconds: float = 60.0  # that a writer waits for a move to let him write
-    batch: int = 256  # documents that a move reads and writes at once
-    sweeps: int = 10  # comparisons before a move stops writers to catch up with them
+    read_seconds: float = 5.0  # time limit of a read in one cell, second try included
+    hedge_seconds: float = 0.05  # a second try is sent after this time or the cell's p95, whichever is longer
+    threads: int = 16  # concurrent reads of one cell
+    failures: int = 3  # consecutive failures after which a cell is not queried for a while
+    rest_seconds: float = 10.0  # how long such a cell is not queried
+    place_seconds: float = 0.5  # how long the cell of a collection is cached
+    stop_seconds: float = 20.0  # how long a move may block writers
+    wait_seconds: float = 60.0  # how long a writer waits for a move
+    batch: int = 256  # documents in one batch of a move
+    sweeps: int = 10  # comparisons of both cells before a move blocks writers

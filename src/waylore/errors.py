@@ -1,22 +1,21 @@
-"""Every error that Waylore raises, one root, each naming what to do next.
-
-(A value that makes no sense, such as a claim without a subject, is Python's own ValueError.)
+"""Every error that Waylore raises: one root, and each message names the remedy.
 
 WayloreError
- ├── ConfigError                a setting or argument cannot be used
- ├── QueryError                 a question cannot be asked that way
- ├── StoreError                 the database said no
+ ├── ConfigError                a setting cannot be used
+ ├── ArgumentError              an argument of a call is wrong (also a ValueError)
+ ├── ClosedError                the collection was closed before the call
+ ├── StoreError                 the database refused
  │    ├── StoreUnavailable      it cannot be reached, opened or locked
- │    ├── SchemaOutdated        its schema is not the one this Waylore speaks
- │    ├── NotFound              something asked for by identity is not there
+ │    ├── SchemaOutdated        its schema is not the one that this version reads
+ │    ├── NotFound              no such document, passage, file or collection
  │    └── Forbidden             the caller may not do that
- └── ModelError                 a model said no
+ └── ModelError                 a model refused
       ├── ModelUnavailable      it cannot be reached or loaded
       ├── ModelMismatch         the collection was made with another embedding model
       └── DimensionMismatch     vectors have the wrong length
 
-A class's docstring is its default message. A driver's error is wrapped once and kept as the cause.
-Nothing found by a search is a result, not an error.
+The docstring of a class is its default message. An error of a driver is wrapped once and attached as the cause.
+A search without hits is a result, not an error.
 """
 
 
@@ -28,11 +27,15 @@ class WayloreError(Exception):
 
 
 class ConfigError(WayloreError):
-    """A setting or argument cannot be used; the message says which values can."""
+    """A setting cannot be used; the message lists the values that can."""
 
 
-class QueryError(WayloreError):
-    """The question cannot be asked that way; the message says how it can."""
+class ArgumentError(WayloreError, ValueError):
+    """An argument is wrong; the message names it and the values that can be used."""
+
+
+class ClosedError(WayloreError):
+    """The collection is closed; open it again with Waylore.open(url)."""
 
 
 class StoreError(WayloreError):
@@ -40,15 +43,15 @@ class StoreError(WayloreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached, opened or locked; check the address and who else holds it."""
+    """The store cannot be reached, opened or locked; check its address and which other process uses it."""
 
 
 class SchemaOutdated(StoreError):
-    """The store's schema is not the one this version of Waylore speaks; upgrade Waylore or the store."""
+    """The schema of the store is not the one that this version of Waylore reads; upgrade Waylore or the store."""
 
 
 class NotFound(StoreError):
-    """Nothing is stored under that identity; list what is there with `stats` or `search`."""
+    """No such item; list documents with `documents()` or find them with `search()`."""
 
 
 class Forbidden(StoreError):
@@ -64,8 +67,8 @@ class ModelUnavailable(ModelError):
 
 
 class ModelMismatch(ModelError):
-    """The collection was made with another embedding model; open it with that one or reembed it."""
+    """The collection was made with another embedding model; open it with that model, or re-embed it."""
 
 
 class DimensionMismatch(ModelError):
-    """The vectors have the wrong length for this collection; use the model it was made with."""
+    """The vectors have the wrong length for this collection; use the model that the collection was made with."""

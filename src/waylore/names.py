@@ -1,8 +1,8 @@
-"""What can be told from a name alone: the keys by which names that look alike meet, and what is short for what.
+"""Compute the keys by which similar names are found, and match acronyms with the names they stand for.
 
-A key is a pure function of one name, so a store keeps it like an index and two names are compared only if they
-share one. Three kinds: the words of a name, its initials, a person's last name with the first initial. Keys
-find candidates; whether two names mean the same is judged elsewhere, with types and vectors beside them.
+A key is a pure function of one name, so a store can index it, and two names are compared only if they share one.
+There are three kinds: the words of a name, its initials, and a person's last name with the first initial. Keys find
+candidates. `retrieval/graph/same_as.py` decides whether two names mean the same, by types and vectors.
 """
 
 import re
@@ -23,10 +23,10 @@ SMALL = frozenset(
     """a an and as at by for from in into of on or the to with & de la le les du des del della di da dos der die
     das den und et y e zu van von""".split()
 )
-IDLE = HONORIFICS | LEGAL_FORMS | frozenset(["the", "and", "&"])
+IGNORED = HONORIFICS | LEGAL_FORMS | frozenset(["the", "and", "&"])
 MIRRORED = {"words": "words", "short": "initials", "initials": "short", "brief": "person", "person": "brief"}
-LONGEST_SHORT, LONGEST_FULL = 10, 10  # letters of a short form, words of what it is short for
-MOST_OF_A_WORD = 3  # letters that one word gives to a short form
+MAX_WORDS = 10  # words of a name that has a short form
+MAX_LETTERS_PER_WORD = 3  # letters that one word contributes to a short form
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
 _WORD = re.compile(r"[^\W_]+(?:['’.&][^\W_]+)*", re.UNICODE)
 _INITIAL = re.compile(r"\b([^\W\d_])\.", re.UNICODE)
@@ -38,46 +38,46 @@ _SHORT = re.compile(r"(?:[^\W_]\.){2,10}|[^\W_][\w&/-]{1,9}", re.UNICODE)
 
 @lru_cache(maxsize=65_536)
 def keys(name: str) -> tuple[str, ...]:
-    """The keys of a name: at most one of each kind, the kind before the colon."""
+    """Return the keys of a name, at most one of each kind; the kind stands before the colon."""
     found = {
         "words": " ".join(sorted(stems(name))),
-        "short": letters(name) if is_short(name) else "",
-        "initials": _initials_of_capitalised(name),
+        "short": get_letters(name) if is_short(name) else "",
+        "initials": _read_initials(name),
         **_person(name),
     }
     return tuple(f"{kind}:{key}" for kind, key in found.items() if key)
 
 
-def mirrored(name: str) -> tuple[str, ...]:
-    """The keys that a name's likes have: a short form asks for initials, and initials for a short form."""
+def list_matching_keys(name: str) -> tuple[str, ...]:
+    """Return the keys that similar names have: a short form matches initials, and initials a short form."""
     split = (key.split(":", 1) for key in keys(name))
     return tuple(f"{MIRRORED[kind]}:{key}" for kind, key in split)
 
 
-def words_key(name: str) -> tuple[str, ...]:
-    """The key of a name's words alone."""
+def list_word_keys(name: str) -> tuple[str, ...]:
+    """Return only the keys that are made of words."""
     return tuple(key for key in keys(name) if key.startswith("words:"))
 
 
 @lru_cache(maxsize=65_536)
 def stems(name: str) -> tuple[str, ...]:
-    """The words that tell a name from others, stemmed and in order, small words and all that is idle aside."""
-    told = spelled(name)
-    telling = [word for word in told if word not in SMALL or len(word) == 1] or told
-    return tuple(stem for word in telling for stem in terms(word) or [word])
+    """Return the significant words of a name, stemmed and in order, without small words."""
+    words = split_significant_words(name)
+    kept = [word for word in words if word not in SMALL or len(word) == 1] or words
+    return tuple(stem for word in kept for stem in terms(word) or [word])
 
 
 @lru_cache(maxsize=65_536)
-def spelled(name: str) -> tuple[str, ...]:
-    """The words of a name without accents, articles, titles and legal forms: `Byron, Ada` as `Ada Byron`."""
-    words = normalise(_ARTICLE.sub("", _plain(_turned(name)))).split()
-    initials = set(map(str.casefold, _INITIAL.findall(name)))  # the S. A. of a person is no legal form
-    idle = IDLE - initials
-    return tuple([word for word in words if word not in idle] or words)
+def split_significant_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name without accents, articles, titles and legal forms; `Byron, Ada` as `Ada Byron`."""
+    words = normalise(_ARTICLE.sub("", _strip_accents(_put_first_name_first(name)))).split()
+    initials = set(map(str.casefold, _INITIAL.findall(name)))  # the S. A. of a person is not a legal form
+    ignored = IGNORED - initials
+    return tuple([word for word in words if word not in ignored] or words)
 
 
 def is_short(name: str) -> bool:
-    """Whether a name looks like a short form: one word and mostly capitals, as `WHO`, `W.H.O.` or `PhD`."""
+    """Return whether a name looks like a short form: one word, mostly capitals, as `WHO`, `W.H.O.` or `PhD`."""
     if not _SHORT.fullmatch(name.strip()):
         return False
     capitals = sum(letter.isupper() for letter in name)
@@ -85,20 +85,20 @@ def is_short(name: str) -> bool:
     return capitals >= 2 and capitals > small
 
 
-def letters(short: str) -> str:
-    """The letters and digits of a short form, folded."""
+def get_letters(short: str) -> str:
+    """Return the letters and digits of a short form, case-folded."""
     return "".join(filter(str.isalnum, normalise(short)))
 
 
 def is_short_for(short: str, full: str) -> bool:
-    """Whether a short form may stand for a name: it spells initials, small words used or passed over.
+    """Return whether a short form may stand for a name: it spells the initials, with or without small words.
 
-    Letters within words count where all the words are needed (`DNA`, deoxyribonucleic acid), and a plural `s`
-    is no letter of it.
+    Letters within words count if every word contributes one (`DNA`, deoxyribonucleic acid). A plural `s` is
+    ignored.
     """
     words = _words(full)
-    wanted = letters(short)
-    if not is_short(short) or not 1 <= len(words) <= LONGEST_FULL or letters(full) == wanted:
+    wanted = get_letters(short)
+    if not is_short(short) or not 1 <= len(words) <= MAX_WORDS or get_letters(full) == wanted:
         return False
     tries = [wanted, wanted.removesuffix("s")] if short.endswith("s") else [wanted]
     fulls = [words, words[:-1]] if words[-1].casefold() in LEGAL_FORMS else [words]
@@ -118,17 +118,17 @@ def _spells(wanted: str, words: list[str]) -> bool:
         for passed in combinations(small, count):
             if wanted == "".join(first for place, first in enumerate(firsts) if place not in passed):
                 return True
-    return _within(wanted, [normalise(w) for w in words if w.casefold() not in SMALL])
+    return _spells_within(wanted, [normalise(w) for w in words if w.casefold() not in SMALL])
 
 
-def _within(wanted: str, words: list[str]) -> bool:
-    """Whether each word in turn gives its first letter and perhaps more, in order; none is left over."""
+def _spells_within(wanted: str, words: list[str]) -> bool:
+    """Return whether the words in turn contribute their first letter, and perhaps more, to all of the letters."""
     if not words or not wanted:
         return not words and not wanted
     first, rest = words[0], words[1:]
     return wanted[0] == first[:1] and any(
-        _is_in_order(wanted[1:taken], first[1:]) and _within(wanted[taken:], rest)
-        for taken in range(1, min(len(wanted) - len(rest), MOST_OF_A_WORD) + 1)
+        _is_in_order(wanted[1:taken], first[1:]) and _spells_within(wanted[taken:], rest)
+        for taken in range(1, min(len(wanted) - len(rest), MAX_LETTERS_PER_WORD) + 1)
     )
 
 
@@ -137,17 +137,17 @@ def _is_in_order(wanted: str, word: str) -> bool:
     return all(letter in rest for letter in wanted)
 
 
-def _initials_of_capitalised(name: str) -> str:
-    """The initials of a name of several capitalised words, small words aside; empty if it is none such."""
+def _read_initials(name: str) -> str:
+    """Return the initials of a name of several capitalised words, without small words; empty for others."""
     words = [word for word in _words(name) if word.casefold() not in SMALL]
-    if not 2 <= len(words) <= LONGEST_FULL or not all(word[0].isupper() for word in words):
+    if not 2 <= len(words) <= MAX_WORDS or not all(word[0].isupper() for word in words):
         return ""
     return normalise("".join(word[0] for word in words))
 
 
 def _person(name: str) -> dict[str, str]:
-    """The last name and the first initial, told apart by whether more than the initial is written."""
-    words = spelled(name)
+    """Return the key of last name and first initial; the kind depends on whether the first name is written out."""
+    words = split_significant_words(name)
     written = [word for word in _LETTERS.findall(name) if word not in SMALL]
     if not 2 <= len(words) <= 4 or not all(word[0].isupper() for word in written) or not words[-1].isalpha():
         return {}
@@ -156,21 +156,21 @@ def _person(name: str) -> dict[str, str]:
     return {kind: f"{words[0][0]} {words[-1]}"} if is_named else {}
 
 
-def _turned(name: str) -> str:
-    """`Byron, Ada` as `Ada Byron`; what follows the comma of `Acme, Inc.` stays there."""
+def _put_first_name_first(name: str) -> str:
+    """Return `Byron, Ada` as `Ada Byron`; `Acme, Inc.` stays as it is."""
     last, comma, first = name.partition(",")
-    is_turned = comma and "," not in first and _LETTERS.search(last) and not _is_form(first)
-    return f"{first.strip()} {last}" if is_turned else name
+    is_reversed = comma and "," not in first and _LETTERS.search(last) and not _is_form(first)
+    return f"{first.strip()} {last}" if is_reversed else name
 
 
-def _plain(name: str) -> str:
-    """A name without the accents that may be left out in writing; in Cyrillic they make another letter."""
+def _strip_accents(name: str) -> str:
+    """Return a name without optional accents; in Cyrillic an accent makes another letter and stays."""
     composed = unicodedata.normalize("NFC", name)
     letters_ = (c if "\u0400" <= c <= "\u052f" else unicodedata.normalize("NFD", c) for c in composed)
     return "".join(_ACCENTS.sub("", letter) for letter in letters_)
 
 
 def _is_form(text: str) -> bool:
-    """Whether what follows a comma is a title or a legal form, as in `Acme, Inc.`, and no first name."""
+    """Return whether the text after a comma is a title or a legal form, as in `Acme, Inc.`."""
     words = normalise(text).split()
     return not words or all(word in LEGAL_FORMS or word in HONORIFICS or word in {"jr", "sr"} for word in words)

@@ -1,7 +1,7 @@
-"""What Waylore calls out to, as protocols: the models (an embedder, an extractor, a reranker) and an observer.
+"""Protocols of the objects that Waylore calls: embedder, extractor, reranker and observer.
 
-Real ones live in `waylore.providers`, each behind an optional dependency. No model but the embedder (and,
-if asked for, a reranker) is ever called while a question is being answered.
+Implementations are in `waylore.providers`, each behind an optional dependency. While a question is answered, only
+the embedder and, if one is given, the reranker are called.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,18 +12,18 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from waylore.types.knowledge import Claim, Document, Passage, Vector
+from waylore.types.knowledge import Document, NewFact, Passage, Vector
 
 Vectors = npt.NDArray[np.float32]
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns text into unit vectors. `name` says model and variant: a store never mixes two names."""
+    """Turns text into unit vectors. `name` names model and variant; a store never mixes two names."""
 
     @property
     def name(self) -> str:
-        """The name that the store remembers."""
+        """The name that the store records."""
         ...
 
     @property
@@ -32,23 +32,23 @@ class Embedder(Protocol):
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One unit row for each text, in order."""
+        """Return one unit vector for each text, in order."""
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """The unit vector of a question; models that tell questions from passages do so here."""
+        """Return the unit vector of a question; models that treat questions differently do so here."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What one passage says: claims, and the names that it mentions with their types (empty if unknown).
+    """The facts of one passage, and the names that it mentions with their types (empty if unknown).
 
-    `descriptions` and `aliases` are of names that are in `names`. What a substitute found because the extractor
-    could not be had is `provisional`: the file is read again the next time.
+    `descriptions` and `aliases` belong to names in `names`. The result is `provisional` if a substitute made it
+    because the extractor was unavailable: the file is read again the next time.
     """
 
-    claims: tuple[Claim, ...] = ()
+    facts: tuple[NewFact, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -57,20 +57,20 @@ class Extraction:
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Finds names and claims in the passages of one document. `name` says what it is, and which version."""
+    """Finds names and facts in the passages of one document. `name` names the extractor and its version."""
 
     @property
     def name(self) -> str:
-        """The name under which what it found may be kept."""
+        """The name under which its results may be cached."""
         ...
 
     @property
     def concurrency(self) -> int:
-        """How many documents it can work on at once, each in a thread of its own."""
+        """The number of documents it can work on at once, each in its own thread."""
         ...
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
-        """What each passage says, in order."""
+        """Return the extraction of each passage, in order."""
         ...
 
 
@@ -79,17 +79,17 @@ class Reranker(Protocol):
     """Scores passages against a question by reading both."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One score for each text, in order; higher is better."""
+        """Return one score for each text, in order; higher is better."""
         ...
 
 
 @runtime_checkable
 class Observer(Protocol):
-    """Is told of what is asked of Waylore while it goes on: what came of it, or the error that it raised."""
+    """Observes calls of Waylore: their start, and their result or error."""
 
-    def watching(self, verb: str) -> AbstractContextManager[Callable[[object], None]]:
-        """Around a method of Waylore, by its name; tell the callable what the method returns. Must not raise."""
+    def observe(self, verb: str) -> AbstractContextManager[Callable[[object], None]]:
+        """Return a context for a call of a method. The callable gets the method's result. Neither may raise."""
         ...
 
 
-Count: TypeAlias = Callable[[str], int]
+CountTokens: TypeAlias = Callable[[str], int]

@@ -1,70 +1,125 @@
-"""Chooses a method by the question's own words (S16), and says why.
+"""Named recipes, and the choice of one for a question (S16).
 
-Rules are data, and the first that matches wins. It knows neither store nor models, and it is asked only where
-the caller leaves the choice to us.
+A recipe is data: every stage of a search reads the part that concerns it. A method is the name of a recipe, an
+alias of one, or `auto`, which chooses a recipe by the words of the question and gives the reason. This module
+reads neither the store nor a model.
 """
+
+# ruff: noqa: RUF009 (the defaults of a recipe are frozen)
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from waylore.config import Chain, Expansion, Gate, Hybrid, Linking, Merge, Resolution, Trust, Walk
+from waylore.config import (
+    ChainConfig,
+    ExpansionConfig,
+    GateConfig,
+    HybridConfig,
+    LinkingConfig,
+    MergeConfig,
+    ResolutionConfig,
+    TrustConfig,
+    WalkConfig,
+)
+from waylore.errors import ArgumentError
+from waylore.plugins import load_plugin
 
 Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to answer, as data; a stage reads the part that concerns it. `graph` names the graph search."""
+    """One way to answer, as data.
+
+    `graph` names the graph search; without one, hybrid search answers alone. With `is_graph_only`, the graph
+    search answers alone: hybrid search is not run, and a question that names no known entity has no hits.
+    """
 
     name: str
     graph: Graph = ""
     top_k: int = 10  # S10
-    hybrid: Hybrid = Hybrid()
-    linking: Linking = Linking()
-    resolution: Resolution = Resolution()
-    gate: Gate = Gate()
-    trust: Trust = Trust()
-    walk: Walk = Walk()
-    chain: Chain = Chain()
-    merge: Merge = Merge()
-    expansion: Expansion = Expansion()
+    hybrid: HybridConfig = HybridConfig()
+    linking: LinkingConfig = LinkingConfig()
+    resolution: ResolutionConfig = ResolutionConfig()
+    gate: GateConfig = GateConfig()
+    trust: TrustConfig = TrustConfig()
+    walk: WalkConfig = WalkConfig()
+    chain: ChainConfig = ChainConfig()
+    merge: MergeConfig = MergeConfig()
+    expansion: ExpansionConfig = ExpansionConfig()
+    is_graph_only: bool = False  # S16: "pure graph traversal"
+
+    @property
+    def has_hybrid(self) -> bool:
+        """True if hybrid search is run."""
+        return not (self.graph and self.is_graph_only)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """S16: a question that matches the pattern is answered by this recipe, for this reason."""
+    """S16: the recipe for questions that match a pattern, and the reason."""
 
     pattern: str
     recipe: str
     reason: str
 
 
-VECTOR = Recipe("vector", hybrid=Hybrid(text_weight=0.0))  # S16
-KEYWORD = Recipe("keyword", hybrid=Hybrid(vector_weight=0.0))  # S16
+VECTOR = Recipe("vector", hybrid=HybridConfig(text_weight=0.0))  # S16
+KEYWORD = Recipe("keyword", hybrid=HybridConfig(vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
 NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood")  # S4, S5
-GUIDED = Recipe("guided", "guided", hybrid=Hybrid(fusion="rrf"), merge=Merge(graph_weight=0.5))  # S11, S15
+GUIDED = Recipe(  # S11, S15
+    "guided", "guided", hybrid=HybridConfig(fusion="rrf"), merge=MergeConfig(graph_weight=0.5)
+)
 ACTIVATION = Recipe(  # S12
     "activation",
     "activation",
-    linking=Linking(ways=("nearest", "names"), nearest_threshold=-1.0),
-    walk=Walk(max_hops=2, facts_per_entity=10, max_facts=30),
+    linking=LinkingConfig(ways=("nearest", "names"), nearest_threshold=-1.0),
+    walk=WalkConfig(max_hops=2, facts_per_entity=10, max_facts=30),
 )
-CITATIONS = Recipe("citations", "citations", walk=Walk(max_hops=2, predicates=("cites",)))  # S18
-CHAIN = Recipe(  # ours; names that are merely near did harm, and a second hop of facts no good: bridges make it
+CITATIONS = Recipe("citations", "citations", walk=WalkConfig(max_hops=2, predicates=("cites",)))  # S18
+# Ours. Linking by nearest names made answers worse. A second hop of facts did not help: bridges make that step.
+CHAIN = Recipe(
     "chain",
     "chain",
-    linking=Linking(ways=("names",)),
-    walk=Walk(max_hops=1),
-    merge=Merge(max_graph_passages=None),
+    linking=LinkingConfig(ways=("names",)),
+    walk=WalkConfig(max_hops=1),
+    merge=MergeConfig(max_graph_passages=None),
+)
+GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not close its gate
+    CHAIN,
+    name="graph_only",
+    is_graph_only=True,
+    hybrid=HybridConfig(vector_weight=0.0),
+    gate=GateConfig(min_confidence=0.0),
+    walk=WalkConfig(max_hops=2),
+    chain=ChainConfig(walked=100),
+    merge=MergeConfig(hybrid_weight=0.0, graph_weight=1.0, max_graph_passages=None),
 )
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {r.name: r for r in (CHAIN, HYBRID, VECTOR, KEYWORD, NEIGHBOURHOOD, GUIDED, ACTIVATION, CITATIONS)}
+    {
+        recipe.name: recipe
+        for recipe in (
+            CHAIN,
+            HYBRID,
+            VECTOR,
+            KEYWORD,
+            NEIGHBOURHOOD,
+            GUIDED,
+            ACTIVATION,
+            CITATIONS,
+            GRAPH_ONLY,
+        )
+    }
 )
+
+AUTO = "auto"  # the method that chooses a recipe by the question
+ALIASES: Mapping[str, str] = MappingProxyType({"graph": CHAIN.name, "agentic": AUTO})  # S16
+METHODS = (AUTO, *RECIPES, *ALIASES)
 
 RULES = (
     Rule(r"\bcit(e[sd]?|ing|ations?)\b|\breferences?\b|\bbibliograph", "citations", "it asks for citations"),
@@ -73,10 +128,31 @@ RULES = (
     Rule(r"\bvs\b|\bversus\b|\bcompar(e[sd]?|ing|ison)\b", "hybrid", "it compares"),
     Rule(r"\boverview\b|\bsurvey\b|\bsummar(y|i[sz]e)\b", "hybrid", "it asks for an overview"),
 )  # S16, in the order in which they are tried
-OTHERWISE = Rule("", "chain", "no rule speaks against the default")
+OTHERWISE = Rule("", "chain", "no rule matches, so the default")
 
 
-def route(question: str, rules: Sequence[Rule] = RULES) -> Rule:
-    """The rule that a question falls under."""
+def resolve_method(method: str) -> str:
+    """Return the name of the recipe that a method stands for, or `auto`. Upper and lower case are the same."""
+    name = ALIASES.get(method.lower(), method.lower())
+    if name != AUTO and name not in RECIPES and load_plugin("waylore.recipes", name) is None:
+        raise ArgumentError(
+            f"unknown method {method!r}; use {AUTO}, {', '.join(RECIPES)}, "
+            f"or {' or '.join(f'{alias} (= {known})' for alias, known in ALIASES.items())}"
+        )
+    return name
+
+
+def choose_recipe(method: str, question: str) -> tuple[Recipe, str]:
+    """Return the recipe of a method and, if the method is `auto`, the reason for the choice."""
+    name = resolve_method(method)
+    if name != AUTO:
+        recipe: Recipe = RECIPES.get(name) or load_plugin("waylore.recipes", name)  # type: ignore[assignment]  # known
+        return recipe, ""
+    rule = match_rule(question)
+    return RECIPES[rule.recipe], f"{rule.recipe}: {rule.reason}"
+
+
+def match_rule(question: str, rules: Sequence[Rule] = RULES) -> Rule:
+    """Return the first rule that a question matches."""
     found = (rule for rule in rules if re.search(rule.pattern, question, re.IGNORECASE))
     return next(found, OTHERWISE)

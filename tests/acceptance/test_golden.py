@@ -1,10 +1,10 @@
-"""Four small worlds, and the answers that a sensible person would want to questions about them.
+"""Four small worlds, and the answers that a sensible person wants to questions about them.
 
-`golden/WORLD.json` holds the documents of a world with the facts they state, `golden/WORLD.questions.json` the
-questions: which passages must be among the first so many, by which path, what must not be told, and whether
-the recipe helps where another does not. Expectations were written before the answers were seen; how far down a
-hit may stand was then eased where that was asked too much, and so that slightly different vectors change
-nothing. Answers that are simply wrong today are not in here. Rankings need real vectors: the test weights.
+`golden/WORLD.json` has the documents of a world with the facts they state, `golden/WORLD.questions.json` the
+questions: which passages must be among the first hits, by which path, what must not be shown, and whether the
+recipe helps where another does not. Expectations were written before the answers were seen. The rank that a hit
+may have was then relaxed if it was too strict, and so that slightly different vectors change nothing. Answers
+that are wrong today are not included. Rankings need real vectors: the test weights.
 """
 
 import json
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.models import CACHE, damaged
+from tools.models import CACHE, find_damaged_files
 
-from waylore import Claim, Embedder, Filter, Found, Hit, Waylore
+from waylore import Embedder, Filter, Hit, NewFact, SearchResult, Waylore
 from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.recipes import HYBRID, RECIPES
-from waylore.retrieval.context import Style
+from waylore.retrieval.context import Layout
 from waylore.types.knowledge import Metadata
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -31,20 +31,20 @@ METHODS = ("auto", *RECIPES)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Lines that the context of an answer must have, and lines that it must lack."""
+class ContextExpectation:
+    """Lines that the context of an answer must contain, and lines that it must not."""
 
-    style: Style
+    layout: Layout
     has: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Golden:
-    """A question and what is expected of its answer; what is not given is not checked.
+class GoldenQuestion:
+    """A question and the expectations of its answer; missing expectations are not checked.
 
-    `hits` are among the `first` so many, in that order if `in_order`; `not_hits` are nowhere. `helps` says that
-    one of `hits` is not among the first of the method `over`, or, if it is false, that all are there as well.
+    `hits` are among the `first` hits, in that order if `in_order`; `not_hits` are nowhere. `helps` means that
+    one of `hits` is not among the first of the method `over`; if it is false, all of them are there as well.
     """
 
     id: str
@@ -66,75 +66,75 @@ class Golden:
     not_told: tuple[str, ...] = ()
     entities: tuple[str, ...] | None = None
     skipped: str | None = None
-    chosen: str = ""
-    context: Told | None = None
+    route_reason: str = ""
+    context: ContextExpectation | None = None
 
     @property
     def where(self) -> Filter:
         labels = None if self.labels is None else frozenset(self.labels)
         return Filter(labels=labels, metadata=self.metadata)
 
-    def ask(self, memory: Waylore, method: str, *, top_k: int) -> Found:
+    def ask(self, memory: Waylore, method: str, *, top_k: int) -> SearchResult:
         return memory.search(
-            self.question, top_k=top_k, where=self.where, method=method, as_of=self.as_of, count_use=False
+            self.question, top_k=top_k, where=self.where, method=method, as_of=self.as_of, record_use=False
         )
 
 
-def moment(day: str) -> datetime:
+def parse_day(day: str) -> datetime:
     return datetime.fromisoformat(day).replace(tzinfo=UTC)
 
 
-def read(name: str) -> Any:
+def read_json(name: str) -> Any:
     return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
 
 
-def questions() -> list[Golden]:
-    return [golden(world, **plain) for world in WORLDS for plain in read(f"{world}.questions")]
+def load_questions() -> list[GoldenQuestion]:
+    return [make_question(world, **plain) for world in WORLDS for plain in read_json(f"{world}.questions")]
 
 
-def golden(world: str, **plain: Any) -> Golden:
+def make_question(world: str, **plain: Any) -> GoldenQuestion:
     for name in ("hits", "not_hits", "told", "not_told", "entities", "labels"):
         if name in plain:
             plain[name] = tuple(plain[name])
     if "as_of" in plain:
-        plain["as_of"] = moment(plain["as_of"])
+        plain["as_of"] = parse_day(plain["as_of"])
     if "context" in plain:
-        plain["context"] = Told(**plain["context"])
-    return Golden(world=world, **plain)
+        plain["context"] = ContextExpectation(**plain["context"])
+    return GoldenQuestion(world=world, **plain)
 
 
-QUESTIONS = questions()
+QUESTIONS = load_questions()
 
 
 # -- the worlds ----------------------------------------------------------------------------------------
 
 
-def filled(path: Path, embedder: Embedder, world: str) -> Waylore:
-    """A fresh collection with the documents of a world, each recorded when the world says it was."""
-    plain = read(world)
-    now = moment(plain["now"])
+def fill_memory(path: Path, embedder: Embedder, world: str) -> Waylore:
+    """Open a new collection with the documents of a world, each recorded at its time."""
+    plain = read_json(world)
+    now = parse_day(plain["now"])
     today = [now]
     memory = Waylore.open(path / f"{world}.waylore", embedder=embedder, extractor=None, clock=lambda: today[0])
     for document in plain["documents"]:
-        today[0] = moment(document.pop("recorded")) if "recorded" in document else now
+        today[0] = parse_day(document.pop("recorded")) if "recorded" in document else now
         source = document.get("source", "file")
-        memory.add(**document | {"facts": [claim(fact, source) for fact in document.pop("facts", ())]})
+        memory.add(**document | {"facts": [make_fact(fact, source) for fact in document.pop("facts", ())]})
     today[0] = now
     return memory
 
 
-def claim(fact: list[str] | dict[str, Any], source: str) -> Claim:
-    """A fact as the data has it: three words, or all that is known of it."""
+def make_fact(fact: list[str] | dict[str, Any], source: str) -> NewFact:
+    """Return a fact from its data: three words, or an object with all fields."""
     named = fact if isinstance(fact, dict) else dict(zip(("subject", "predicate", "object"), fact, strict=True))
-    times = {name: moment(day) for name, day in named.items() if name.startswith("valid_")}
-    return Claim(**{"source": source} | named | times)
+    times = {name: parse_day(day) for name, day in named.items() if name.startswith("valid_")}
+    return NewFact(**{"source": source} | named | times)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Waylore]]:
     directory = CACHE / "bge-small"
-    if damaged("bge-small", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/protocols.py bge-small`"
+    if find_damaged_files("bge-small", directory):
+        remedy = f"{directory} is missing or damaged; run `python tools/models.py bge-small`"
         pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
     embedder = FastEmbedder(path=directory, threads=1)
     path = tmp_path_factory.mktemp("golden")
@@ -142,7 +142,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 
     def open_world(name: str) -> Waylore:
         if name not in opened:
-            opened[name] = filled(path, embedder, name)
+            opened[name] = fill_memory(path, embedder, name)
         return opened[name]
 
     yield open_world
@@ -153,23 +153,21 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 # -- the check -----------------------------------------------------------------------------------------
 
 
-def check(memory: Waylore, golden: Golden) -> None:
-    """Ask, compare, and show question, answer and expectation where they differ."""
+def check(memory: Waylore, golden: GoldenQuestion) -> None:
+    """Search, compare, and show question, answer and expectation if they differ."""
     found = golden.ask(memory, golden.recipe, top_k=golden.top_k)
     other = golden.ask(memory, golden.over, top_k=max(golden.first, golden.top_k))
-    wrong = [*_wrong_hits(golden, found, other), *_wrong_paths(golden, found), *_wrong_words(golden, found)]
-    wrong += _wrong_promises(memory, golden, found)
+    wrong = [*_check_hits(golden, found, other), *_check_paths(golden, found), *_check_texts(golden, found)]
+    wrong += _check_promises(memory, golden, found)
     if golden.context:
-        text = memory.context(found, style=golden.context.style).text
+        text = memory.context(found, layout=golden.context.layout).text
         wrong += [f"the context lacks {line!r} in\n{text}" for line in golden.context.has if line not in text]
         wrong += [f"the context has {line!r} in\n{text}" for line in golden.context.lacks if line in text]
     if wrong:
-        pytest.fail(
-            "\n".join([_shown(golden, found, other), "", *(f"- {line}" for line in wrong)]), pytrace=False
-        )
+        pytest.fail("\n".join([_describe(golden, found, other), "", *(f"- {line}" for line in wrong)]), pytrace=False)
 
 
-def _wrong_hits(golden: Golden, found: Found, other: Found) -> Iterator[str]:
+def _check_hits(golden: GoldenQuestion, found: SearchResult, other: SearchResult) -> Iterator[str]:
     every = [hit.document.uri for hit in found.hits]
     first, theirs = every[: golden.first], [hit.document.uri for hit in other.hits[: golden.first]]
     for uri in golden.hits:
@@ -187,7 +185,7 @@ def _wrong_hits(golden: Golden, found: Found, other: Found) -> Iterator[str]:
         yield f"it should not help, but {golden.over} has not all of them among its first {golden.first}"
 
 
-def _wrong_paths(golden: Golden, found: Found) -> Iterator[str]:
+def _check_paths(golden: GoldenQuestion, found: SearchResult) -> Iterator[str]:
     paths = {hit.document.uri: str(hit.path) for hit in found.hits if hit.path}
     for uri, path in golden.paths.items():
         if paths.get(uri) != path:
@@ -197,41 +195,44 @@ def _wrong_paths(golden: Golden, found: Found) -> Iterator[str]:
     yield from (f"it must not tell {fact}" for fact in golden.not_told if fact in told)
 
 
-def _wrong_words(golden: Golden, found: Found) -> Iterator[str]:
+def _check_texts(golden: GoldenQuestion, found: SearchResult) -> Iterator[str]:
     linked = sorted(entity.name for entity in found.entities)
     if golden.entities is not None and linked != sorted(golden.entities):
         yield f"the question names {sorted(golden.entities)}, not {linked}"
-    is_as_said = found.skipped.startswith(golden.skipped) if golden.skipped else not found.skipped
-    if golden.skipped is not None and not is_as_said:
-        yield f"the graph must be left out because {golden.skipped!r}, not {found.skipped!r}"
-    if golden.chosen != found.chosen:
-        yield f"the method must be chosen because {golden.chosen!r}, not {found.chosen!r}"
+    is_expected = found.skip_reason.startswith(golden.skipped) if golden.skipped else not found.skip_reason
+    if golden.skipped is not None and not is_expected:
+        yield f"the graph must be left out because {golden.skipped!r}, not {found.skip_reason!r}"
+    if golden.route_reason != found.route_reason:
+        yield f"the method must be chosen because {golden.route_reason!r}, not {found.route_reason!r}"
 
 
-def _wrong_promises(memory: Waylore, golden: Golden, found: Found) -> Iterator[str]:
-    """What holds for every answer: nothing of the base is lost, and without the graph nothing is added."""
+def _check_promises(memory: Waylore, golden: GoldenQuestion, found: SearchResult) -> Iterator[str]:
+    """Check what holds for every answer: the base is complete, and a skipped graph adds nothing."""
+    if not RECIPES[found.recipe].has_hybrid:
+        yield from (f"{hit.document.uri} has no path" for hit in found.hits if not hit.path)
+        return
     recipe = replace(RECIPES[found.recipe], graph="", top_k=golden.top_k)
-    base = memory.search(golden.question, recipe=recipe, where=golden.where, count_use=False)
+    base = memory.search(golden.question, method=recipe, where=golden.where, record_use=False)
     ids, kept = [hit.passage.id for hit in found.hits], [hit.passage.id for hit in base.hits]
     if not set(kept) <= set(ids):
         yield "the graph took a passage of the base away"
-    if found.skipped and (ids != kept or found.facts or any(hit.path for hit in found.hits)):
+    if found.skip_reason and (ids != kept or found.facts or any(hit.path for hit in found.hits)):
         yield "the graph was left out, and yet it changed the answer"
     if found.missing:
         yield f"something could not be searched: {found.missing}"
 
 
-def _shown(golden: Golden, found: Found, other: Found) -> str:
-    asked = f"{golden.question}  ({golden.world}, {golden.recipe}, {golden.labels}, {golden.as_of})"
+def _describe(golden: GoldenQuestion, found: SearchResult, other: SearchResult) -> str:
+    question = f"{golden.question}  ({golden.world}, {golden.recipe}, {golden.labels}, {golden.as_of})"
     linked = ", ".join(entity.name for entity in found.entities)
-    gate = f"names: {linked or 'nothing'}; {found.skipped or f'walked with confidence {found.confidence}'}"
-    ours = [_line(rank, hit) for rank, hit in enumerate(found.hits, start=1)]
-    theirs = [_line(rank, hit) for rank, hit in enumerate(other.hits, start=1)]
+    gate = f"names: {linked or 'nothing'}; {found.skip_reason or f'walked with confidence {found.confidence}'}"
+    ours = [_format_line(rank, hit) for rank, hit in enumerate(found.hits, start=1)]
+    theirs = [_format_line(rank, hit) for rank, hit in enumerate(other.hits, start=1)]
     wanted = f"wanted among the first {golden.first}: {', '.join(golden.hits) or 'nothing in particular'}"
-    return "\n".join([asked, gate, *ours, f"and {golden.over}:", *theirs, wanted])
+    return "\n".join([question, gate, *ours, f"and {golden.over}:", *theirs, wanted])
 
 
-def _line(rank: int, hit: Hit) -> str:
+def _format_line(rank: int, hit: Hit) -> str:
     return f"{rank:3}. {hit.score:.4f}  {hit.document.uri:22}{hit.path or ''}"
 
 
@@ -240,19 +241,19 @@ def _line(rank: int, hit: Hit) -> str:
 
 @pytest.mark.model
 @pytest.mark.parametrize("golden", QUESTIONS, ids=lambda g: f"{g.recipe}-{g.world}-{g.id}")
-def test_answers_are_as_a_sensible_person_wants_them(world: Callable[[str], Waylore], golden: Golden) -> None:
+def test_golden_question_is_answered_as_expected(world: Callable[[str], Waylore], golden: GoldenQuestion) -> None:
     check(world(golden.world), golden)
 
 
-def test_there_are_enough_questions_and_every_recipe_has_cases_of_both_kinds() -> None:
+def test_every_recipe_has_both_kinds_of_questions() -> None:
     kinds = Counter((golden.recipe, golden.helps) for golden in QUESTIONS)
     assert len(QUESTIONS) >= 40
     assert {recipe for recipe, _ in kinds} == set(METHODS)
     assert [f"{m} {helps}" for m in METHODS for helps in (True, False) if kinds[m, helps] < 2] == []
 
 
-def test_questions_speak_of_documents_that_are_there_and_expect_something() -> None:
-    known = {world: {document["uri"] for document in read(world)["documents"]} for world in WORLDS}
+def test_questions_name_existing_documents() -> None:
+    known = {world: {document["uri"] for document in read_json(world)["documents"]} for world in WORLDS}
     for golden in QUESTIONS:
         assert {*golden.hits, *golden.not_hits, *golden.paths} <= known[golden.world], golden.id
         assert golden.hits or golden.not_hits or golden.told, golden.id

@@ -1,4 +1,4 @@
-"""Federations over real SQLite files or real servers, and stores that hang, dawdle or are gone on demand."""
+"""Federations over real SQLite files or real servers, and cells that hang, are slow or fail on demand."""
 
 import threading
 import time
@@ -9,42 +9,42 @@ from typing import Any
 
 from waylore.cells import admin as operating
 from waylore.cells.catalogue.postgres import PostgresCatalogue
-from waylore.cells.catalogue.protocol import Placed
+from waylore.cells.catalogue.protocol import CollectionPlacement
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
 from waylore.cells.store import FederatedStore, open_federated
-from waylore.config import Cells
+from waylore.config import CellsConfig
 from waylore.errors import StoreUnavailable
 from waylore.store.protocol import Store
-from waylore.types.knowledge import Contribution
+from waylore.types.knowledge import IndexedDocument
 
 CELLS = ("east", "north", "west")
-QUICK = Cells(read_seconds=1.0, hedge_seconds=0.1, rest_seconds=0.4, place_seconds=0.02, batch=8)
-BRISK = Cells(read_seconds=0.05, place_seconds=0.02, stop_seconds=0.5, batch=4)
+QUICK = CellsConfig(read_seconds=1.0, hedge_seconds=0.1, rest_seconds=0.4, place_seconds=0.02, batch=8)
+BRISK = CellsConfig(read_seconds=0.05, place_seconds=0.02, stop_seconds=0.5, batch=4)
 
 
-def catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:
-    """A catalogue of cells in one folder."""
+def create_catalogue(folder: Path, cells: Sequence[str] = CELLS) -> SqliteCatalogue:
+    """Create a catalogue of cells in one folder."""
     made = SqliteCatalogue(folder / "catalogue.waylore")
     for name in cells:
-        operating.add(made, name, str(folder / f"{name}.waylore"))
+        operating.add_cell(made, name, str(folder / f"{name}.waylore"))
     return made
 
 
-def on_servers(urls: Sequence[str]) -> Federation:
-    """A federation whose cells are servers, with its catalogue on the first of them."""
+def create_on_servers(urls: Sequence[str]) -> Federation:
+    """Create a federation whose cells are servers. The catalogue is on the first of them."""
     made = PostgresCatalogue(urls[0])
     for name, url in zip(CELLS, urls, strict=True):
-        operating.add(made, name, url)
+        operating.add_cell(made, name, url)
     return Federation(made, open_cell)
 
 
-def spread(
-    folder: Path, parts: Mapping[str, Sequence[Contribution]], model: str | None, config: Cells = QUICK
+def create_federation(
+    folder: Path, parts: Mapping[str, Sequence[IndexedDocument]], model: str | None, config: CellsConfig = QUICK
 ) -> Federation:
-    """A federation with these collections, which come to its cells one after another."""
-    federation = Federation(catalogue(folder), open_cell, config)
+    """Create a federation with these collections, each in the next cell."""
+    federation = Federation(create_catalogue(folder), open_cell, config)
     for name, contributions in parts.items():
         store = open_federated(federation, name)
         store.write(contributions, model=model)
@@ -53,8 +53,8 @@ def spread(
 
 
 @contextmanager
-def opened(federation: Federation, collections: str) -> Iterator[FederatedStore]:
-    """A store over some collections."""
+def open_stores(federation: Federation, collections: str) -> Iterator[FederatedStore]:
+    """Open a store over some collections, and close it after the block."""
     store = open_federated(federation, collections)
     try:
         yield store
@@ -62,8 +62,8 @@ def opened(federation: Federation, collections: str) -> Iterator[FederatedStore]
         store.close()
 
 
-class Cabling:
-    """Opens cells, and can cut each of them off: it hangs, answers late, or refuses."""
+class FaultyCells:
+    """Opens cells, and can make each of them hang, answer late or fail."""
 
     def __init__(self) -> None:
         self.hanging: set[str] = set()
@@ -73,12 +73,12 @@ class Cabling:
         self._released = threading.Event()
 
     def open(self, url: str, collection: str) -> Store:
-        """A cell's store whose every verb comes through here."""
+        """Open a cell's store whose every call comes through `_pass`."""
         self._pass(url, "open")
-        return Cut(open_cell(url, collection), lambda verb: self._pass(url, verb))
+        return InterceptedStore(open_cell(url, collection), lambda verb: self._pass(url, verb))
 
     def release(self) -> None:
-        """Let everyone go who hangs."""
+        """End all hanging calls."""
         self._released.set()
 
     def _pass(self, url: str, verb: str) -> None:
@@ -91,8 +91,8 @@ class Cabling:
             raise StoreUnavailable(f"{name} cannot be reached")
 
 
-class Cut:
-    """A real store behind a line that may be cut."""
+class InterceptedStore:
+    """A store that calls `passing` with the name of each method before it runs it."""
 
     def __init__(self, store: Store, passing: Callable[[str], None]) -> None:
         self._store = store
@@ -108,6 +108,6 @@ class Cut:
         return called
 
 
-def placed(federation: Federation, collection: str) -> Placed:
-    """Where a collection lives."""
-    return federation.catalogue.placed([collection])[collection]
+def get_placement(federation: Federation, collection: str) -> CollectionPlacement:
+    """Return the placement of a collection."""
+    return federation.catalogue.find_placements([collection])[collection]

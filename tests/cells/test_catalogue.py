@@ -1,4 +1,4 @@
-"""Both catalogues keep what the protocol says, and give the same answers to the same questions."""
+"""Both catalogues follow the protocol and give the same answers."""
 
 import os
 import signal
@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cells.cells import CELLS
-from databases import database, server
+from databases import create_database, get_server_url
 from waylore.cells import admin
 from waylore.cells.catalogue.postgres import PostgresCatalogue
-from waylore.cells.catalogue.protocol import Catalogue, Cell, Placed
+from waylore.cells.catalogue.protocol import Catalogue, Cell, CollectionPlacement
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.open import open_catalogue
 from waylore.errors import ConfigError, Forbidden, SchemaOutdated, StoreUnavailable
@@ -32,8 +32,8 @@ from waylore.store.urls import open_store
 Opening = Callable[[], Catalogue]
 MOVER = """
 import sys, time
-from waylore.store import open_catalogue
-with open_catalogue(sys.argv[1]).moving():
+from waylore.cells.open import open_catalogue
+with open_catalogue(sys.argv[1]).lock_moves():
     print("moving", flush=True)
     time.sleep(60)
 """
@@ -41,20 +41,20 @@ with open_catalogue(sys.argv[1]).moving():
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a catalogue that is not there yet."""
-    return database() if request.param == "postgres" else f"sqlite:///{tmp_path / 'catalogue.waylore'}"
+    """Return the URL of a catalogue that does not exist yet."""
+    return create_database() if request.param == "postgres" else f"sqlite:///{tmp_path / 'catalogue.waylore'}"
 
 
 @pytest.fixture
 def opening(url: str) -> Iterator[Opening]:
-    """Opens the catalogue anew, as another process would."""
+    """Return a function that opens the catalogue as another process does."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(closing(open_catalogue(url)))
 
 
 @pytest.fixture
 def catalogue(opening: Opening) -> Catalogue:
-    """A catalogue of three cells."""
+    """Return a catalogue of three cells."""
     made = opening()
     for name in CELLS:
         made.set_cell(Cell(name, f"{name}.waylore"))
@@ -64,132 +64,128 @@ def catalogue(opening: Opening) -> Catalogue:
 # -- cells ---------------------------------------------------------------------------------------------
 
 
-def test_cells_are_listed_with_what_lives_in_them(tmp_path: Path, catalogue: Catalogue) -> None:
+def test_list_cells_includes_their_collections(tmp_path: Path, catalogue: Catalogue) -> None:
     catalogue.place("notes")
-    listed = admin.listed(catalogue)
+    listed = admin.list_cells(catalogue)
     assert [(info.cell.name, info.collections) for info in listed] == [
         ("east", ("notes",)),
         ("north", ()),
         ("west", ()),
     ]
     version = catalogue.version()
-    admin.add(catalogue, "south", str(tmp_path / "south.waylore"))
+    admin.add_cell(catalogue, "south", str(tmp_path / "south.waylore"))
     assert catalogue.version() > version
 
 
-def test_a_cell_has_one_name_and_one_address(tmp_path: Path, catalogue: Catalogue) -> None:
-    admin.add(catalogue, "south", str(tmp_path / "south.waylore"))
-    admin.add(catalogue, "south", str(tmp_path / "south.waylore"))
+def test_add_cell_refuses_used_name_or_url(tmp_path: Path, catalogue: Catalogue) -> None:
+    admin.add_cell(catalogue, "south", str(tmp_path / "south.waylore"))
+    admin.add_cell(catalogue, "south", str(tmp_path / "south.waylore"))
     for name, file in (("other", "south.waylore"), ("south", "other.waylore")):
-        with pytest.raises(ConfigError, match=r"in use: the cells are east, north, south, west"):
-            admin.add(catalogue, name, str(tmp_path / file))
+        with pytest.raises(ConfigError, match=r"in use; the cells are east, north, south, west"):
+            admin.add_cell(catalogue, name, str(tmp_path / file))
 
 
-def test_a_password_is_not_shown() -> None:
+def test_cell_repr_hides_password() -> None:
     assert "secret" not in repr(Cell("east", "postgresql://me:secret@host/db"))
 
 
-# -- places --------------------------------------------------------------------------------------------
+# -- placements ----------------------------------------------------------------------------------------
 
 
-def test_a_new_collection_comes_to_the_active_cell_that_has_the_fewest(catalogue: Catalogue) -> None:
+def test_new_collection_goes_to_emptiest_active_cell(catalogue: Catalogue) -> None:
     assert [catalogue.place(name).cell for name in "abcd"] == [*CELLS, "east"]
-    catalogue.set_cell(replace(catalogue.cells()["north"], state="draining"))
+    catalogue.set_cell(replace(catalogue.get_cells()["north"], state="draining"))
     assert [catalogue.place(name).cell for name in "efgb"] == ["west", "east", "west", "north"]
 
 
 @pytest.mark.parametrize("name", ["", "a*", "a,b", "+a"])
-def test_a_name_that_could_not_be_opened_is_refused(name: str, catalogue: Catalogue) -> None:
-    with pytest.raises(ConfigError, match="leave out"):
+def test_place_refuses_reserved_characters(name: str, catalogue: Catalogue) -> None:
+    with pytest.raises(ConfigError, match="must not be empty or contain"):
         catalogue.place(name)
 
 
-def test_a_catalogue_without_cells_says_what_to_do(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"no active cell for 'notes'.*waylore\.store\.cells\.add"):
+def test_catalogue_without_cells_names_remedy(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"no active cell for collection 'notes'.*waylore cells add"):
         open_store(f"cells+{url}", "notes")
 
 
-def test_what_one_changes_others_read(catalogue: Catalogue, opening: Opening) -> None:
+def test_change_is_visible_to_other_connections(catalogue: Catalogue, opening: Opening) -> None:
     other, before = opening(), catalogue.place("notes")
     moving = catalogue.change(before, replace(before, state="copying", other="west"))
     assert moving is not None
-    assert other.placed(["notes", "unknown"]) == {"notes": moving}
-    assert other.names("west") == other.names("east") == other.names() == ("notes",)
+    assert other.find_placements(["notes", "unknown"]) == {"notes": moving}
+    assert other.list_collections("west") == other.list_collections("east") == other.list_collections() == ("notes",)
     assert other.version() == catalogue.version() == moving.version > before.version
 
 
-def test_a_change_is_made_only_by_the_first_of_those_who_read_the_same(
-    catalogue: Catalogue, opening: Opening
-) -> None:
+def test_only_first_of_concurrent_changes_applies(catalogue: Catalogue, opening: Opening) -> None:
     before = catalogue.place("notes")
     others = [opening() for _ in range(6)]
     with ThreadPoolExecutor(6) as threads:
         for turn in range(10):
-            changes = [
-                partial(o.change, before, replace(before, base=turn * 10 + n)) for n, o in enumerate(others)
-            ]
+            changes = [partial(o.change, before, replace(before, base=turn * 10 + n)) for n, o in enumerate(others)]
             made = [done for done in threads.map(lambda change: change(), changes) if done]
             assert len(made) == 1
-            assert catalogue.placed(["notes"]) == {"notes": made[0]}
+            assert catalogue.find_placements(["notes"]) == {"notes": made[0]}
             before = made[0]
 
 
-def test_many_place_at_once_and_agree(catalogue: Catalogue, opening: Opening) -> None:
+def test_concurrent_placements_agree(catalogue: Catalogue, opening: Opening) -> None:
     others = [opening() for _ in range(6)]
     names = [f"collection {n}" for n in range(12)]
     with ThreadPoolExecutor(6) as threads:
-        told = list(threads.map(lambda other: {name: other.place(name) for name in names}, others))
-    assert all(places == told[0] for places in told)
-    assert sorted(len(catalogue.names(cell)) for cell in CELLS) == [4, 4, 4]
+        answers = list(threads.map(lambda other: {name: other.place(name) for name in names}, others))
+    assert all(places == answers[0] for places in answers)
+    assert sorted(len(catalogue.list_collections(cell)) for cell in CELLS) == [4, 4, 4]
 
 
 # -- moving --------------------------------------------------------------------------------------------
 
 
-def test_one_moves_at_a_time(catalogue: Catalogue, opening: Opening) -> None:
+def test_lock_moves_excludes_other_movers(catalogue: Catalogue, opening: Opening) -> None:
     other = opening()
     with (
-        catalogue.moving(),
-        pytest.raises(StoreUnavailable, match="somebody else is moving"),
-        other.moving(),
+        catalogue.lock_moves(),
+        pytest.raises(StoreUnavailable, match="another process is moving"),
+        other.lock_moves(),
     ):
         pass
     for _ in range(20):  # one after another, at once
-        with other.moving():
+        with other.lock_moves():
             pass
-        with catalogue.moving():
+        with catalogue.lock_moves():
             pass
 
 
-def test_a_mover_that_is_killed_holds_up_nobody(catalogue: Catalogue, url: str) -> None:
+def test_killed_mover_releases_lock(catalogue: Catalogue, url: str) -> None:
     mover = subprocess.Popen([sys.executable, "-c", MOVER, url], stdout=subprocess.PIPE, text=True)
     assert mover.stdout is not None
     assert mover.stdout.readline() == "moving\n"
-    with pytest.raises(StoreUnavailable, match="somebody else is moving"), catalogue.moving():
+    with pytest.raises(StoreUnavailable, match="another process is moving"), catalogue.lock_moves():
         pass
     os.kill(mover.pid, signal.SIGKILL)
     mover.communicate()
-    _eventually(lambda: _moves(catalogue))
+    _wait_until(lambda: _can_move(catalogue))
 
 
-def _moves(catalogue: Catalogue) -> bool:
+def _can_move(catalogue: Catalogue) -> bool:
     try:
-        with catalogue.moving():
+        with catalogue.lock_moves():
             return True
     except StoreUnavailable:
         return False
 
 
-def _eventually(holds: Callable[[], bool]) -> None:
-    """A server may take a moment to notice that someone is gone."""
+def _wait_until(holds: Callable[[], bool]) -> None:
+    """Wait up to five seconds: a server may notice a lost connection late."""
     for _ in range(100):
         if holds():
             return
         time.sleep(0.05)
-    pytest.fail("that did not become true within five seconds")
+    pytest.fail("the condition did not become true within five seconds")
 
 
-# -- both say the same ---------------------------------------------------------------------------------
+# -- both catalogues give the same answers -------------------------------------------------------------
 
 names = st.sampled_from(["a", "b", "Ä", "a b"])
 operations = st.one_of(
@@ -201,38 +197,42 @@ operations = st.one_of(
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder for catalogues in files, and the address of one in PostgreSQL."""
-    return tmp_path_factory.mktemp("both"), database()
+    """Return a folder for catalogues in files, and the URL of one in PostgreSQL."""
+    return tmp_path_factory.mktemp("both"), create_database()
 
 
 @settings(max_examples=30)
 @given(st.lists(operations, max_size=12))
-def test_both_give_the_same_answers(both: tuple[Path, str], done: Sequence[tuple[Any, ...]]) -> None:
+def test_sqlite_and_postgres_give_the_same_answers(both: tuple[Path, str], done: Sequence[tuple[Any, ...]]) -> None:
     folder, url = both
     file = folder / "catalogue.waylore"
     file.unlink(missing_ok=True)
     with closing(SqliteCatalogue(file)) as one, closing(PostgresCatalogue(url)) as other:
-        _superuser(
-            "TRUNCATE waylore_cells.cells, waylore_cells.collections; UPDATE waylore_cells.catalogue SET version = 0",
+        _run_as_superuser(
+            "TRUNCATE waylore_cells.cells, waylore_cells.collections;UPDATE waylore_cells.catalogue SET version = 0",
             url,
         )
-        assert _told(one, done) == _told(other, done)
+        assert _apply_all(one, done) == _apply_all(other, done)
     for left in folder.iterdir():
         left.unlink()
 
 
-def _told(catalogue: Catalogue, done: Sequence[tuple[Any, ...]]) -> list[object]:
-    """All that a catalogue says while things are done to it."""
-    told: list[object] = []
+def _apply_all(catalogue: Catalogue, done: Sequence[tuple[Any, ...]]) -> list[object]:
+    """Apply operations to a catalogue, and return all of its answers after each."""
+    answers: list[object] = []
     for kind, name, *more in done:
         try:
-            told.append(_do(catalogue, kind, name, *more))
+            answers.append(_do(catalogue, kind, name, *more))
         except ConfigError as error:
-            told.append(str(error).split("no active")[-1])
+            answers.append(str(error).split("no active")[-1])
         grown = catalogue.version() > 0
-        told += [grown, dict(catalogue.cells()), *(catalogue.names(cell) for cell in ("", *CELLS))]
-        told.append(catalogue.placed(catalogue.names()))
-    return told
+        answers += [
+            grown,
+            dict(catalogue.get_cells()),
+            *(catalogue.list_collections(cell) for cell in ("", *CELLS)),
+        ]
+        answers.append(catalogue.find_placements(catalogue.list_collections()))
+    return answers
 
 
 def _do(catalogue: Catalogue, kind: str, name: str, *more: Any) -> object:
@@ -243,37 +243,35 @@ def _do(catalogue: Catalogue, kind: str, name: str, *more: Any) -> object:
     if kind == "place":
         return placed
     cell, is_late = more
-    if cell not in catalogue.cells():
+    if cell not in catalogue.get_cells():
         return None
-    before: Placed = replace(placed, version=placed.version - is_late)
-    return catalogue.change(
-        before, replace(placed, cell=cell, other=placed.cell, base=placed.base + 1, until=2.5)
-    )
+    before: CollectionPlacement = replace(placed, version=placed.version - is_late)
+    return catalogue.change(before, replace(placed, cell=cell, other=placed.cell, base=placed.base + 1, until=2.5))
 
 
 # -- the schema, and the server ------------------------------------------------------------------------
 
 
-def _superuser(sql: str, url: str) -> list[tuple[Any, ...]]:
+def _run_as_superuser(sql: str, url: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True) as db:
         done = db.execute(sql)
         return done.fetchall() if done.description else []
 
 
-def test_a_newer_catalogue_is_refused(tmp_path: Path) -> None:
+def test_newer_schema_is_refused(tmp_path: Path) -> None:
     SqliteCatalogue(tmp_path / "catalogue.waylore").close()
     with apsw.Connection(str(tmp_path / "catalogue.waylore")) as db:
-        db.execute("UPDATE catalogue SET schema = 99")
+        db.execute("INSERT INTO catalogue_migrations VALUES (99, 'from the future', 0, '')")
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         SqliteCatalogue(tmp_path / "catalogue.waylore")
-    url = database()
+    url = create_database()
     PostgresCatalogue(url).close()
-    _superuser("INSERT INTO waylore_cells.migrations (number, name) VALUES (99, 'from the future')", url)
+    _run_as_superuser("INSERT INTO waylore_cells.migrations (number, name) VALUES (99, 'from the future')", url)
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         PostgresCatalogue(url)
 
 
-def test_many_may_make_it_at_once(url: str) -> None:
+def test_concurrent_creation_succeeds(url: str) -> None:
     with ThreadPoolExecutor(6) as threads:
         opened = list(threads.map(open_catalogue, [url] * 6))
     for each in opened:
@@ -281,8 +279,8 @@ def test_many_may_make_it_at_once(url: str) -> None:
         each.close()
 
 
-def test_it_shares_a_database_with_a_store() -> None:
-    url = database()
+def test_catalogue_shares_database_with_store() -> None:
+    url = create_database()
     open_store(url, "notes").close()
     with closing(PostgresCatalogue(url)) as catalogue:
         catalogue.set_cell(Cell("east", url))
@@ -291,28 +289,28 @@ def test_it_shares_a_database_with_a_store() -> None:
         store.close()
 
 
-def test_an_application_places_collections_but_makes_no_cells() -> None:
-    url = database()
+def test_app_role_places_collections_but_adds_no_cells() -> None:
+    url = create_database()
     with closing(PostgresCatalogue(url)) as catalogue:
         catalogue.set_cell(Cell("east", "east.waylore"))
-    _superuser("CREATE ROLE waylore_test_service LOGIN IN ROLE waylore_app", server())
+    _run_as_superuser("CREATE ROLE waylore_test_service LOGIN IN ROLE waylore_app", get_server_url())
     with closing(PostgresCatalogue(url.replace("//postgres@", "//waylore_test_service@"))) as service:
         placed = service.place("notes")
         assert service.change(placed, replace(placed, base=7)) is not None
         with pytest.raises(Forbidden):
             service.set_cell(Cell("west", "west.waylore"))
-        assert list(service.cells()) == ["east"]
+        assert list(service.get_cells()) == ["east"]
 
 
-def test_connections_that_were_cut_are_replaced_and_none_is_left() -> None:
-    url = database()
+def test_lost_connections_are_replaced_and_all_are_closed() -> None:
+    url = create_database()
     ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     with closing(PostgresCatalogue(url)) as catalogue:
         catalogue.set_cell(Cell("east", "east.waylore"))
         with ThreadPoolExecutor(8) as threads:
             list(threads.map(catalogue.place, [f"n{i}" for i in range(40)]))
-        assert 1 <= len(_superuser(ours, url)) <= 8
-        _superuser(f"SELECT pg_terminate_backend(pid) FROM ({ours}) AS ours", url)
-        assert len(catalogue.names()) == 40
+        assert 1 <= len(_run_as_superuser(ours, url)) <= 8
+        _run_as_superuser(f"SELECT pg_terminate_backend(pid) FROM ({ours}) AS ours", url)
+        assert len(catalogue.list_collections()) == 40
         assert catalogue.place("one more").cell == "east"
-    _eventually(lambda: _superuser(ours, url) == [])
+    _wait_until(lambda: _run_as_superuser(ours, url) == [])

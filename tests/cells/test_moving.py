@@ -1,4 +1,4 @@
-"""A collection moves while it is read and written: no failed search, no lost write, the same export after."""
+"""Moving a collection while it is read and written: no search fails, no write is lost."""
 
 import random
 import sys
@@ -13,41 +13,41 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.faults import is_done_before_killed
+from tools.faults import start_and_kill
 
-from cells.cells import BRISK, CELLS, Cut, opened, placed, spread
+from cells.cells import BRISK, CELLS, InterceptedStore, create_federation, get_placement, open_stores
 from waylore.cells import admin
-from waylore.cells.catalogue.protocol import Placed
+from waylore.cells.catalogue.protocol import CollectionPlacement
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.members import Federation
-from waylore.cells.move import move
+from waylore.cells.move import move_collection
 from waylore.cells.open import open_cell
 from waylore.cells.store import FederatedStore
-from waylore.cells.sync import emptied, is_equal, sweep
+from waylore.cells.sync import delete_all, is_equal, sync_stores
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
-from waylore.store.protocol import NONE, Store
+from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.sqlite.store import SqliteStore
-from waylore.testing.suite import (
-    ANOTHER,
+from waylore.testing.world import (
     KING,
     MODEL,
+    OTHER_EMBEDDER,
     QUEEN,
     SECRET,
     WORLD,
-    canonical,
     day,
+    list_vectors,
     page,
-    vectors,
+    sort_parts,
 )
-from waylore.types.knowledge import Claim, Contribution
+from waylore.types.knowledge import IndexedDocument, NewFact
 
 KILLS = 20
 TESTS = Path(__file__).parents[1]
 
 
-def note(number: int, edition: int = 0) -> Contribution:
-    """A document that can be told from others by one word."""
-    claim = Claim("Harbour", "has", f"Pier {number}", weight=1 + edition % 9)
+def note(number: int, edition: int = 0) -> IndexedDocument:
+    """Return a document that one word distinguishes from all others."""
+    claim = NewFact("Harbour", "has", f"Pier {number}", weight=1 + edition % 9)
     return page(f"Marker{number}x{edition} tells of the harbour.", claim, uri=f"notes/{number:03}")
 
 
@@ -56,14 +56,14 @@ NOTES = [note(number) for number in range(30)]
 
 @pytest.fixture
 def federation(tmp_path: Path) -> Iterator[Federation]:
-    made = spread(tmp_path, {"notes": NOTES}, MODEL, replace(BRISK, read_seconds=20.0))
+    made = create_federation(tmp_path, {"notes": NOTES}, MODEL, replace(BRISK, read_seconds=20.0))
     yield made
     made.close()
 
 
-def in_cell(federation: Federation, cell: str, collection: str = "notes") -> list[Contribution]:
-    """What a cell itself holds."""
-    store = open_cell(federation.catalogue.cells()[cell].url, collection)
+def in_cell(federation: Federation, cell: str, collection: str = "notes") -> list[IndexedDocument]:
+    """Return the documents of a collection in a cell."""
+    store = open_cell(federation.catalogue.get_cells()[cell].url, collection)
     try:
         return list(store.export())
     finally:
@@ -71,17 +71,17 @@ def in_cell(federation: Federation, cell: str, collection: str = "notes") -> lis
 
 
 def moved(federation: Federation, to: str, **options: Any) -> None:
-    move(federation.catalogue, "notes", to, **{"config": BRISK, **options})
+    move_collection(federation.catalogue, "notes", to, **{"config": BRISK, **options})
 
 
 # -- what moves ----------------------------------------------------------------------------------------
 
 
-def test_everything_moves_and_open_stores_follow(federation: Federation) -> None:
-    with opened(federation, "notes") as store:
+def test_move_copies_everything_and_open_stores_follow(federation: Federation) -> None:
+    with open_stores(federation, "notes") as store:
         before, version = list(store.export()), store.version()
         fact = NOTES[3].facts[0].id
-        store.touch(facts=[fact] * 3, at=day("2024-06-01"))
+        store.count_uses(facts=[fact] * 3, at=day("2024-06-01"))
         store.write([], model=MODEL, fingerprints={"notes/003": "as it was"})
         moved(federation, "west")
         assert in_cell(federation, "west") == before == list(store.export())
@@ -93,11 +93,11 @@ def test_everything_moves_and_open_stores_follow(federation: Federation) -> None
         assert store.fingerprints(["notes/003", "notes/004"]) == {"notes/003": "as it was"}
         assert store.write([note(99)], model=MODEL) == 1
         assert len(in_cell(federation, "west")) == 31
-    assert placed(federation, "notes").state == "active"
+    assert get_placement(federation, "notes").state == "active"
 
 
 def test_versions_grow_across_moves(federation: Federation) -> None:
-    with opened(federation, "notes") as store:
+    with open_stores(federation, "notes") as store:
         seen = [store.version()]
         for cell in ("west", "north", "east", "west"):
             moved(federation, cell)
@@ -107,43 +107,41 @@ def test_versions_grow_across_moves(federation: Federation) -> None:
         assert seen == sorted(set(seen))
 
 
-def test_vectors_move_too(federation: Federation) -> None:
-    with opened(federation, "notes") as store:
-        before = vectors(store.export())
+def test_move_copies_vectors(federation: Federation) -> None:
+    with open_stores(federation, "notes") as store:
+        before = list_vectors(store.export())
         moved(federation, "north")
-        assert vectors(store.export()) == before
+        assert list_vectors(store.export()) == before
 
 
-def test_moving_to_where_it_is_does_nothing(federation: Federation) -> None:
-    before = placed(federation, "notes")
+def test_move_to_current_cell_does_nothing(federation: Federation) -> None:
+    before = get_placement(federation, "notes")
     moved(federation, "east")
-    assert placed(federation, "notes") == before
+    assert get_placement(federation, "notes") == before
 
 
-def test_a_place_that_is_not_there_is_refused(federation: Federation) -> None:
-    with pytest.raises(ConfigError, match="there is no cell 'south': there are east, north, west"):
+def test_move_refuses_unknown_cell_and_collection(federation: Federation) -> None:
+    with pytest.raises(ConfigError, match="no cell 'south'; the cells are east, north, west"):
         moved(federation, "south")
     with pytest.raises(StoreError, match="no collection 'other'"):
-        move(federation.catalogue, "other", "west", config=BRISK)
+        move_collection(federation.catalogue, "other", "west", config=BRISK)
 
 
-def test_a_drained_cell_is_empty_and_gets_nothing_new(tmp_path: Path) -> None:
-    federation = spread(tmp_path, {name: [KING] for name in "abcdef"}, MODEL)
-    gone = admin.drain(federation.catalogue, "east", config=BRISK)
+def test_drained_cell_is_empty_and_gets_no_collections(tmp_path: Path) -> None:
+    federation = create_federation(tmp_path, {name: [KING] for name in "abcdef"}, MODEL)
+    gone = admin.drain_cell(federation.catalogue, "east", config=BRISK)
     assert gone == ("a", "d")
-    states = {
-        info.cell.name: (info.cell.state, info.collections) for info in admin.listed(federation.catalogue)
-    }
+    states = {info.cell.name: (info.cell.state, info.collections) for info in admin.list_cells(federation.catalogue)}
     assert states["east"] == ("draining", ())
     assert sorted(name for _, names in states.values() for name in names) == list("abcdef")
     for name in "ad":
         assert in_cell(federation, "east", name) == []
-        with opened(federation, name) as store:
-            assert list(store.export()) == canonical(iter([KING]))
-    with opened(federation, "g"):
-        assert placed(federation, "g").cell != "east"
+        with open_stores(federation, name) as store:
+            assert list(store.export()) == sort_parts(iter([KING]))
+    with open_stores(federation, "g"):
+        assert get_placement(federation, "g").cell != "east"
     with pytest.raises(ConfigError, match="is being drained"):
-        move(federation.catalogue, "b", "east", config=BRISK)
+        move_collection(federation.catalogue, "b", "east", config=BRISK)
     federation.close()
 
 
@@ -154,67 +152,67 @@ PAGES = (KING, QUEEN, SECRET, *NOTES[:5], note(1, 1), note(2, 2))
 
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from(PAGES), unique_by=id), st.lists(st.sampled_from(PAGES), unique_by=id))
-def test_a_sweep_makes_stores_equal(tmp_path_factory: pytest.TempPathFactory, here: Any, there: Any) -> None:
+def test_sync_makes_stores_equal(tmp_path_factory: pytest.TempPathFactory, here: Any, there: Any) -> None:
     folder = tmp_path_factory.mktemp("sweep")
     source, target = SqliteStore(folder / "a.waylore"), SqliteStore(folder / "b.waylore")
     source.write(here, model=MODEL)
     target.write(there, model=MODEL)
-    sweep(source, target, 3, is_whole=True)
+    sync_stores(source, target, 3, compare_rows=True)
     assert list(source.export()) == list(target.export())
-    assert vectors(source.export()) == vectors(target.export())
+    assert list_vectors(source.export()) == list_vectors(target.export())
     assert is_equal(source, target)
-    assert sweep(source, target, 3, is_whole=True) == 0
-    emptied(target, 3)
+    assert sync_stores(source, target, 3, compare_rows=True) == 0
+    delete_all(target, 3)
     assert list(target.export()) == []
     source.close()
     target.close()
 
 
-def test_what_a_light_sweep_cannot_see_a_whole_one_does(tmp_path: Path) -> None:
+def test_compare_rows_finds_damage_that_digests_miss(tmp_path: Path) -> None:
     source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
     source.write(WORLD, model=MODEL)
     target.write(WORLD, model=MODEL)
     torn = [replace(p, vector=-p.vector) for p in KING.passages if p.vector is not None]
-    target.write([replace(KING, passages=tuple(torn))], model=MODEL, instead_of=[KING.document.id])
-    assert sweep(source, target, 9) == 0
-    assert sweep(source, target, 9, is_whole=True) == 1
-    assert vectors(source.export()) == vectors(target.export())
+    target.write([replace(KING, passages=tuple(torn))], model=MODEL, replacing=[KING.document.id])
+    assert sync_stores(source, target, 9) == 0
+    assert sync_stores(source, target, 9, compare_rows=True) == 1
+    assert list_vectors(source.export()) == list_vectors(target.export())
     later = replace(KING, document=replace(KING.document, recorded_at=day("2030-01-01")))
-    source.write([later], model=MODEL, instead_of=[KING.document.id])
-    assert sweep(source, target, 9) == 1
+    source.write([later], model=MODEL, replacing=[KING.document.id])
+    assert sync_stores(source, target, 9) == 1
     assert list(source.export()) == list(target.export())
     for store in (source, target):
         store.close()
 
 
-def test_a_file_that_only_the_target_takes_for_read_is_not(tmp_path: Path) -> None:
+def test_sync_removes_stale_fingerprints(tmp_path: Path) -> None:
     source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
     rows = [page(f"row {i}", uri=f"a.csv#row={i}") for i in range(5)]
     source.write(rows, model=MODEL, fingerprints={"a.csv": "1"})
-    sweep(source, target, 2)
+    sync_stores(source, target, 2)
     assert target.fingerprints(["a.csv"]) == {"a.csv": "1"}
-    source.write(rows[:1], model=MODEL, instead_of=[rows[0].document.id])
+    source.write(rows[:1], model=MODEL, replacing=[rows[0].document.id])
     assert source.fingerprints(["a.csv"]) == {}
-    sweep(source, target, 2)
+    sync_stores(source, target, 2)
     assert target.fingerprints(["a.csv"]) == {}
     for store in (source, target):
         store.close()
 
 
-def test_another_model_is_copied_from_the_beginning(tmp_path: Path) -> None:
+def test_sync_replaces_store_with_another_model(tmp_path: Path) -> None:
     source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
-    source.write(WORLD, model=ANOTHER.name)
+    source.write(WORLD, model=OTHER_EMBEDDER.name)
     target.write(WORLD, model=MODEL)
     assert not is_equal(source, target)
-    sweep(source, target, 2)
-    assert target.statistics().model == ANOTHER.name
+    sync_stores(source, target, 2)
+    assert target.statistics().model == OTHER_EMBEDDER.name
     assert is_equal(source, target)
     for store in (source, target):
         store.close()
 
 
-class Forgetful:
-    """Opens cells of which one loses a passage of whatever it is given."""
+class OpenWithLossyCell:
+    """Opens cells, one of which changes the title of every document."""
 
     def __call__(self, url: str, collection: str) -> Store:
         store = open_cell(url, collection)
@@ -222,66 +220,68 @@ class Forgetful:
 
 
 class Lossy(SqliteStore):
+    """A store that changes the title of every document that it writes."""
+
     def write(
         self,
-        contributions: Sequence[Contribution],
+        documents: Sequence[IndexedDocument],
         *,
         model: str | None,
-        fingerprints: Any = NONE,
-        instead_of: Sequence[str] = (),
+        fingerprints: Any = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
     ) -> int:
-        less = [replace(c, document=replace(c.document, title="lost")) for c in contributions]
-        return super().write(less, model=model, fingerprints=fingerprints, instead_of=instead_of)
+        less = [replace(c, document=replace(c.document, title="lost")) for c in documents]
+        return super().write(less, model=model, fingerprints=fingerprints, replacing=replacing)
 
 
-def test_a_cell_that_keeps_something_else_gets_nothing(federation: Federation) -> None:
-    with pytest.raises(StoreError, match="gives back another document"):
-        moved(federation, "west", opening=Forgetful())
-    with opened(federation, "notes") as store:
-        assert list(store.export()) == canonical(iter(NOTES))
-        assert placed(federation, "notes").cell == "east"
+def test_move_fails_if_target_stores_something_else(federation: Federation) -> None:
+    with pytest.raises(StoreError, match="returns other rows than were written"):
+        moved(federation, "west", open_cell=OpenWithLossyCell())
+    with open_stores(federation, "notes") as store:
+        assert list(store.export()) == sort_parts(iter(NOTES))
+        assert get_placement(federation, "notes").cell == "east"
 
 
-# -- under way -----------------------------------------------------------------------------------------
+# -- during a move -------------------------------------------------------------------------------------
 
 
-def test_writers_do_not_wait_for_a_mover_that_died(federation: Federation) -> None:
-    known = placed(federation, "notes")
+def test_writers_continue_after_mover_died(federation: Federation) -> None:
+    known = get_placement(federation, "notes")
     stopped = replace(known, state="stopped", other="west", until=time.time() + 0.3)
     assert federation.catalogue.change(known, stopped)
-    with opened(federation, "notes") as store:
+    with open_stores(federation, "notes") as store:
         begun = time.time()
         assert store.write([note(50)], model=MODEL) == 1
         assert time.time() - begun >= 0.29
-    assert placed(federation, "notes").state == "copying"
+    assert get_placement(federation, "notes").state == "copying"
     moved(federation, "west")
     assert len(in_cell(federation, "west")) == 31
 
 
-def test_a_change_by_another_is_not_overwritten(federation: Federation) -> None:
-    known = placed(federation, "notes")
+def test_change_by_another_process_is_not_overwritten(federation: Federation) -> None:
+    known = get_placement(federation, "notes")
     assert federation.catalogue.change(known, replace(known, state="copying", other="west"))
     assert federation.catalogue.change(known, replace(known, cell="north")) is None
-    assert placed(federation, "notes").cell == "east"
+    assert get_placement(federation, "notes").cell == "east"
 
 
-def test_one_moves_at_a_time(federation: Federation) -> None:
-    with federation.catalogue.moving(), pytest.raises(StoreUnavailable, match="somebody else is moving"):
+def test_catalogue_allows_one_move_at_a_time(federation: Federation) -> None:
+    with federation.catalogue.lock_moves(), pytest.raises(StoreUnavailable, match="another process is moving"):
         moved(federation, "west")
     moved(federation, "west")
 
 
-def test_a_move_that_was_begun_to_elsewhere_leaves_nothing_there(federation: Federation) -> None:
-    known = placed(federation, "notes")
+def test_move_empties_target_of_unfinished_other_move(federation: Federation) -> None:
+    known = get_placement(federation, "notes")
     federation.catalogue.change(known, replace(known, state="copying", other="north"))
-    half = open_cell(federation.catalogue.cells()["north"].url, "notes")
+    half = open_cell(federation.catalogue.get_cells()["north"].url, "notes")
     half.write(NOTES[:9], model=MODEL)
     half.close()
     moved(federation, "west")
     assert [len(in_cell(federation, cell)) for cell in CELLS] == [0, 0, 30]
 
 
-def test_a_write_that_a_move_overtakes_is_made_again_where_the_collection_lives(federation: Federation) -> None:
+def test_write_overtaken_by_move_is_repeated_in_new_cell(federation: Federation) -> None:
     reached, go = threading.Event(), threading.Event()
 
     def passing(verb: str) -> None:
@@ -290,10 +290,10 @@ def test_a_write_that_a_move_overtakes_is_made_again_where_the_collection_lives(
             go.wait(30)
 
     def opening(url: str, collection: str) -> Store:
-        return Cut(open_cell(url, collection), passing)
+        return InterceptedStore(open_cell(url, collection), passing)
 
     slow = Federation(federation.catalogue, opening, federation.config)
-    with opened(slow, "notes") as store, ThreadPoolExecutor(1) as pool:
+    with open_stores(slow, "notes") as store, ThreadPoolExecutor(1) as pool:
         writing = pool.submit(store.write, [note(70)], model=MODEL)
         reached.wait(30)
         moved(federation, "west")
@@ -301,36 +301,34 @@ def test_a_write_that_a_move_overtakes_is_made_again_where_the_collection_lives(
         go.set()
         assert writing.result(30) == 1
     assert len(in_cell(federation, "west")) == 31
-    assert in_cell(federation, "east") == []  # no stray copy stays behind
+    assert in_cell(federation, "east") == []  # no copy stays in the old cell
 
 
 class Interrupted(SqliteCatalogue):
-    """A catalogue on whose change something else happens just before."""
+    """A catalogue that calls `before` just before every change."""
 
-    before: Callable[[Placed], None] = staticmethod(lambda _: None)
+    before: Callable[[CollectionPlacement], None] = staticmethod(lambda _: None)
 
-    def change(self, before: Placed, after: Placed) -> Placed | None:
+    def change(self, before: CollectionPlacement, after: CollectionPlacement) -> CollectionPlacement | None:
         self.before(after)
         return super().change(before, after)
 
 
-def test_what_is_written_just_before_writers_are_stopped_moves_too(
-    tmp_path: Path, federation: Federation
-) -> None:
+def test_writes_just_before_stop_are_moved(tmp_path: Path, federation: Federation) -> None:
     catalogue = Interrupted(tmp_path / "catalogue.waylore")
     states: list[str] = []
 
-    def interfere(after: Placed) -> None:
+    def interfere(after: CollectionPlacement) -> None:
         states.append(after.state)
         if after.state == "stopped":
             store.write([note(50), note(3, 9)], model=MODEL, fingerprints={"notes/050": "new"})
             store.forget([NOTES[5].document.id])
 
-    with opened(federation, "notes") as store:
+    with open_stores(federation, "notes") as store:
         catalogue.before = interfere
-        move(catalogue, "notes", "west", config=BRISK)
+        move_collection(catalogue, "notes", "west", config=BRISK)
         kept = [c for c in NOTES if c.document.uri not in ("notes/003", "notes/005")]
-        expected = canonical(iter([*kept, note(50), note(3, 9)]))
+        expected = sort_parts(iter([*kept, note(50), note(3, 9)]))
         assert in_cell(federation, "west") == expected == list(store.export())
         assert store.fingerprints(["notes/050"]) == {"notes/050": "new"}
     assert states == ["copying", "stopped", "opening", "leaving", "active"]
@@ -338,32 +336,32 @@ def test_what_is_written_just_before_writers_are_stopped_moves_too(
 
 
 @pytest.mark.timeout(300)
-def test_a_move_under_writes_and_searches(tmp_path: Path, federation: Federation) -> None:
-    """Where a collection lives is remembered for long, so that one who goes on too early is caught."""
+def test_move_under_writes_and_searches(tmp_path: Path, federation: Federation) -> None:
+    """Placements are cached for long, so that a writer or reader that continues too early is caught."""
     known = replace(federation.config, place_seconds=0.4)
     crowd = Crowd(Federation(federation.catalogue, open_cell, known))
     crowd.start()
     try:
         for cell in ("west", "north", "east", "west"):
             moved(federation, cell, config=replace(BRISK, place_seconds=known.place_seconds, stop_seconds=5.0))
-            assert placed(federation, "notes").cell == cell
+            assert get_placement(federation, "notes").cell == cell
     finally:
         crowd.stop()
     assert crowd.errors == []
     assert crowd.searches > 50
     assert sum(len(writer.held) for writer in crowd.writers) > 20
     expected = [*NOTES, *(c for writer in crowd.writers for c in writer.held.values())]
-    with opened(federation, "notes") as store:
-        assert list(store.export()) == canonical(iter(expected))
+    with open_stores(federation, "notes") as store:
+        assert list(store.export()) == sort_parts(iter(expected))
     assert [len(in_cell(federation, cell)) for cell in CELLS] == [0, 0, len(expected)]
 
 
 class Writer:
-    """Adds, replaces and forgets documents of its own, and sees that at once through another handle."""
+    """Adds, replaces and deletes its own documents, and reads each change at once through another store."""
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.held: dict[int, Contribution] = {}
+        self.held: dict[int, IndexedDocument] = {}
 
     def step(self, store: FederatedStore, reader: FederatedStore, chance: random.Random) -> None:
         number = self.first + chance.randrange(40)
@@ -379,7 +377,7 @@ class Writer:
 
 
 class Crowd:
-    """Writers and readers of one collection, each with handles of its own."""
+    """Writers and readers of one collection, each with its own stores."""
 
     def __init__(self, federation: Federation) -> None:
         self.federation = federation
@@ -403,7 +401,7 @@ class Crowd:
 
     def _run(self, step: Callable[[FederatedStore, FederatedStore, random.Random], None], pause: float) -> None:
         chance = random.Random(threading.get_ident())
-        with opened(self.federation, "notes") as store, opened(self.federation, "notes") as reader:
+        with open_stores(self.federation, "notes") as store, open_stores(self.federation, "notes") as reader:
             while not self._ended.wait(pause):
                 try:
                     step(store, reader, chance)
@@ -415,7 +413,7 @@ class Crowd:
         wanted = chance.choice(NOTES)
         [marker] = [word for word in wanted.passages[0].text.split() if word.startswith("Marker")]
         assert [s.id for s in store.lexical(marker, top_k=1)] == [wanted.passages[0].id]
-        assert store.contributions([wanted.document.id])[wanted.document.id].facts
+        assert store.get_indexed_documents([wanted.document.id])[wanted.document.id].facts
         self.searches += 1
 
 
@@ -423,28 +421,28 @@ class Crowd:
 
 
 @pytest.mark.timeout(300)
-def test_a_move_that_is_killed_goes_on(tmp_path: Path, federation: Federation) -> None:
+def test_killed_move_is_resumed(tmp_path: Path, federation: Federation) -> None:
     chance = random.Random(5)
     held = {number: note(number) for number in range(30)}
     states: set[str] = set()
     done = 0
     for kill in range(KILLS):
-        target = CELLS[1 + kill // 7 % 2]  # the same for a while, then elsewhere
+        target = CELLS[1 + kill // 7 % 2]  # the same cell for several kills, then another
         done += _kill_mover(tmp_path, target, chance.uniform(0.0, 0.25))
-        states.add(placed(federation, "notes").state)
-        with opened(federation, "notes") as store:
-            assert list(store.export()) == canonical(iter(held.values()))
+        states.add(get_placement(federation, "notes").state)
+        with open_stores(federation, "notes") as store:
+            assert list(store.export()) == sort_parts(iter(held.values()))
             held[kill] = note(kill, kill + 1)
             assert store.write([held[kill]], model=MODEL) == 1
     moved(federation, "east")
     moved(federation, "west")
-    assert in_cell(federation, "west") == canonical(iter(held.values()))
+    assert in_cell(federation, "west") == sort_parts(iter(held.values()))
     assert [len(in_cell(federation, cell)) for cell in CELLS] == [0, 0, 30]
     assert done < KILLS
     assert len(states) > 1, states
 
 
 def _kill_mover(folder: Path, to: str, after: float) -> bool:
-    """Kill a mover at its work; whether it was done before."""
-    command = [sys.executable, "-m", "federation.mover", str(folder), "notes", to]
-    return is_done_before_killed(command, TESTS, after)
+    """Kill a mover while it works. Return whether it was done before."""
+    command = [sys.executable, "-m", "cells.mover", str(folder), "notes", to]
+    return start_and_kill(command, TESTS, after)

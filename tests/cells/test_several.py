@@ -1,8 +1,8 @@
-"""A world that is split over three cells, files or servers, gives the answers that it gives in one file.
+"""Documents in three cells, in files or on servers, give the same answers as in one file.
 
-What must differ, and how far: BM25 scores are each collection's own; of an entity that several collections
-describe, what is told first may be another; and where a fact has several voices a cap may leave out another,
-for a store cuts by the strongest of them before it tells the most trusted.
+Some differences are expected. BM25 scores are computed in each collection. The description of an entity of
+several collections may begin with another sentence. If a fact has several assertions, a limit may leave out
+another fact, because a store cuts by the strongest assertion before it returns the most trusted one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from cells.cells import catalogue, opened, spread
-from databases import fresh_name
+from cells.cells import create_catalogue, create_federation, open_stores
+from databases import make_name
 from retrieval.worlds import (
     DAYS,
     EMBEDDER,
@@ -23,18 +23,18 @@ from retrieval.worlds import (
     NAMES,
     PREDICATES,
     Case,
-    Told,
+    DrawnDocument,
     cases,
     claims,
-    contributions,
+    collect_text,
     documents,
-    everything_in,
     filters,
-    ids,
+    find_sources,
+    index_world,
     is_seen,
-    promised,
+    list_ids,
+    promise,
     questions,
-    sources_of,
     worlds,
 )
 from waylore import names as naming
@@ -43,34 +43,34 @@ from waylore.cells.open import open_cell
 from waylore.cells.store import FederatedStore, open_federated
 from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
-from waylore.testing.suite import (
+from waylore.testing.world import (
     KING,
     MODEL,
     QUEEN,
     SECRET,
     WORLD,
-    canonical,
     day,
-    described,
+    describe_entities,
+    list_vectors,
     page,
-    vectors,
+    sort_parts,
 )
 from waylore.types.identity import entity_id
-from waylore.types.knowledge import LIVE, STATUSES, Claim, Contribution, Entity
-from waylore.types.search import Filter, Found, Ranking
+from waylore.types.knowledge import LIVE, STATUSES, Entity, IndexedDocument, NewFact
+from waylore.types.search import Filter, Ranking, SearchResult
 
 PARTS = ("a", "b", "c")
 MANY = 1_000
 splits = st.lists(st.sampled_from(PARTS), min_size=8, max_size=8)
 
 
-def divided(told: Sequence[Contribution], split: Sequence[str]) -> dict[str, list[Contribution]]:
-    """Documents by the collection that each is in."""
+def divide(told: Sequence[IndexedDocument], split: Sequence[str]) -> dict[str, list[IndexedDocument]]:
+    """Return documents by the collection of each."""
     return {part: [c for c, where in zip(told, split, strict=False) if where == part] for part in PARTS}
 
 
 class Whole(SqliteStore):
-    """One store of everything, which scores words as its parts do."""
+    """One store of all documents that scores words as its parts do."""
 
     parts: Sequence[Store] = ()
 
@@ -81,23 +81,23 @@ class Whole(SqliteStore):
 
 @dataclass
 class Grounds:
-    """Three cells and a file that all examples share, each in collections of its own."""
+    """Three cells and a file that all examples share. Each example has collections of its own."""
 
     federation: Federation
     folder: Path
 
     @contextmanager
-    def holding(
-        self, told: Sequence[Contribution], split: Sequence[str]
+    def open_both(
+        self, told: Sequence[IndexedDocument], split: Sequence[str]
     ) -> Iterator[tuple[FederatedStore, Whole]]:
-        """The same documents in three cells and in one store."""
-        parts = {fresh_name(part): of_it for part, of_it in divided(told, split).items()}
-        whole = Whole(self.folder / "whole.waylore", fresh_name("whole"))
+        """Open the same documents in three cells and in one store."""
+        parts = {make_name(part): of_it for part, of_it in divide(told, split).items()}
+        whole = Whole(self.folder / "whole.waylore", make_name("whole"))
         whole.write(told, model=EMBEDDER.name)
         whole.parts = [open_federated(self.federation, name) for name in parts]
         for store, of_it in zip(whole.parts, parts.values(), strict=True):
             store.write(of_it, model=EMBEDDER.name)
-        with opened(self.federation, ",".join(parts)) as several:
+        with open_stores(self.federation, ",".join(parts)) as several:
             yield several, whole
         for store in (whole, *whole.parts):
             store.close()
@@ -107,7 +107,7 @@ class Grounds:
 def grounds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     folder = tmp_path_factory.mktemp("grounds")
     if request.param == "files":
-        with closing(Federation(catalogue(folder), open_cell)) as federation:
+        with closing(Federation(create_catalogue(folder), open_cell)) as federation:
             yield Grounds(federation, folder)
     else:
         token = ENGINE.set("cells")
@@ -115,24 +115,22 @@ def grounds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         ENGINE.reset(token)
 
 
-# -- every verb ----------------------------------------------------------------------------------------
+# -- every method --------------------------------------------------------------------------------------
 
 
-# Documents that speak of few facts, and contradict each other.
+# Documents with few facts that contradict each other.
 disputes = st.lists(
     st.builds(
-        lambda told, disputed: replace(told, claims=tuple(disputed)),
+        lambda told, disputed: replace(told, facts=tuple(disputed)),
         documents,
-        st.lists(
-            claims.map(lambda c: replace(c, subject="Ada", predicate="knows", object=c.object[:1])), max_size=4
-        ),
+        st.lists(claims.map(lambda c: replace(c, subject="Ada", predicate="knows", object=c.object[:1])), max_size=4),
     ),
     min_size=3,
     max_size=8,
 ).map(tuple)
 
 
-@promised(
+@promise(
     60,
     worlds | disputes,
     splits,
@@ -140,31 +138,35 @@ disputes = st.lists(
     st.sampled_from([None, *DAYS]),
     st.sampled_from([LIVE, STATUSES, ("staged",)]),
 )
-def test_facts_are_those_of_one_store(
-    grounds: Grounds, world: tuple[Told, ...], split: list[str], where: Filter, as_of: Any, statuses: Any
+def test_facts_equal_those_of_one_store(
+    grounds: Grounds,
+    world: tuple[DrawnDocument, ...],
+    split: list[str],
+    where: Filter,
+    as_of: Any,
+    statuses: Any,
 ) -> None:
-    told = contributions(world)
+    told = index_world(world)
     entities = sorted({e.id for c in told for e in c.entities})
     passages = [p.id for c in told for p in c.passages]
     facts = sorted({f.id for c in told for f in c.facts})
     held = {"statuses": statuses, "as_of": as_of, "where": where}
-    with grounds.holding(told, split) as (several, whole):
+    with grounds.open_both(told, split) as (several, whole):
         assert several.facts(facts, **held) == whole.facts(facts, **held)
         for predicates in ((), PREDICATES[:1]):
             every = [
-                s.facts_of_entities(entities, per_entity=MANY, predicates=predicates, **held)
-                for s in (several, whole)
+                s.facts_of_entities(entities, per_entity=MANY, predicates=predicates, **held) for s in (several, whole)
             ]
             assert every[0] == every[1]
             capped = several.facts_of_entities(entities, per_entity=2, predicates=predicates, **held)
-            _assert_capped(capped, every[1], 2)
+            _check_capped(capped, every[1], 2)
         for most in (MANY, 2, 1):
             stated = [s.facts_of_passages(passages, per_passage=most, **held) for s in (several, whole)]
             assert stated[0] == stated[1]
 
 
-def _assert_capped(capped: Mapping[str, Any], every: Mapping[str, Any], most: int) -> None:
-    """As many as there are, strongest first, each of them told as without a cap."""
+def _check_capped(capped: Mapping[str, Any], every: Mapping[str, Any], most: int) -> None:
+    """Check that `capped` has `most` facts of each id, in the order and form of `every`."""
     assert {id_: len(facts) for id_, facts in capped.items()} == {
         id_: min(len(facts), most) for id_, facts in every.items()
     }
@@ -172,15 +174,15 @@ def _assert_capped(capped: Mapping[str, Any], every: Mapping[str, Any], most: in
         assert list(facts) == [f for f in every[id_] if f in facts]
 
 
-@promised(40, worlds, splits, filters, questions)
-def test_searches_and_lists_are_those_of_one_store(
-    grounds: Grounds, world: tuple[Told, ...], split: list[str], where: Filter, question: str
+@promise(40, worlds, splits, filters, questions)
+def test_searches_and_lists_equal_those_of_one_store(
+    grounds: Grounds, world: tuple[DrawnDocument, ...], split: list[str], where: Filter, question: str
 ) -> None:
-    told = contributions(world)
+    told = index_world(world)
     asked = EMBEDDER.embed_query(question)
     passages, own = [p.id for c in told for p in c.passages], [c.document.id for c in told]
     entities = sorted({e.id for c in told for e in c.entities})
-    with grounds.holding(told, split) as (several, whole):
+    with grounds.open_both(told, split) as (several, whole):
         for most in (MANY, 2):
             verbs: dict[str, dict[str, Any]] = {
                 "dense": {"vector": asked, "top_k": most},
@@ -188,36 +190,36 @@ def test_searches_and_lists_are_those_of_one_store(
                 "lexical": {"query": question, "top_k": most},
                 "passages_of_entities": {"entities": entities, "per_entity": most},
                 "entities_of_passages": {"passages": passages, "per_passage": most},
-                "listed": {"limit": most},
+                "list_documents": {"limit": most},
                 "documents": {"ids": own},
-                "contributions": {"ids": own},
+                "get_indexed_documents": {"ids": own},
                 "passages": {"ids": passages},
                 "cosines": {"vector": asked, "passages": passages},
             }
             for verb, options in verbs.items():
                 answers = [getattr(s, verb)(**options, where=where) for s in (several, whole)]
                 assert answers[0] == answers[1], verb
-        first = several.listed(limit=2, where=where)
+        first = several.list_documents(limit=2, where=where)
         if first:
             after = (first[-1].uri, first[-1].id)
-            assert several.listed(after=after, where=where) == whole.listed(after=after, where=where)
+            assert several.list_documents(after=after, where=where) == whole.list_documents(after=after, where=where)
         assert list(several.export()) == list(whole.export())
-        assert vectors(several.export()) == vectors(whole.export())
+        assert list_vectors(several.export()) == list_vectors(whole.export())
         assert several.digests(own) == whole.digests(own)
 
 
-@promised(40, worlds, splits, filters)
-def test_entities_are_put_together(
-    grounds: Grounds, world: tuple[Told, ...], split: list[str], where: Filter
+@promise(40, worlds, splits, filters)
+def test_entities_of_several_collections_are_merged(
+    grounds: Grounds, world: tuple[DrawnDocument, ...], split: list[str], where: Filter
 ) -> None:
-    told = contributions(world)
+    told = index_world(world)
     every = sorted({e.id for c in told for e in c.entities})
     names = [*NAMES, "hush1x 0", "Hush0x"]
-    keys = [key for name in NAMES for key in naming.mirrored(name)]
+    keys = [key for name in NAMES for key in naming.list_matching_keys(name)]
     asking = dict.fromkeys(every, keys)
-    with grounds.holding(told, split) as (several, whole):
+    with grounds.open_both(told, split) as (several, whole):
         answers = [s.entities(every, where=where, vectors=True) for s in (several, whole)]
-        _assert_described_alike(*answers)
+        _check_same_descriptions(*answers)
         for one, other in zip(answers[0].values(), (answers[1][id_] for id_ in answers[0]), strict=True):
             assert one.passages == other.passages if where == Filter() else one.passages <= other.passages
             assert one.vector is not None
@@ -228,19 +230,18 @@ def test_entities_are_put_together(
         }
         assert all(entity == answers[0][entity.id] for found in named[0].values() for entity in found)
         for most in (MANY, 2, 1):
-            alike = [s.alike(asking, most=most, where=where) for s in (several, whole)]
+            alike = [s.find_similar_entities(asking, max_per_key=most, where=where) for s in (several, whole)]
             told_alike = [
-                {
-                    id_: [(a.entity.id, a.other.id, a.key, a.cosine) for a in found]
-                    for id_, found in each.items()
-                }
+                {id_: [(a.entity.id, a.other.id, a.key, a.cosine) for a in found] for id_, found in each.items()}
                 for each in alike
             ]
             assert told_alike[0] == told_alike[1]
-        assert several.keyed(keys, most=MANY, where=where) == whole.keyed(keys, most=MANY, where=where)
+        assert several.find_entities_by_key(keys, max_per_key=MANY, where=where) == whole.find_entities_by_key(
+            keys, max_per_key=MANY, where=where
+        )
 
 
-def _assert_described_alike(several: Mapping[str, Entity], whole: Mapping[str, Entity]) -> None:
+def _check_same_descriptions(several: Mapping[str, Entity], whole: Mapping[str, Entity]) -> None:
     assert several.keys() == whole.keys()
     for one, other in ((several[id_], whole[id_]) for id_ in several):
         assert {one.name, *one.aliases} == {other.name, *other.aliases}
@@ -252,73 +253,74 @@ def _assert_described_alike(several: Mapping[str, Entity], whole: Mapping[str, E
 # -- every recipe --------------------------------------------------------------------------------------
 
 
-def plain(told: Sequence[Contribution]) -> list[Contribution]:
-    """Documents that describe no entity: then it does not matter who speaks of it first."""
+def drop_descriptions(told: Sequence[IndexedDocument]) -> list[IndexedDocument]:
+    """Return documents without descriptions of entities, so that their order does not matter."""
     return [replace(c, entities=tuple(replace(e, type="", description="") for e in c.entities)) for c in told]
 
 
-def comparable(found: Found) -> Found:
-    """An answer whose entities have their aliases in one order."""
+def sort_aliases(found: SearchResult) -> SearchResult:
+    """Return a result whose entities have sorted aliases."""
     entities = tuple(replace(e, aliases=tuple(sorted(e.aliases))) for e in found.entities)
     return replace(found, entities=entities)
 
 
-@promised(80, cases(where=st.just(Filter())), st.none() | disputes, splits)
-def test_every_recipe_answers_as_in_one_store(
-    grounds: Grounds, case: Case, disputed: tuple[Told, ...] | None, split: list[str]
+@promise(80, cases(where=st.just(Filter())), st.none() | disputes, splits)
+def test_every_recipe_answers_as_one_store(
+    grounds: Grounds, case: Case, disputed: tuple[DrawnDocument, ...] | None, split: list[str]
 ) -> None:
     walk = replace(case.recipe.walk, facts_per_entity=MANY)
     linking = replace(case.recipe.linking, facts_per_entity=MANY)
     recipe = replace(case.recipe, walk=walk, linking=linking)
     case = replace(case, recipe=recipe, world=disputed or case.world)
-    with grounds.holding(plain(contributions(case.world)), split) as (several, whole):
-        assert comparable(case.ask(several)) == comparable(case.ask(whole))
+    with grounds.open_both(drop_descriptions(index_world(case.world)), split) as (several, whole):
+        assert sort_aliases(case.ask(several)) == sort_aliases(case.ask(whole))
 
 
-@promised(40, cases(), splits)
-def test_no_recipe_tells_what_the_caller_may_not_see(grounds: Grounds, case: Case, split: list[str]) -> None:
-    with grounds.holding(contributions(case.world), split) as (several, _):
+@promise(40, cases(), splits)
+def test_no_recipe_returns_invisible_documents(grounds: Grounds, case: Case, split: list[str]) -> None:
+    with grounds.open_both(index_world(case.world), split) as (several, _):
         found, hybrid = case.ask(several), case.hybrid(several)
     seen = {number for number, told in enumerate(case.world) if is_seen(told, case.where)}
-    assert {number for number, _ in sources_of(everything_in(found))} <= seen
-    assert set(ids(hybrid)) <= set(ids(found))
-    assert found.missing in ((), ("dense: no embedder was given, so only words were searched",))
+    assert {number for number, _ in find_sources(collect_text(found))} <= seen
+    if case.recipe.has_hybrid:
+        assert set(list_ids(hybrid)) <= set(list_ids(found))
+    assert found.missing in ((), ("vector: no embedder was given, so only words were searched",))
 
 
-# -- what is said in words -----------------------------------------------------------------------------
+# -- examples ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def apart(tmp_path: Path) -> Iterator[FederatedStore]:
-    """The conformance suite's world, a document in each cell."""
-    federation = spread(tmp_path, {"a": [KING], "b": [QUEEN], "c": [SECRET]}, MODEL)
-    with opened(federation, "a,b,c") as store:
+def three_parts(tmp_path: Path) -> Iterator[FederatedStore]:
+    """Open the world of the conformance suite with one document in each cell."""
+    federation = create_federation(tmp_path, {"a": [KING], "b": [QUEEN], "c": [SECRET]}, MODEL)
+    with open_stores(federation, "a,b,c") as store:
         yield store
     federation.close()
 
 
-def test_everything_is_there_once(apart: FederatedStore) -> None:
-    assert list(apart.export()) == canonical(iter(WORLD))
-    known = apart.statistics()
+def test_export_has_every_document_once(three_parts: FederatedStore) -> None:
+    assert list(three_parts.export()) == sort_parts(iter(WORLD))
+    known = three_parts.statistics()
     assert (known.documents, known.passages, known.model) == (3, 3, MODEL)
 
 
-def test_the_same_document_in_two_collections_is_one(tmp_path: Path) -> None:
-    federation = spread(tmp_path, {"a": [KING, QUEEN], "b": [KING]}, MODEL)
-    with opened(federation, "a,b") as store:
-        assert list(store.export()) == canonical(iter([KING, QUEEN]))
+def test_document_of_two_collections_is_returned_once(tmp_path: Path) -> None:
+    federation = create_federation(tmp_path, {"a": [KING, QUEEN], "b": [KING]}, MODEL)
+    with open_stores(federation, "a,b") as store:
+        assert list(store.export()) == sort_parts(iter([KING, QUEEN]))
         assert len(store.lexical("Lothair", top_k=9)) == 2
-        assert len(store.listed()) == 2
+        assert len(store.list_documents()) == 2
     federation.close()
 
 
-def test_a_trusted_voice_in_another_cell_retracts_a_fact(tmp_path: Path) -> None:
+def test_trusted_assertion_in_another_cell_retracts_fact(tmp_path: Path) -> None:
     mother = next(f for f in KING.facts if f.predicate == "mother")
-    retracted = Claim("Lothair II", "mother", "Ermengarde of Tours", status="retracted", source="user_edit")
+    retracted = NewFact("Lothair II", "mother", "Ermengarde of Tours", status="retracted", source="user_edit")
     edit = page("Not so.", retracted, source="user_edit")
-    federation = spread(tmp_path, {"a": [KING], "b": [edit]}, MODEL)
+    federation = create_federation(tmp_path, {"a": [KING], "b": [edit]}, MODEL)
     lothair, passage = entity_id("Lothair II"), KING.passages[0].id
-    with opened(federation, "a,b") as store:
+    with open_stores(federation, "a,b") as store:
         assert store.facts([mother.id]) == {}
         assert store.facts([mother.id], statuses=STATUSES)[mother.id].status == "retracted"
         assert [f.predicate for f in store.facts_of_entities([lothair], per_entity=1)[lothair]] == ["rules"]
@@ -326,71 +328,71 @@ def test_a_trusted_voice_in_another_cell_retracts_a_fact(tmp_path: Path) -> None
     federation.close()
 
 
-def test_an_entity_is_described_by_all_that_know_it(tmp_path: Path) -> None:
-    claim = Claim("Kim", "works at", "the mill")
-    mills = described(page("Kim mills.", claim), Kim="A miller.")
-    sings = described(page("Kim sings, and Kim sings.", claim), Kim="A singer.")
-    again = described(page("Kim grinds.", claim), Kim="A miller.")
-    federation = spread(tmp_path, {"a": [mills], "b": [sings], "c": [again]}, MODEL)
+def test_entity_has_descriptions_of_all_collections(tmp_path: Path) -> None:
+    claim = NewFact("Kim", "works at", "the mill")
+    mills = describe_entities(page("Kim mills.", claim), Kim="A miller.")
+    sings = describe_entities(page("Kim sings, and Kim sings.", claim), Kim="A singer.")
+    again = describe_entities(page("Kim grinds.", claim), Kim="A miller.")
+    federation = create_federation(tmp_path, {"a": [mills], "b": [sings], "c": [again]}, MODEL)
     kim = entity_id("Kim")
-    with opened(federation, "*") as store:
+    with open_stores(federation, "*") as store:
         found = store.entities([kim])[kim]
         assert (found.description, found.passages) == ("A miller. A singer.", 3)
         assert store.entities_by_names(["kim"]) == {"kim": (found,)}
     federation.close()
 
 
-def test_names_are_alike_across_cells(tmp_path: Path) -> None:
-    federation = spread(
+def test_similar_names_are_found_across_cells(tmp_path: Path) -> None:
+    federation = create_federation(
         tmp_path,
         {
-            "a": [page("They sang.", Claim("The Beatles", "sang", "songs"))],
-            "b": [page("They met.", Claim("Beatles", "met", "Elvis"))],
+            "a": [page("They sang.", NewFact("The Beatles", "sang", "songs"))],
+            "b": [page("They met.", NewFact("Beatles", "met", "Elvis"))],
         },
         MODEL,
     )
-    asked = {entity_id("The Beatles"): naming.mirrored("The Beatles")}
-    with opened(federation, "a,b") as store:
-        [alike] = store.alike(asked, most=1)[entity_id("The Beatles")]
+    asked = {entity_id("The Beatles"): naming.list_matching_keys("The Beatles")}
+    with open_stores(federation, "a,b") as store:
+        [alike] = store.find_similar_entities(asked, max_per_key=1)[entity_id("The Beatles")]
         assert alike.other.id == entity_id("Beatles")
         assert alike.cosine is not None
-    with opened(federation, "a") as store:
-        assert store.alike(asked, most=1) == {}
+    with open_stores(federation, "a") as store:
+        assert store.find_similar_entities(asked, max_per_key=1) == {}
     federation.close()
 
 
-def test_words_weigh_what_they_weigh_in_their_own_collection(tmp_path: Path) -> None:
+def test_bm25_uses_statistics_of_own_collection(tmp_path: Path) -> None:
     harbours = [page(f"The harbour of town {i} has boats.") for i in range(9)]
     lone = page("A harbour is a place for a rest.")
     others = [page(f"Hills and woods, number {i}.") for i in range(9)]
     parts = {"a": harbours, "b": [lone, *others]}
-    federation = spread(tmp_path, parts, MODEL)
-    with opened(federation, "a,b") as store:
+    federation = create_federation(tmp_path, parts, MODEL)
+    with open_stores(federation, "a,b") as store:
         found = store.lexical("harbour", top_k=20)
-        assert found[0].id == lone.passages[0].id  # rare where it is
+        assert found[0].id == lone.passages[0].id  # the word is rare in its collection
         for name, told in parts.items():
             own = {p.id for c in told for p in c.passages}
-            with opened(federation, name) as alone:
+            with open_stores(federation, name) as alone:
                 assert alone.lexical("harbour", top_k=20) == tuple(s for s in found if s.id in own)
     federation.close()
 
 
-def test_a_use_counts_in_every_collection_that_has_it(tmp_path: Path) -> None:
-    federation = spread(tmp_path, {"a": [KING], "b": [SECRET]}, MODEL)
+def test_use_is_counted_in_every_collection_with_the_fact(tmp_path: Path) -> None:
+    federation = create_federation(tmp_path, {"a": [KING], "b": [SECRET]}, MODEL)
     shared = next(f.id for f in SECRET.facts if f.id in {g.id for g in KING.facts})
-    with opened(federation, "a,b") as store:
-        store.touch(facts=[shared], at=day("2024-06-01"))
-        store.touch(facts=[shared], at=day("2024-05-01"))
+    with open_stores(federation, "a,b") as store:
+        store.count_uses(facts=[shared], at=day("2024-06-01"))
+        store.count_uses(facts=[shared], at=day("2024-05-01"))
         assert store.facts([shared])[shared].access_count == 2
         assert store.facts([shared])[shared].last_accessed == day("2024-06-01")
     federation.close()
 
 
-def test_collections_of_different_models_are_told_apart(tmp_path: Path) -> None:
-    federation = spread(tmp_path, {"a": [KING]}, MODEL)
-    with opened(federation, "b") as store:
+def test_statistics_name_different_models(tmp_path: Path) -> None:
+    federation = create_federation(tmp_path, {"a": [KING]}, MODEL)
+    with open_stores(federation, "b") as store:
         store.write([QUEEN], model="another")
-    with opened(federation, "a,b") as store:
+    with open_stores(federation, "a,b") as store:
         assert store.statistics().model == f"another and {MODEL}"
         assert store.version() > 0
     federation.close()

@@ -10,11 +10,12 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from tools.helm import helm
+from tools.helm import find_helm
 from tools.models import FetchError
-from tools.postgres import NotHere
+from tools.postgres.builds import MissingRequirement
 
-from waylore.settings.load import Settings, told
+from waylore.settings.load import list_settings
+from waylore.settings.sections import Settings
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "waylore"
 VERSIONS = ("1.25", "1.30", "1.35")
@@ -22,7 +23,7 @@ SMALL = {"existingSecret": "waylore"}
 LARGE = {
     "secrets": {
         "WAYLORE_STORE": "postgresql://waylore:secret@db/waylore",
-        "WAYLORE_EMBEDDING_KEY": 'a "quoted" key',
+        "WAYLORE_EMBEDDING_API_KEY": 'a "quoted" key',
     },
     "autoscaling": {"enabled": True},
     "worker": {"enabled": True, "replicas": 3},
@@ -50,18 +51,16 @@ Manifest = dict[str, Any]
 @pytest.fixture(scope="session")
 def command() -> Path:
     try:
-        return helm()
+        return find_helm()
     except FetchError as error:
-        raise NotHere(f"there is no Helm here: {error}") from error
+        raise MissingRequirement(f"there is no Helm here: {error}") from error
 
 
 def run(command: Path, verb: str, values: Manifest, folder: Path) -> subprocess.CompletedProcess[str]:
     given = folder / "values.yaml"
     given.write_text(yaml.safe_dump(values))
     named = (
-        ["lint", "--strict", str(CHART)]
-        if verb == "lint"
-        else ["template", "mine", str(CHART), "--kube-version=1.30"]
+        ["lint", "--strict", str(CHART)] if verb == "lint" else ["template", "mine", str(CHART), "--kube-version=1.30"]
     )
     return subprocess.run([command, *named, "--values", given], capture_output=True, text=True, check=False)
 
@@ -125,9 +124,7 @@ def test_probes_ports_and_folders(command: Path, tmp_path: Path) -> None:
     made = rendered(command, SMALL, tmp_path)
     pod = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
-    paths = {
-        probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")
-    }
+    paths = {probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")}
     assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
     assert container["args"] == ["serve"]
     mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
@@ -153,7 +150,7 @@ def test_the_service_finds_the_service_and_not_the_worker(command: Path, tmp_pat
 def test_every_variable_of_ours_is_a_setting(command: Path, tmp_path: Path) -> None:
     made = rendered(command, SMALL, tmp_path)
     [container] = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]["containers"]
-    known = {setting.variable for setting in told(Settings.model_construct())}
+    known = {setting.variable for setting in list_settings(Settings.model_construct())}
     assert {variable["name"] for variable in container["env"]} <= known
     assert container["envFrom"] == [{"secretRef": {"name": "waylore"}}]
 

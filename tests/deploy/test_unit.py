@@ -8,14 +8,15 @@ from shutil import which
 
 import pytest
 
-from waylore.settings.load import Settings, told
+from waylore.settings.load import list_settings
+from waylore.settings.sections import Settings
 
 UNIT = (Path(__file__).parents[2] / "deploy" / "systemd" / "waylore.service").read_text("utf-8")
 
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """The unit with a program that is there."""
+    """Write the unit with a program that exists."""
     if not which("systemd-analyze"):
         pytest.skip("no systemd-analyze here")
     written = tmp_path / "waylore.service"
@@ -37,7 +38,7 @@ def test_it_may_do_little(unit: Path) -> None:
 
 
 def test_every_variable_of_ours_is_a_setting() -> None:
-    known = {setting.variable for setting in told(Settings.model_construct())}
+    known = {setting.variable for setting in list_settings(Settings.model_construct())}
     credentials = {name.upper() for name in re.findall(r"^LoadCredential=(\w+):", UNIT, re.MULTILINE)}
     assert credentials == {"WAYLORE_STORE"}
     assert credentials | set(re.findall(r"\b(WAYLORE_\w+)=", UNIT)) <= known

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from databases import database
+from databases import create_database
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -37,7 +37,7 @@ def programs(page: Path) -> list[tuple[str, str]]:
 def test_programs_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     for program, promised in programs(page):
         command = [sys.executable, "-W", "error", "-c", program]
-        env = {**os.environ, "DATABASE_URL": database()} if "DATABASE_URL" in program else None
+        env = {**os.environ, "DATABASE_URL": create_database()} if "DATABASE_URL" in program else None
         run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
         assert run.returncode == 0, run.stderr
         assert run.stdout == promised

@@ -67,11 +67,7 @@ def read_literals(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _show_part(part: ast.expr) -> str:
-    return (
-        str(part.value)
-        if isinstance(part, ast.Constant)
-        else "{" + ast.unparse(getattr(part, "value", part)) + "}"
-    )
+    return str(part.value) if isinstance(part, ast.Constant) else "{" + ast.unparse(getattr(part, "value", part)) + "}"
 
 
 def _show_word(part: ast.expr) -> list[str]:
@@ -139,9 +135,7 @@ def test_the_source_installs_waylore() -> None:
     installs = read_source()
     assert [problem for install in installs for problem in find_problems(install)] == []
     assert len(installs) > 20  # those whose extras callers pass are among them
-    assert {"cli", "local", "mcp", "http", "telemetry", "files", "rdf", "tokens"} <= {
-        one[2] for one in installs
-    }
+    assert {"cli", "local", "mcp", "http", "telemetry", "files", "rdf", "tokens"} <= {one[2] for one in installs}
 
 
 def test_uvx_installs_extras_of_waylore() -> None:
@@ -152,9 +146,7 @@ def test_extras_name_extras() -> None:
     every = [one for requirements in PROJECT["optional-dependencies"].values() for one in requirements]
     own = [one for one in every if one.startswith(PROJECT["name"])]
     assert own
-    assert [
-        problem for one in own for problem in find_problems(*find_installs("extras", f"pip install {one}"))
-    ] == []
+    assert [problem for one in own for problem in find_problems(*find_installs("extras", f"pip install {one}"))] == []
 
 
 @pytest.mark.parametrize(

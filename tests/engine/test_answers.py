@@ -1,7 +1,7 @@
-"""Answers through the facade: kept for a while and never too long, counted, prewarmed, and by which method.
+"""Test the cache of answers, the counting of uses, and the choice of a method.
 
-A store that counts its searches tells whether an answer was kept. The clock is the test's own, and so is the
-timer by which answers are kept.
+The store counts its searches, which shows whether an answer came from the cache. The tests set the clock, and the timer
+of the cache.
 """
 
 import os
@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from cachetools import TTLCache
 
-from retrieval.worlds import EMBEDDER, NOW, QUESTION, SAMPLE, Halves, contributions, ids
-from waylore import Claim, Filter, Waylore
-from waylore.config import Cache, Gate
-from waylore.errors import ConfigError, ModelUnavailable
+from retrieval.worlds import EMBEDDER, NOW, QUESTION, SAMPLE, Halves, index_world, list_ids
+from waylore import Filter, NewFact, Waylore
+from waylore.config import CacheConfig, GateConfig
+from waylore.errors import ArgumentError, ModelUnavailable
 from waylore.recipes import CHAIN, HYBRID, RECIPES
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.knowledge import Vector
@@ -47,7 +47,7 @@ class Counting(SqliteStore):
 
 
 class Time:
-    """A clock and a timer that stand still until they are moved."""
+    """A clock and a timer that the test sets."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -60,7 +60,7 @@ class Time:
 
 
 class Reversing:
-    """A reranker that turns everything round, or leaves it."""
+    """A reranker that reverses the order, or leaves it."""
 
     def __init__(self, sign: int) -> None:
         self.sign = sign
@@ -72,7 +72,7 @@ class Reversing:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr("waylore.engine.waylore.TTLCache", partial(TTLCache, timer=time.timer))
+    monkeypatch.setattr("waylore.engine.answers.TTLCache", partial(TTLCache, timer=time.timer))
     return time
 
 
@@ -84,7 +84,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Counting:
     store = Counting(path)
-    store.write(contributions(SAMPLE), model=EMBEDDER.name)
+    store.write(index_world(SAMPLE), model=EMBEDDER.name)
     return store
 
 
@@ -94,10 +94,10 @@ def memory(store: Counting, time: Time) -> Iterator[Waylore]:
         yield memory
 
 
-# -- kept ----------------------------------------------------------------------------------------------
+# -- cache ---------------------------------------------------------------------------------------------
 
 
-def test_the_same_question_is_answered_from_what_was_kept(memory: Waylore, store: Counting) -> None:
+def test_repeated_search_is_answered_from_the_cache(memory: Waylore, store: Counting) -> None:
     first = memory.search(QUESTION)
     assert store.searches == {"dense": 1, "lexical": 1}
     assert memory.search(QUESTION) == first
@@ -114,12 +114,14 @@ def test_the_same_question_is_answered_from_what_was_kept(memory: Waylore, store
         {"as_of": NOW},
         {"method": "hybrid"},
         {"method": "neighbourhood"},
-        {"recipe": replace(CHAIN, gate=Gate(min_confidence=0.9))},
-        {"recipe": replace(CHAIN, chain=replace(CHAIN.chain, common=1))},
+        {"method": replace(CHAIN, gate=GateConfig(min_confidence=0.9))},
+        {"method": replace(CHAIN, chain=replace(CHAIN.chain, common=1))},
     ],
     ids=str,
 )
-def test_another_question_is_another_answer(memory: Waylore, store: Counting, other: dict[str, Any]) -> None:
+def test_different_search_is_not_answered_from_the_cache(
+    memory: Waylore, store: Counting, other: dict[str, Any]
+) -> None:
     memory.search(QUESTION)
     memory.search(**{"query": QUESTION, **other})
     assert store.searches["lexical"] == 2
@@ -128,7 +130,7 @@ def test_another_question_is_another_answer(memory: Waylore, store: Counting, ot
     assert store.searches["lexical"] == 2
 
 
-def test_what_was_kept_for_one_caller_is_not_told_to_another(memory: Waylore) -> None:
+def test_cache_is_separate_for_each_caller(memory: Waylore) -> None:
     memory.add("The storm is a secret of the harbour.", labels=["spies"])
     spies = memory.search(QUESTION, where=Filter(labels=frozenset({"spies"})))
     assert "secret" in repr(spies.hits)
@@ -136,7 +138,7 @@ def test_what_was_kept_for_one_caller_is_not_told_to_another(memory: Waylore) ->
     assert "secret" not in repr(memory.search(QUESTION, where=EVERYONE).hits)
 
 
-def test_a_write_by_another_is_seen_at_once(memory: Waylore, path: Path) -> None:
+def test_write_by_another_connection_ends_the_cache(memory: Waylore, path: Path) -> None:
     before = memory.search("What of the new pier?")
     with Waylore.open(path, embedder=EMBEDDER) as other:
         pier = other.add("The new pier is open.")
@@ -145,7 +147,7 @@ def test_a_write_by_another_is_seen_at_once(memory: Waylore, path: Path) -> None
     assert memory.search("What of the new pier?").hits == before.hits
 
 
-def test_a_write_by_another_process_is_seen_at_once(memory: Waylore, path: Path) -> None:
+def test_write_by_another_process_ends_the_cache(memory: Waylore, path: Path) -> None:
     memory.search("What of the new pier?")
     program = (
         "import sys\nfrom retrieval.worlds import EMBEDDER\nfrom waylore import Waylore\n"
@@ -156,7 +158,7 @@ def test_a_write_by_another_process_is_seen_at_once(memory: Waylore, path: Path)
     assert "new pier" in repr(memory.search("What of the new pier?").hits)
 
 
-def test_an_answer_that_lacks_something_is_not_kept(store: Counting) -> None:
+def test_incomplete_answer_is_not_cached(store: Counting) -> None:
     class Down(Halves):
         def embed_query(self, text: str) -> Vector:
             raise ModelUnavailable
@@ -167,7 +169,7 @@ def test_an_answer_that_lacks_something_is_not_kept(store: Counting) -> None:
         assert store.searches["lexical"] == 2
 
 
-def test_an_answer_is_kept_for_so_long_and_no_longer(memory: Waylore, store: Counting, time: Time) -> None:
+def test_cached_answer_expires(memory: Waylore, store: Counting, time: Time) -> None:
     memory.search(QUESTION)
     time.seconds = 59.9
     memory.search(QUESTION)
@@ -177,29 +179,29 @@ def test_an_answer_is_kept_for_so_long_and_no_longer(memory: Waylore, store: Cou
     assert store.searches["lexical"] == 2
 
 
-def test_asking_again_does_not_make_an_answer_last(memory: Waylore, store: Counting, time: Time) -> None:
+def test_reading_a_cached_answer_does_not_extend_it(memory: Waylore, store: Counting, time: Time) -> None:
     for seconds in (0.0, 50.0, 100.0):
         time.seconds = seconds
         memory.search(QUESTION)
     assert store.searches["lexical"] == 2
 
 
-@pytest.mark.parametrize("cache", [Cache(seconds=0.0), Cache(size=1)])
-def test_as_little_is_kept_as_was_asked_for(store: Counting, time: Time, cache: Cache) -> None:
+@pytest.mark.parametrize("cache", [CacheConfig(seconds=0.0), CacheConfig(size=1)])
+def test_cache_respects_its_limits(store: Counting, time: Time, cache: CacheConfig) -> None:
     with Waylore(store, EMBEDDER, clock=time.clock, cache=cache) as memory:
         answers = [memory.search(question) for question in ("storm", "harbour", "storm", "harbour")]
         assert store.searches["lexical"] == 4
         assert answers[0] == answers[2]
 
 
-def test_a_reranker_is_not_taken_for_another(memory: Waylore) -> None:
-    def first_with(sign: int) -> str:
-        return ids(memory.search(QUESTION, reranker=Reversing(sign)))[0]
+def test_cache_is_separate_for_each_reranker(memory: Waylore) -> None:
+    def find_first(sign: int) -> str:
+        return list_ids(memory.search(QUESTION, reranker=Reversing(sign)))[0]
 
-    assert first_with(1) != first_with(-1)
+    assert find_first(1) != find_first(-1)
 
 
-def test_a_collection_of_another_model_is_not_searched_by_the_old_one(memory: Waylore, path: Path) -> None:
+def test_open_collection_refuses_a_changed_model(memory: Waylore, path: Path) -> None:
     class Another(Halves):
         name = "another"
 
@@ -208,10 +210,10 @@ def test_a_collection_of_another_model_is_not_searched_by_the_old_one(memory: Wa
     assert memory.search(QUESTION).missing != ()
 
 
-# -- prewarmed, counted --------------------------------------------------------------------------------
+# -- warm cache, uses ----------------------------------------------------------------------------------
 
 
-def test_what_is_asked_for_most_is_prewarmed(memory: Waylore, store: Counting, path: Path) -> None:
+def test_warm_cache_searches_the_most_used_entities(memory: Waylore, store: Counting, path: Path) -> None:
     for question in (
         "What of Ada?",
         "What does Ada need?",
@@ -223,7 +225,7 @@ def test_what_is_asked_for_most_is_prewarmed(memory: Waylore, store: Counting, p
         memory.search(question)
     with Waylore.open(path, embedder=EMBEDDER) as other:
         other.add("Something new.")
-    assert memory.prewarm(most=2) == 2
+    assert memory.warm_cache(limit=2) == 2
     store.searches.clear()
     assert [memory.search(name).entities[0].name for name in ("Ada", "Kiel")] == ["Ada", "Kiel"]
     assert store.searches["lexical"] == 0
@@ -231,27 +233,27 @@ def test_what_is_asked_for_most_is_prewarmed(memory: Waylore, store: Counting, p
     assert store.searches["lexical"] == 1
 
 
-def test_what_is_named_is_prewarmed_and_not_counted(memory: Waylore, store: Counting) -> None:
-    assert memory.prewarm("Byron", "Engine") == 2
+def test_warm_cache_counts_no_uses(memory: Waylore, store: Counting) -> None:
+    assert memory.warm_cache("Byron", "Engine") == 2
     store.searches.clear()
-    memory.search("Engine", count_use=False)
+    memory.search("Engine", record_use=False)
     assert store.searches["lexical"] == 0
 
 
-def test_prewarming_says_how_many_answers_are_kept(store: Counting) -> None:
+def test_warm_cache_returns_the_cached_answers(store: Counting) -> None:
     with Waylore(store) as memory:
-        kept = memory.prewarm("Byron", "Engine")
+        cached = memory.warm_cache("Byron", "Engine")
         store.searches.clear()
         for name in ("Byron", "Engine"):
             memory.search(name)
-        assert kept == 2 - store.searches["lexical"]
+        assert cached == 2 - store.searches["lexical"]
 
 
 def test_uses_of_facts_on_paths_are_counted(memory: Waylore, path: Path, time: Time) -> None:
     time.seconds = 1.0
     found = memory.search(QUESTION)
     memory.search(QUESTION)
-    memory.search(QUESTION, count_use=False)
+    memory.search(QUESTION, record_use=False)
     memory.close()
     uses = Counter(fact.id for hit in found.hits if hit.path for fact in hit.path.facts)
     assert uses
@@ -262,29 +264,29 @@ def test_uses_of_facts_on_paths_are_counted(memory: Waylore, path: Path, time: T
     store.close()
 
 
-# -- now and then --------------------------------------------------------------------------------------
+# -- validity ------------------------------------------------------------------------------------------
 
 
-def test_facts_count_if_they_are_valid_now_or_then(store: Counting, time: Time) -> None:
+def test_search_uses_facts_that_are_valid_at_the_time(store: Counting, time: Time) -> None:
     begins, ends = NOW + timedelta(days=1), NOW + timedelta(days=2)
-    claim = Claim("Mull", "hosts", "Regatta", valid_from=begins, valid_to=ends)
-    recipe = replace(CHAIN, gate=Gate(min_confidence=0.0))
-    with Waylore(store, EMBEDDER, clock=time.clock, cache=Cache(seconds=0.0)) as memory:
-        memory.add_facts([claim])
+    fact = NewFact("Mull", "hosts", "Regatta", valid_from=begins, valid_to=ends)
+    recipe = replace(CHAIN, gate=GateConfig(min_confidence=0.0))
+    with Waylore(store, EMBEDDER, clock=time.clock, cache=CacheConfig(seconds=0.0)) as memory:
+        memory.add_facts([fact])
 
-        def told(as_of: datetime | None = None) -> bool:
-            found = memory.search("What of Mull?", recipe=recipe, as_of=as_of)
-            assert found.skipped == ""
+        def is_found(as_of: datetime | None = None) -> bool:
+            found = memory.search("What of Mull?", method=recipe, as_of=as_of)
+            assert found.skip_reason == ""
             return "hosts" in {fact.predicate for fact in found.facts}
 
-        assert [told(NOW), told(begins), told(ends), told()] == [False, True, False, False]
+        assert [is_found(NOW), is_found(begins), is_found(ends), is_found()] == [False, True, False, False]
         time.seconds = 86_400.0
-        assert told()
+        assert is_found()
         time.seconds = 2 * 86_400.0
-        assert not told()
+        assert not is_found()
 
 
-# -- by which method -----------------------------------------------------------------------------------
+# -- method --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -295,23 +297,28 @@ def test_facts_count_if_they_are_valid_now_or_then(store: Counting, time: Time) 
         ("What does load_user() do?", "keyword: it names an identifier"),
         ("Ada versus Byron", "hybrid: it compares"),
         ("A summary of storms", "hybrid: it asks for an overview"),
-        ("What does Ada need?", "chain: no rule speaks against the default"),
+        ("What does Ada need?", "chain: no rule matches, so the default"),
     ],
 )
-def test_the_method_is_chosen_by_the_question_and_the_answer_says_why(
-    memory: Waylore, question: str, chosen: str
-) -> None:
+def test_auto_reports_why_it_chose_a_recipe(memory: Waylore, question: str, chosen: str) -> None:
     found = memory.search(question, method="auto")
-    assert (found.chosen, found.recipe) == (chosen, chosen.partition(":")[0])
-    assert memory.search(question, method=found.recipe).chosen == ""
+    assert (found.route_reason, found.recipe) == (chosen, chosen.partition(":")[0])
+    assert memory.search(question, method=found.recipe).route_reason == ""
 
 
-def test_a_method_that_there_is_not_is_refused_with_those_that_there_are(memory: Waylore) -> None:
-    with pytest.raises(ConfigError, match="use auto, " + ", ".join(RECIPES)):
+def test_unknown_method_is_refused_with_the_known_ones(memory: Waylore) -> None:
+    with pytest.raises(ArgumentError, match="use auto, " + ", ".join(RECIPES)):
         memory.search(QUESTION, method="magic")
 
 
-def test_a_recipe_goes_before_a_method(memory: Waylore) -> None:
+@pytest.mark.parametrize(
+    ("method", "recipe"), [("graph", "chain"), ("Agentic", "chain"), ("VECTOR", "vector"), ("Graph_Only",) * 2]
+)
+def test_methods_have_aliases_and_ignore_case(memory: Waylore, method: str, recipe: str) -> None:
+    assert memory.search(QUESTION, method=method).recipe == recipe.lower()
+
+
+def test_method_may_be_a_recipe(memory: Waylore) -> None:
     mine = replace(HYBRID, name="mine")
-    found = memory.search(QUESTION, method="magic", recipe=mine)
-    assert (found.recipe, found.chosen) == ("mine", "")
+    found = memory.search(QUESTION, method=mine)
+    assert (found.recipe, found.route_reason) == ("mine", "")

@@ -1,4 +1,4 @@
-"""The facade on a real file: what a caller sees when adding, asking, forgetting, moving and going wrong."""
+"""Test the facade on a real file: add, search, forget, export, import, reembed, and errors."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from waylore import Claim, Filter, Waylore
+from waylore import Filter, NewFact, Waylore
 from waylore.errors import (
+    ArgumentError,
     ConfigError,
+    Forbidden,
     ModelMismatch,
     ModelUnavailable,
     NotFound,
-    QueryError,
     StoreUnavailable,
 )
 from waylore.protocols import Vectors
@@ -31,7 +32,7 @@ TEXTS = {
 
 
 class Failing(HashingEmbedder):
-    """An embedder whose service is down."""
+    """An embedder whose service does not answer."""
 
     def embed_query(self, text: str) -> Vector:
         raise ModelUnavailable("the embedding service does not answer")
@@ -53,23 +54,21 @@ def memory(path: Path) -> Iterator[Waylore]:
         yield memory
 
 
-def test_a_question_is_answered_with_an_explanation(memory: Waylore) -> None:
+def test_search_explains_its_hits(memory: Waylore) -> None:
     found = memory.search("Who was the father of Ada?", top_k=2)
     best = found.hits[0]
     assert best.document.title == "Byron"
-    assert [p.search for p in best.placements] == ["dense", "lexical"]
+    assert [p.search for p in best.placements] == ["vector", "keyword"]
     assert best.score == pytest.approx(sum(p.share for p in best.placements))
-    assert "lexical: rank 1" in str(best.explanation)
+    assert "keyword: rank 1" in str(best.explanation)
     assert found.missing == ()
-    assert found.candidates == {"dense": 3, "lexical": 2}
+    assert found.candidates == {"vector": 3, "keyword": 2}
     assert len(found.hits) == 2
 
 
-def test_a_fact_is_found_explained_and_forgotten_like_any_document(memory: Waylore) -> None:
+def test_facts_are_found_and_forgotten_like_documents(memory: Waylore) -> None:
     [fact] = memory.add_facts([("Analytical Engine", "located_in", "London")])
-    [same] = memory.add_facts(
-        [Claim("analytical engine", "located in", "LONDON", weight=5, source="user_edit")]
-    )
+    [same] = memory.add_facts([NewFact("analytical engine", "located in", "LONDON", weight=5, source="user_edit")])
     assert fact == same
     hit = memory.search("Where is the engine located?").hits[0]
     assert hit.passage.text == "analytical engine located in LONDON"
@@ -83,21 +82,21 @@ def test_facts_belong_to_the_text_that_states_them(memory: Waylore) -> None:
         "Ada's mother was Annabella.\n\n" + "Filler. " * 200 + "\n\nHer tutor was De Morgan.",
         facts=[("Ada", "mother", "Annabella"), ("Ada", "tutor", "De Morgan")],
     )
-    told = memory.get(document)
-    where = {f.predicate: f.passage_id for f in told.facts}
-    texts = {p.id: p.text for p in told.passages}
+    stored = memory.get(document)
+    where = {f.predicate: f.passage_id for f in stored.facts}
+    texts = {p.id: p.text for p in stored.passages}
     assert "Annabella" in texts[where["mother"]]
     assert "De Morgan" in texts[where["tutor"]]
-    assert len(told.passages) > 1
+    assert len(stored.passages) > 1
 
 
-def test_the_same_again_changes_nothing(memory: Waylore) -> None:
+def test_adding_the_same_again_changes_nothing(memory: Waylore) -> None:
     before = memory.stats()
     memory.add(TEXTS["Byron"], title="Byron", uri="Byron")
     assert memory.stats() == before
 
 
-def test_labels_and_metadata_decide_who_sees_what(memory: Waylore) -> None:
+def test_labels_and_metadata_filter_hits(memory: Waylore) -> None:
     memory.add("The engine's secret drawings are in the attic.", labels=["family"], metadata={"kind": "note"})
     everyone = memory.search("secret drawings attic", where=Filter(labels=frozenset()))
     family = memory.search("secret drawings attic", where=Filter(labels=frozenset({"family"})))
@@ -107,14 +106,14 @@ def test_labels_and_metadata_decide_who_sees_what(memory: Waylore) -> None:
     assert [hit.document.metadata for hit in notes.hits] == [{"kind": "note"}]
 
 
-def test_get_tells_nothing_a_caller_may_not_see(memory: Waylore) -> None:
+def test_get_hides_documents_without_access(memory: Waylore) -> None:
     secret = memory.add("A secret.", labels=["family"])
     with pytest.raises(NotFound):
         memory.get(secret, where=Filter(labels=frozenset()))
     assert memory.get(secret).document.labels == {"family"}
 
 
-def test_without_an_embedder_words_are_searched_and_the_answer_says_so(path: Path, memory: Waylore) -> None:
+def test_search_without_embedder_reports_words_only(path: Path, memory: Waylore) -> None:
     with Waylore.open(path) as reader:
         found = reader.search("poet")
         assert [hit.document.title for hit in found.hits] == ["Byron"]
@@ -123,16 +122,16 @@ def test_without_an_embedder_words_are_searched_and_the_answer_says_so(path: Pat
             reader.add("New text.")
 
 
-def test_an_embedder_that_is_down_leaves_the_words(path: Path, memory: Waylore) -> None:
+def test_search_uses_words_if_the_embedder_fails(path: Path, memory: Waylore) -> None:
     with Waylore.open(path, embedder=Failing(64, quiet=True)) as reader:
         found = reader.search("poet")
         assert [hit.document.title for hit in found.hits] == ["Byron"]
-        assert found.missing == ("dense: the embedding service does not answer",)
+        assert found.missing == ("vector: the embedding service does not answer",)
         with pytest.raises(ModelUnavailable):
             reader.add("New text.")
 
 
-def test_another_model_is_refused_until_reembedded(path: Path, memory: Waylore) -> None:
+def test_other_model_is_refused_until_reembed(path: Path, memory: Waylore) -> None:
     memory.add_facts([("Ada", "wrote", "notes")])
     memory.close()
     other = HashingEmbedder(96, quiet=True)
@@ -146,7 +145,7 @@ def test_another_model_is_refused_until_reembedded(path: Path, memory: Waylore) 
         assert again.stats().model == "hashing-96"
 
 
-def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Waylore) -> None:
+def test_reembed_resumes_after_an_interruption(path: Path, memory: Waylore) -> None:
     for i in range(300):
         memory.add(f"Note {i} about engine part {i}.")
     memory.close()
@@ -164,39 +163,37 @@ def test_reembedding_goes_on_where_it_stopped(path: Path, memory: Waylore) -> No
     assert Waylore.reembed(path, embedder=other) == 303 - done[0]
 
 
-def test_reembedding_with_the_same_model_is_nothing(path: Path, memory: Waylore) -> None:
+def test_reembed_with_the_same_model_does_nothing(path: Path, memory: Waylore) -> None:
     assert Waylore.reembed(path, embedder=EMBEDDER) == 0
 
 
-def test_labels_may_come_from_anywhere(memory: Waylore) -> None:
+def test_labels_may_be_any_iterable(memory: Waylore) -> None:
     document = memory.add("A generated permission.", labels=(label for label in ["family"]))
     assert memory.get(document).document.labels == {"family"}
 
 
-def test_a_collection_without_vectors_can_be_given_them(path: Path) -> None:
+def test_reembed_adds_vectors_to_a_collection_without(path: Path) -> None:
     with Waylore.open(path) as bare:
         bare.add("A text about boats.", facts=[("boat", "has", "sail")])
     with pytest.raises(ModelMismatch, match="no model"):
         Waylore.open(path, embedder=EMBEDDER)
     Waylore.reembed(path, embedder=EMBEDDER)
     with Waylore.open(path, embedder=EMBEDDER) as memory:
-        assert memory.search("boats").hits[0].placements[0].search == "dense"
+        assert memory.search("boats").hits[0].placements[0].search == "vector"
 
 
-def test_everything_moves_in_an_export(tmp_path: Path, memory: Waylore) -> None:
-    memory.add_facts(
-        [("Ada", "wrote", "notes"), Claim("Ada", "born", "1815", is_value=True)], labels=["family"]
-    )
+def test_export_contains_everything(tmp_path: Path, memory: Waylore) -> None:
+    memory.add_facts([("Ada", "wrote", "notes"), NewFact("Ada", "born", "1815", is_value=True)], labels=["family"])
     assert memory.export(tmp_path / "a.jsonl") == 5
     with Waylore.open(tmp_path / "copy.waylore", embedder=EMBEDDER, clock=lambda: NOON) as copy:
-        assert copy.import_(tmp_path / "a.jsonl") == 5
-        assert copy.import_(tmp_path / "a.jsonl") == 0
+        assert copy.import_(tmp_path / "a.jsonl").written == 5
+        assert copy.import_(tmp_path / "a.jsonl").written == 0
         copy.export(tmp_path / "b.jsonl")
         assert copy.search("father of Ada").hits == memory.search("father of Ada").hits
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
-def test_collections_of_one_file_are_apart(path: Path, memory: Waylore) -> None:
+def test_collections_of_one_file_are_separate(path: Path, memory: Waylore) -> None:
     with Waylore.open(path, collection="other", embedder=HashingEmbedder(32, quiet=True)) as other:
         assert other.search("Ada").hits == ()
         other.add("Ada is also a town.")
@@ -204,7 +201,7 @@ def test_collections_of_one_file_are_apart(path: Path, memory: Waylore) -> None:
     assert len(memory.search("Ada", top_k=9).hits) == 3
 
 
-def test_use_is_counted_after_the_answer(path: Path) -> None:
+def test_counting_uses_does_not_change_the_version(path: Path) -> None:
     with Waylore.open(path, embedder=EMBEDDER, clock=lambda: NOON) as memory:
         memory.add("Ada wrote notes.", facts=[("Ada", "wrote", "notes")])
         version = memory.stats().version
@@ -213,7 +210,7 @@ def test_use_is_counted_after_the_answer(path: Path) -> None:
         assert memory.stats().version == version
 
 
-def test_awaited_twins_do_the_same(path: Path) -> None:
+def test_async_methods_return_the_same(path: Path) -> None:
     async def talk() -> list[str]:
         with Waylore.open(path, embedder=EMBEDDER) as memory:
             first = await memory.aadd("Ada wrote notes.")
@@ -221,51 +218,80 @@ def test_awaited_twins_do_the_same(path: Path) -> None:
             found = await asyncio.gather(*(memory.asearch("Ada") for _ in range(8)))
             assert (await memory.aget(first)).document.id == first
             [passage] = (await memory.aget(first)).passages
-            assert (await memory.apassage(passage.id))[1].id == first
+            assert (await memory.aget_passage(passage.id))[1].id == first
             await memory.aforget(first)
-            return [hit.passage.text for hit in (await memory.asearch("Ada")).hits] + [
-                str(len(f.hits)) for f in found
-            ]
+            return [hit.passage.text for hit in (await memory.asearch("Ada")).hits] + [str(len(f.hits)) for f in found]
 
     assert asyncio.run(talk()) == ["Ada liked machines", *["2"] * 8]
 
 
-def test_a_passage_is_found_by_whom_it_is_for(memory: Waylore) -> None:
+def test_memory_url_works_in_threads_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    async def talk() -> list[int]:
+        with Waylore.open(":memory:", embedder=EMBEDDER) as memory:
+            memory.add("Ada wrote notes.")
+            await memory.aadd("Ada liked machines.")
+            return [len(found) for found in await asyncio.gather(*(memory.asearch("Ada") for _ in range(8)))]
+
+    assert asyncio.run(talk()) == [2] * 8
+    assert (list(tmp_path.iterdir()), caplog.records) == ([], [])
+
+
+def test_immutable_file_is_searched_without_warnings(
+    path: Path, memory: Waylore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.add_facts([("Ada", "knew", "Babbage")])
+    memory.close()
+    monkeypatch.setattr("waylore.store.sqlite.file._may_write", lambda _: False)
+    with Waylore.open(path, embedder=EMBEDDER) as reader:
+        assert reader.search("Ada").hits
+        assert "knew" in {fact.predicate for fact in reader.facts("Ada")}
+        assert "knew" in {branch.fact.predicate for each in reader.graph("Ada") for branch in each.branches}
+        assert reader.stats().documents == len(TEXTS) + 1
+        with pytest.raises(Forbidden, match=f"{path.name} is read-only"):
+            reader.add("Ada wrote letters.")
+    assert caplog.records == []
+
+
+def test_get_passage_respects_labels(memory: Waylore) -> None:
     id_ = memory.add("Ada earns ten crowns.", labels=["office"])
     [passage] = memory.get(id_).passages
-    found, document = memory.passage(passage.id, where=Filter(labels=frozenset({"office"})))
+    found, document = memory.get_passage(passage.id, where=Filter(labels=frozenset({"office"})))
     assert (found.text, document.id) == (passage.text, id_)
     for hidden, where in ((passage.id, Filter(labels=frozenset({"crew"}))), ("nobody", Filter())):
-        with pytest.raises(NotFound, match=f"no passage {hidden} that you may see"):
-            memory.passage(hidden, where=where)
+        with pytest.raises(NotFound, match=f"no passage {hidden};"):
+            memory.get_passage(hidden, where=where)
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t "])
-def test_nothing_can_neither_be_added_nor_asked(memory: Waylore, text: str) -> None:
-    with pytest.raises(QueryError, match="empty"):
+def test_empty_texts_and_queries_are_refused(memory: Waylore, text: str) -> None:
+    with pytest.raises(ArgumentError, match="empty"):
         memory.add(text)
-    with pytest.raises(QueryError, match="empty"):
+    with pytest.raises(ArgumentError, match="empty"):
         memory.search(text)
 
 
-def test_half_a_character_is_refused_whole(memory: Waylore) -> None:
+def test_lone_surrogates_are_refused(memory: Waylore) -> None:
     before = memory.stats()
-    with pytest.raises(QueryError, match="half of a character"):
+    with pytest.raises(ArgumentError, match="text must be valid Unicode"):
         memory.add("A broken emoji: \ud83d")
     assert memory.stats() == before
 
 
-def test_more_can_be_asked_for_than_searches_look_at_by_default(path: Path) -> None:
+def test_top_k_may_exceed_the_default_pool(path: Path) -> None:
     with Waylore.open(path, embedder=EMBEDDER) as memory:
         facts = [(f"Part {i}", "belongs to", "the engine") for i in range(2_300)]
         memory.add_facts(facts)
         assert len(memory.search("engine", top_k=2_300).hits) == 2_300
 
 
-def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Waylore) -> None:
-    with pytest.raises(QueryError, match="at least one"):
+def test_impossible_calls_name_a_remedy(tmp_path: Path, memory: Waylore) -> None:
+    with pytest.raises(ArgumentError, match="top_k must be a whole number from 1"):
         memory.search("Ada", top_k=0)
-    with pytest.raises(ConfigError, match="use auto, chain, hybrid"):
+    with pytest.raises(ArgumentError, match="use auto, chain, hybrid"):
         memory.search("Ada", method="magic")
     with pytest.raises(ConfigError, match="sqlite:///"):
         Waylore.open("mysql://somewhere")
@@ -276,7 +302,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, memory: Waylore) -> None:
         Waylore.open(tmp_path / "text.waylore")
 
 
-def test_an_embedder_that_lies_about_its_length_is_caught(path: Path) -> None:
+def test_embedder_with_a_wrong_dimension_is_refused(path: Path) -> None:
     class Liar(HashingEmbedder):
         def embed_passages(self, texts: Sequence[str]) -> Vectors:
             return np.ones((len(texts), 3), dtype=np.float32)
@@ -285,8 +311,8 @@ def test_an_embedder_that_lies_about_its_length_is_caught(path: Path) -> None:
         memory.add("Anything.")
 
 
-def test_the_only_passage_there_is_has_a_score(path: Path) -> None:
-    """Nothing lifts it over others, and yet its shares make up its score."""
+def test_only_passage_has_a_score(path: Path) -> None:
+    """A passage without competitors still has shares that add up to its score."""
     with Waylore.open(path, embedder=EMBEDDER) as memory:
         memory.add("Ada knows Byron.", facts=[("Ada", "knows", "Byron")])
         [hit] = memory.search("Whom does Ada know?").hits
@@ -294,7 +320,7 @@ def test_the_only_passage_there_is_has_a_score(path: Path) -> None:
     assert hit.score == pytest.approx(sum(p.share for p in hit.placements), abs=1e-5)
 
 
-def test_a_statement_of_blanks_is_none(tmp_path: Path) -> None:
+def test_blank_statement_counts_as_missing(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "a.waylore") as memory:
-        [document] = memory.add_facts([Claim("Ada", "knows", "Bo", statement="\x0b ")])
+        [document] = memory.add_facts([NewFact("Ada", "knows", "Bo", statement="\x0b ")])
         assert memory.get(document).passages[0].text == "Ada knows Bo"

@@ -1,4 +1,4 @@
-"""Importing through the facade: found by search with a path, seen by whom it may be, the same if repeated."""
+"""Imports through the facade: found by search with a path, visible by label, unchanged if repeated."""
 
 import asyncio
 import json
@@ -11,22 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from waylore import Filter, Waylore
-from waylore.errors import ConfigError
+from waylore.errors import ArgumentError
 from waylore.providers.embedders.hashing import HashingEmbedder
 
 
-def lines(*rows: Any) -> str:
+def to_lines(*rows: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def triples(folder: Path, more: bool) -> Path:
+def write_triples(folder: Path, more: bool) -> Path:
     path = folder / "facts.jsonl"
     rows = [["Mara Lind", "works_at", "Acme"], ["Acme", "based_in", "Oslo"]]
-    path.write_text(lines(*rows, *([["Oslo", "part_of", "Norway"]] if more else [])))
+    path.write_text(to_lines(*rows, *([["Oslo", "part_of", "Norway"]] if more else [])))
     return path
 
 
-def ntriples(folder: Path, more: bool) -> Path:
+def write_ntriples(folder: Path, more: bool) -> Path:
     path, base = folder / "facts.nt", "http://example.org"
     rows = [
         f"<{base}/Mara_Lind> <{base}/worksAt> <{base}/Acme> .",
@@ -36,31 +36,29 @@ def ntriples(folder: Path, more: bool) -> Path:
     return path
 
 
-def research(folder: Path, more: bool) -> Path:
+def write_research(folder: Path, more: bool) -> Path:
     path = folder / "papers.jsonl"
     mara = {"title": "Mara Lind", "abstract": "On anvils.", "citations": ["2501.00002"]}
     acme = {"arxiv_id": "2501.00002", "title": "Acme", "abstract": "Made in Oslo.", "citations": ["2501.00003"]}
     later = {"arxiv_id": "2501.00003", "title": "Forges", "abstract": "Iron and fire."}
-    path.write_text(lines(mara, acme, *([later] if more else [])))
+    path.write_text(to_lines(mara, acme, *([later] if more else [])))
     return path
 
 
-def graphrag(folder: Path, more: bool) -> Path:
+def write_graphrag(folder: Path, more: bool) -> Path:
     folder.mkdir(exist_ok=True)
     documents = [
         ("d1", "Mara Lind works at Acme."),
         ("d2", "Acme makes anvils in Oslo."),
         ("d3", "Oslo is cold."),
     ]
-    kept = documents if more else documents[:2]
-    units = [{"id": f"u{id_}", "text": text, "document_ids": [id_]} for id_, text in kept]
+    chosen = documents if more else documents[:2]
+    units = [{"id": f"u{id_}", "text": text, "document_ids": [id_]} for id_, text in chosen]
     relation = {"source": "MARA LIND", "target": "ACME", "description": "Mara Lind is employed by Acme"}
     tables: dict[str, list[dict[str, Any]]] = {
-        "documents": [{"id": id_, "title": id_, "text": text} for id_, text in kept],
+        "documents": [{"id": id_, "title": id_, "text": text} for id_, text in chosen],
         "text_units": units,
-        "entities": [
-            {"title": "ACME", "type": "ORGANIZATION", "description": "", "text_unit_ids": ["ud1", "ud2"]}
-        ],
+        "entities": [{"title": "ACME", "type": "ORGANIZATION", "description": "", "text_unit_ids": ["ud1", "ud2"]}],
         "relationships": [{**relation, "weight": 8.0, "text_unit_ids": ["ud1"]}],
     }
     for name, rows in tables.items():
@@ -68,7 +66,7 @@ def graphrag(folder: Path, more: bool) -> Path:
     return folder
 
 
-def lightrag(folder: Path, more: bool) -> Path:
+def write_lightrag(folder: Path, more: bool) -> Path:
     path = folder / "graph.json"
     texts = ["Mara Lind works at Acme.", "Acme makes anvils in Oslo.", "Oslo is cold."]
     relation = {
@@ -86,7 +84,7 @@ def lightrag(folder: Path, more: bool) -> Path:
     return path
 
 
-def mcp_memory(folder: Path, more: bool) -> Path:
+def write_mcp_memory(folder: Path, more: bool) -> Path:
     path = folder / "memory.jsonl"
     rows = [
         {"type": "entity", "name": "Mara Lind", "entityType": "person", "observations": ["Likes tea"]},
@@ -94,17 +92,17 @@ def mcp_memory(folder: Path, more: bool) -> Path:
         {"type": "relation", "from": "Mara Lind", "to": "Acme", "relationType": "works_at"},
     ]
     later = {"type": "entity", "name": "Oslo", "entityType": "city", "observations": ["Is cold"]}
-    path.write_text(lines(*rows, *([later] if more else [])))
+    path.write_text(to_lines(*rows, *([later] if more else [])))
     return path
 
 
 FORMATS = {
-    "triples": triples,
-    "ntriples": ntriples,
-    "research": research,
-    "graphrag": graphrag,
-    "lightrag": lightrag,
-    "mcp-memory": mcp_memory,
+    "triples": write_triples,
+    "ntriples": write_ntriples,
+    "research": write_research,
+    "graphrag": write_graphrag,
+    "lightrag": write_lightrag,
+    "mcp-memory": write_mcp_memory,
 }
 
 
@@ -128,16 +126,14 @@ def write(format_: str, tmp_path: Path) -> Callable[..., Path]:
     return written
 
 
-def exported(memory: Waylore, path: Path) -> str:
+def export(memory: Waylore, path: Path) -> str:
     memory.export(path)
     return path.read_text("utf-8")
 
 
-def test_what_was_imported_is_found_with_its_path(
-    memory: Waylore, format_: str, write: Callable[..., Path]
-) -> None:
-    done = memory.import_from(write())
-    assert (done.format, done.refused, done.documents) == (format_, 0, done.written)
+def test_imported_documents_are_found_with_path(memory: Waylore, format_: str, write: Callable[..., Path]) -> None:
+    done = memory.import_(write())
+    assert (done.format, done.skipped_count, done.documents) == (format_, 0, done.written)
     method = "citations" if format_ == "research" else "chain"
     found = memory.search("Where does Mara Lind make things?", method=method)
     [hit] = [hit for hit in found.hits if "Oslo" in hit.passage.text]
@@ -147,24 +143,24 @@ def test_what_was_imported_is_found_with_its_path(
 
 
 def test_importing_again_changes_nothing(memory: Waylore, write: Callable[..., Path], tmp_path: Path) -> None:
-    first = memory.import_from(write(), labels=["team"])
-    before = exported(memory, tmp_path / "before.jsonl")
+    first = memory.import_(write(), labels=["team"])
+    before = export(memory, tmp_path / "before.jsonl")
     version = memory.stats().version
-    again = memory.import_from(write(), labels=["team"])
+    again = memory.import_(write(), labels=["team"])
     assert (again.documents, again.written) == (first.documents, 0)
     assert memory.stats().version == version
-    assert exported(memory, tmp_path / "after.jsonl") == before
+    assert export(memory, tmp_path / "after.jsonl") == before
 
 
-def test_a_grown_file_adds_what_is_new(memory: Waylore, format_: str, write: Callable[..., Path]) -> None:
-    before = memory.import_from(write())
-    grown = memory.import_from(write(more=True))
-    renamed = 1 if format_ == "research" else 0  # a paper that cites the new one now tells its title
+def test_grown_file_adds_new_documents(memory: Waylore, format_: str, write: Callable[..., Path]) -> None:
+    before = memory.import_(write())
+    grown = memory.import_(write(more=True))
+    renamed = 1 if format_ == "research" else 0  # a paper that cites the new one now has its title
     assert (grown.documents, grown.written) == (before.documents + 1, 1 + renamed)
 
 
-def test_what_is_labelled_is_seen_by_those_who_may(memory: Waylore, write: Callable[..., Path]) -> None:
-    memory.import_from(write(), labels=["team"], metadata={"from": "elsewhere"})
+def test_labels_limit_who_sees_an_import(memory: Waylore, write: Callable[..., Path]) -> None:
+    memory.import_(write(), labels=["team"], metadata={"from": "elsewhere"})
     for where, is_seen in [
         (Filter(labels=frozenset({"team"})), True),
         (Filter(labels=frozenset({"others"})), False),
@@ -174,84 +170,118 @@ def test_what_is_labelled_is_seen_by_those_who_may(memory: Waylore, write: Calla
         assert bool(memory.search("Acme in Oslo", where=where).hits) == is_seen
 
 
-def test_all_of_an_import_can_be_forgotten(memory: Waylore, write: Callable[..., Path], tmp_path: Path) -> None:
-    memory.import_from(write())
-    documents = [
-        json.loads(line)["document"]["id"] for line in exported(memory, tmp_path / "e").splitlines()[1:]
-    ]
+def test_import_can_be_forgotten_completely(memory: Waylore, write: Callable[..., Path], tmp_path: Path) -> None:
+    memory.import_(write())
+    documents = [json.loads(line)["document"]["id"] for line in export(memory, tmp_path / "e").splitlines()[1:]]
     memory.forget(*documents)
     left = memory.stats()
     assert (left.documents, left.passages, left.entities, left.facts, left.mentions) == (0, 0, 0, 0, 0)
 
 
-def test_citations_are_walked_two_deep(memory: Waylore, tmp_path: Path) -> None:
-    memory.import_from(research(tmp_path, more=True))
+def test_citations_are_followed_two_steps(memory: Waylore, tmp_path: Path) -> None:
+    memory.import_(write_research(tmp_path, more=True))
     found = memory.search("What does Mara Lind cite?", method="citations")
     paths = {hit.passage.title: str(hit.path) for hit in found.hits}
     assert paths["Forges"] == "Mara Lind —cites→ Acme —cites→ Forges → this passage"
 
 
-def test_a_paper_that_was_cited_by_its_number_in_another_file_is_reached(
-    memory: Waylore, tmp_path: Path
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("paper: 2501.03236", "MAGMA Memory"),
+        ("arXiv:2501.03236", "MAGMA Memory"),
+        ("What is 2501.03236 about?", "MAGMA Memory"),
+        ("doi 10.1000/182", "Attention"),
+    ],
+)
+@pytest.mark.parametrize("method", ["auto", "agentic", "Keyword", "hybrid"])
+def test_papers_are_found_by_identifier(
+    memory: Waylore, tmp_path: Path, question: str, title: str, method: str
 ) -> None:
-    (tmp_path / "one.jsonl").write_text(
-        lines({"title": "Mara", "abstract": "Iron.", "citations": ["2501.00003"]})
-    )
-    (tmp_path / "two.jsonl").write_text(
-        lines({"arxiv_id": "2501.00003", "title": "Forges", "abstract": "Fire."})
-    )
+    papers = [
+        {"arxiv_id": "2501.03236", "title": "MAGMA Memory", "abstract": "Agents need graphs."},
+        {"title": "Attention", "abstract": "A paper on all you need.", "doi": "10.1000/182"},
+    ]
+    (tmp_path / "papers.json").write_text(json.dumps({"academic_papers": papers}))
+    memory.import_(tmp_path / "papers.json")
+    assert memory.search(question, method=method).hits[0].document.title == title
+
+
+def test_papers_are_found_by_author(memory: Waylore, tmp_path: Path) -> None:
+    path = tmp_path / "papers.jsonl"
+    path.write_text(to_lines({"title": "A", "abstract": "B.", "authors": ["Ada Lovelace", {"name": "Bo"}]}))
+    memory.import_(path)
+    for author in ("lovelace", "Bo"):
+        assert memory.search(author, method="keyword").hits[0].document.title == "A"
+
+
+def test_citations_are_followed_from_the_papers_of_a_concept(memory: Waylore, tmp_path: Path) -> None:
+    first = {"arxiv_id": "2501.00001", "title": "Anvils", "abstract": "Iron.", "concepts": ["smithing"]}
+    second = {"arxiv_id": "2501.00002", "title": "Forges", "abstract": "Fire."}
+    path = tmp_path / "papers.jsonl"
+    path.write_text(to_lines(first | {"citations": ["2501.00002"]}, second))
+    memory.import_(path)
+    question = "What do the papers on smithing cite, and which of those is the one to read first?"
+    found = memory.search(question, method="citations")
+    placements = {h.document.title: p for h in found.hits for p in h.placements if p.search == "graph"}
+    assert {title: placement.score for title, placement in placements.items()} == {"Anvils": 1.0, "Forges": 0.5}
+
+
+def test_paper_cited_by_number_in_another_file_is_found(memory: Waylore, tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(to_lines({"title": "Mara", "abstract": "Iron.", "citations": ["2501.00003"]}))
+    (tmp_path / "two.jsonl").write_text(to_lines({"arxiv_id": "2501.00003", "title": "Forges", "abstract": "Fire."}))
     for name in ("one.jsonl", "two.jsonl"):
-        memory.import_from(tmp_path / name)
+        memory.import_(tmp_path / name)
     found = memory.search("What does Mara cite?", method="citations")
     paths = {hit.passage.title: str(hit.path) for hit in found.hits}
     assert paths["Forges"] == "Mara —cites→ arXiv:2501.00003 → this passage"
 
 
-def test_whoever_a_memory_server_talks_to_is_the_user(memory: Waylore, tmp_path: Path) -> None:
+def test_user_of_memory_server_answers_for_i(memory: Waylore, tmp_path: Path) -> None:
     user = {
         "type": "entity",
         "name": "default_user",
         "entityType": "person",
         "observations": ["Plays the oboe"],
     }
-    (tmp_path / "memory.jsonl").write_text(lines(user))
-    memory.import_from(tmp_path / "memory.jsonl")
+    (tmp_path / "memory.jsonl").write_text(to_lines(user))
+    memory.import_(tmp_path / "memory.jsonl")
     found = memory.search("What instrument do I have at home?")
     assert [entity.name for entity in found.entities] == ["default_user"]
     assert found.hits[0].passage.text == "Plays the oboe"
 
 
-def test_an_import_does_not_speak_over_the_user(memory: Waylore, tmp_path: Path) -> None:
+def test_import_does_not_override_the_user(memory: Waylore, tmp_path: Path) -> None:
     memory.add_facts([("Mara Lind", "works_at", "Acme")])
-    memory.import_from(triples(tmp_path, more=False))
+    memory.import_(write_triples(tmp_path, more=False))
     facts = memory.search("Mara Lind works at Acme", method="neighbourhood").facts
     assert {fact.predicate: fact.source for fact in facts} == {"works_at": "user_edit", "based_in": "file"}
 
 
-def test_progress_is_told_and_batches_are_kept(memory: Waylore, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(lines(*(["Mara", "counts", f"Number {n}"] for n in range(600))))
-    told: list[int] = []
+def test_progress_is_reported_and_batches_survive_a_stop(memory: Waylore, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(to_lines(*(["Mara", "counts", f"Number {n}"] for n in range(600))))
+    reported: list[int] = []
 
     def stop(done: int) -> None:
-        told.append(done)
+        reported.append(done)
         if done > 300:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        memory.import_from(tmp_path / "a.jsonl", progress=stop)
-    assert told == [256, 512]
+        memory.import_(tmp_path / "a.jsonl", progress=stop)
+    assert reported == [256, 512]
     assert memory.stats().documents == 512
-    assert memory.import_from(tmp_path / "a.jsonl").written == 88
+    assert memory.import_(tmp_path / "a.jsonl").written == 88
 
 
-async def imported(memory: Waylore, path: Path) -> int:
-    return (await memory.aimport_from(path)).written
+async def import_async(memory: Waylore, path: Path) -> int:
+    return (await memory.aimport_(path)).written
 
 
-def test_it_can_be_awaited(memory: Waylore, tmp_path: Path) -> None:
-    assert asyncio.run(imported(memory, triples(tmp_path, more=False))) == 2
+def test_import_can_be_awaited(memory: Waylore, tmp_path: Path) -> None:
+    assert asyncio.run(import_async(memory, write_triples(tmp_path, more=False))) == 2
 
 
-def test_a_wrong_format_is_an_error_of_the_callers(memory: Waylore, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no format 'turtle': use auto, triples"):
-        memory.import_from(triples(tmp_path, more=False), "turtle")
+def test_unknown_format_raises_argument_error(memory: Waylore, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"format must be one of auto, waylore, triples.*got 'turtle'"):
+        memory.import_(write_triples(tmp_path, more=False), "turtle")

@@ -1,29 +1,30 @@
-"""A process that adds a folder until it is killed: `python -m faults.crash_adder FILE FOLDER`.
+"""Add a folder until killed: `python -m faults.crash_adder FILE FOLDER`.
 
-It imports all it needs and says so, waits for a line, adds, says that it is done, and waits to be killed.
+The process imports everything and prints a line, waits for a line, adds, prints another line, and waits for the
+kill.
 """
 
 import os
 import sys
 from pathlib import Path
 
-from faults.folders import EMBEDDER, NAMES, opened
-from waylore.indexing.files import add as ingesting
+from faults.folders import EMBEDDER, NAMES, open_file
+from waylore.indexing.files import add
 
 
 def main(path: str, folder: str) -> None:
-    """Add what is in the folder."""
-    ingesting.PARTS = 64  # many small transactions, so that kills land between and inside of them
+    """Add the folder."""
+    add.BATCH_ROWS = 64  # many small transactions, so that kills land between and inside of them
     EMBEDDER.embed_passages(NAMES)
-    _say("ready")
+    _print_line("ready")
     sys.stdin.readline()
-    with opened(Path(path)) as waylore:
+    with open_file(Path(path)) as waylore:
         waylore.add_files(folder, root=folder, prune=True)
-    _say("done")
+    _print_line("done")
     sys.stdin.readline()
 
 
-def _say(word: str) -> None:
+def _print_line(word: str) -> None:
     os.write(sys.stdout.fileno(), f"{word}\n".encode())
 
 

@@ -1,31 +1,31 @@
-"""A process that writes until it is killed: `python -m faults.crash_writer FILE LOG SEED DOCUMENTS`.
+"""Write until killed: `python -m faults.crash_writer FILE LOG SEED DOCUMENTS`.
 
-It imports all it needs and says so, waits for a line, opens the file and says so, and takes its steps. A step
-is acknowledged when its call has returned, by one write to the log, which outlives the process. It never ends
-by itself.
+The process imports everything and prints a line, waits for a line, opens the file, prints another line, and
+runs its steps. It acknowledges a step after the call returned, by one write to the log, which survives the
+process. It never ends by itself.
 """
 
 import os
 import sys
 from pathlib import Path
 
-from faults.documents import EMBEDDER, WORDS, acknowledgement, opened, steps, take
+from faults.documents import EMBEDDER, WORDS, make_steps, open_file, run_step, to_line
 
 
 def main(path: str, acknowledged: str, seed: str, documents: str) -> None:
-    """Write what the seed says."""
+    """Write the documents of a seed."""
     log = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    EMBEDDER.embed_passages(WORDS)  # its caches warm, more kills land in the store
-    _say("ready")
+    EMBEDDER.embed_passages(WORDS)  # with warm caches more kills happen in the store
+    _print_line("ready")
     sys.stdin.readline()
-    waylore = opened(Path(path))
-    _say("open")
-    for step in steps(int(seed), range(int(documents))):
-        take(waylore, step)
-        os.write(log, acknowledgement(step).encode())
+    waylore = open_file(Path(path))
+    _print_line("open")
+    for step in make_steps(int(seed), range(int(documents))):
+        run_step(waylore, step)
+        os.write(log, to_line(step).encode())
 
 
-def _say(word: str) -> None:
+def _print_line(word: str) -> None:
     os.write(sys.stdout.fileno(), f"{word}\n".encode())
 
 

@@ -1,8 +1,8 @@
-"""The documents that the fault tests write, and what a store must hold of each.
+"""Define the documents that the fault tests write, and what a store must hold of each.
 
-A number names a document and an edition says what it tells, so that a test which knows how far a writer came
-knows every row that must be there. Each paragraph becomes a passage with a marker that no other has. Nothing
-here checks a store; `checking` does.
+A number identifies a document, and an edition is its content. A test that knows the number of steps of a writer
+therefore knows every row that must be stored. Each paragraph becomes a passage with a unique marker. The module
+checks no store; `checking` does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,18 +18,18 @@ from waylore.engine.waylore import Waylore
 from waylore.indexing import pipeline
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.types.identity import document_id
-from waylore.types.knowledge import Claim, Contribution, Document
+from waylore.types.knowledge import Document, IndexedDocument, NewFact
 
 NOW = datetime(2024, 5, 17, tzinfo=UTC)
 EMBEDDER = HashingEmbedder(64, quiet=True)
 WORDS = [a + b + c for a in ("bar", "col", "dun", "fel", "gor") for b in "aeiou" for c in ("mik", "nus", "pol")]
 WORDS_IN_PARAGRAPH = 110  # two paragraphs are too long for one passage
-FORGETTING = 0.25  # of all steps
+FORGETTING = 0.25  # fraction of steps that forget a document
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What one document says at one time."""
+    """The content of one document at one time."""
 
     number: int
     edition: int
@@ -44,7 +44,7 @@ class Edition:
 
     @property
     def markers(self) -> list[str]:
-        """One word for each passage that nothing else says."""
+        """One word for each passage that occurs nowhere else."""
         return [f"n{self.number}e{self.edition}p{i}" for i in range(3 + self.edition % 3)]
 
     @property
@@ -63,11 +63,11 @@ class Edition:
         return [(loom, "weaves", cloth), (loom, "stands in", mill), (mill, "belongs to", "Waylore")]
 
 
-Step = tuple[int, Edition | None]  # a document's number, and what is to be there: nothing, if it is forgotten
+Step = tuple[int, Edition | None]  # a document's number and its edition, or None to forget it
 
 
-def steps(seed: int, numbers: Sequence[int]) -> Iterator[Step]:
-    """What a writer does, in order and without end; the same for the same seed."""
+def make_steps(seed: int, numbers: Sequence[int]) -> Iterator[Step]:
+    """Yield the steps of a writer without end; the same seed gives the same steps."""
     chosen = Random(seed)
     for step in count(1):
         number = chosen.choice(numbers)
@@ -75,38 +75,38 @@ def steps(seed: int, numbers: Sequence[int]) -> Iterator[Step]:
         yield number, None if is_forgotten else Edition(number, seed * 100_000 + step)
 
 
-def opened(path: Path) -> Waylore:
-    """A collection whose clock stands still, so that it can be compared with what was meant."""
+def open_file(path: Path) -> Waylore:
+    """Open a collection whose clock stands still, so that documents can be compared."""
     return Waylore.open(path, embedder=EMBEDDER, clock=lambda: NOW)
 
 
-def take(waylore: Waylore, step: Step) -> None:
-    """Do one step."""
+def run_step(waylore: Waylore, step: Step) -> None:
+    """Run one step."""
     number, wanted = step
     if wanted is None:
-        waylore.forget(identity(number))
+        waylore.forget(get_id(number))
     else:
         waylore.add(wanted.text, uri=wanted.uri, labels=wanted.labels, facts=wanted.facts)
 
 
-def acknowledgement(step: Step) -> str:
-    """The line that says that a step was done."""
+def to_line(step: Step) -> str:
+    """Return the line that acknowledges a step."""
     number, wanted = step
     if wanted is None:
         return f"forget {number}\n"
     return f"add {number} {sha256(wanted.text.encode()).hexdigest()}\n"
 
 
-def identity(number: int) -> str:
-    """The identity of a document."""
+def get_id(number: int) -> str:
+    """Return the id of a document."""
     return document_id(uri=_uri(number))
 
 
 @cache
-def contribution(wanted: Edition) -> Contribution:
-    """All that a store must hold of a document."""
-    document = Document(identity(wanted.number), uri=wanted.uri, labels=wanted.labels, recorded_at=NOW)
-    return pipeline.contribution(document, wanted.text, [Claim(*fact) for fact in wanted.facts])
+def make_document(wanted: Edition) -> IndexedDocument:
+    """Return what a store must hold of a document."""
+    document = Document(get_id(wanted.number), uri=wanted.uri, labels=wanted.labels, recorded_at=NOW)
+    return pipeline.index_text(document, wanted.text, [NewFact(*fact) for fact in wanted.facts])
 
 
 def _uri(number: int) -> str:

@@ -1,4 +1,4 @@
-"""A folder of files that changes at random: what the tests of interrupted adding work on."""
+"""A folder whose files change at random, for the tests of interrupted adding."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +13,8 @@ NAMES = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Analytical Engin
 VERBS = ["met", "wrote to", "lived near", "worked on", "spoke of"]
 
 
-def opened(path: Path) -> Waylore:
-    """A collection whose documents are all recorded at one moment."""
+def open_file(path: Path) -> Waylore:
+    """Open a collection in which all documents have the same time."""
     return Waylore.open(path, embedder=EMBEDDER, clock=lambda: THEN)
 
 
@@ -27,22 +27,17 @@ def edit(folder: Path, chosen: Random, *, files: int, edits: int) -> None:
             path.unlink()
         else:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(
-                _table(chosen) if path.suffix == ".csv" else _page(number, chosen), encoding="utf-8"
-            )
+            path.write_text(_table(chosen) if path.suffix == ".csv" else _page(number, chosen), encoding="utf-8")
 
 
 def _page(number: int, chosen: Random) -> str:
     head = f"---\nowner: {chosen.choice(NAMES)}\n---\n# Note {number}\n\n"
-    return head + "\n\n".join(
-        f"## Part {n}\n\n" + " ".join(_sentence(chosen) for _ in range(6)) for n in range(4)
-    )
+    return head + "\n\n".join(f"## Part {n}\n\n" + " ".join(_sentence(chosen) for _ in range(6)) for n in range(4))
 
 
 def _table(chosen: Random) -> str:
     rows = (
-        f"{chosen.choice(NAMES)},{chosen.randrange(99)},{_sentence(chosen)}"
-        for _ in range(chosen.randrange(1, 30))
+        f"{chosen.choice(NAMES)},{chosen.randrange(99)},{_sentence(chosen)}" for _ in range(chosen.randrange(1, 30))
     )
     return "\n".join(["title,age,text", *rows]) + "\n"
 

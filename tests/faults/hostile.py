@@ -1,22 +1,22 @@
-"""Adds a folder, tells what became of it and what memory it took: `python -m faults.hostile FILE FOLDER`."""
+"""Add a folder and print the result and the memory used: `python -m faults.hostile FILE FOLDER`."""
 
 import json
 import resource
 import sys
 from pathlib import Path
 
-from faults.folders import opened
+from faults.folders import open_file
 
 
 def main(path: str, folder: str) -> None:
-    """Print documents, refusals and the most memory that was taken, in bytes."""
-    with opened(Path(path)) as waylore:
+    """Print the documents, the skipped files and the peak memory in bytes."""
+    with open_file(Path(path)) as waylore:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         added = waylore.add_files(folder, root=folder)
         uris = [document.uri for document in waylore.documents()]
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    refusals = {refusal.uri: refusal.reason for refusal in added.refusals}
-    print(json.dumps({"documents": uris, "refusals": refusals, "memory": grown * 1024}))
+    skipped = {file.uri: file.reason for file in added.skipped}
+    print(json.dumps({"documents": uris, "skipped": skipped, "memory": grown * 1024}))
 
 
 if __name__ == "__main__":

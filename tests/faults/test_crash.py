@@ -1,9 +1,8 @@
-"""A writer is killed in the middle of its work, again and again, on one file.
+"""A writer is killed again and again during its work on one file.
 
-After each kill what was acknowledged is there whole, and what was not acknowledged is there whole or not at
-all; of what was forgotten or replaced not a byte is left. The steps of a writer follow from its seed, so the
-number of its acknowledgements says which step it may have been in. It is SIGKILL that is tested, not the loss
-of power.
+After each kill, acknowledged steps are stored completely, and the unacknowledged one completely or not at all.
+Not a byte of a forgotten or replaced document is left. The seed decides the steps of a writer, so the number
+of acknowledgements shows which step may have been running. The tests cover SIGKILL, not the loss of power.
 """
 
 import os
@@ -20,16 +19,16 @@ from random import Random
 import pytest
 
 from faults.checking import (
-    bare,
     check_content,
     check_file,
+    check_forget_all,
     check_forgotten,
     check_searches,
-    check_that_all_can_be_forgotten,
-    exported,
-    shape,
+    export_all,
+    open_bare,
+    to_shape,
 )
-from faults.documents import Edition, Step, acknowledgement, contribution, identity, opened, steps
+from faults.documents import Edition, Step, get_id, make_document, make_steps, open_file, to_line
 from waylore.store.sqlite.store import SqliteStore
 
 KILLS = 100
@@ -37,7 +36,7 @@ SOONEST, LATEST = 0.005, 0.120  # seconds after a writer has opened the file
 KILLS_WHILE_OPENING = 12
 OPENING = 0.012  # seconds in which a writer makes its file
 DOCUMENTS = 60
-SAMPLE = 3  # documents that a round did not touch
+SAMPLE = 3  # untouched documents that are checked after a round
 WITNESSED = 10  # rounds in a row with, and then without, another connection that keeps the WAL alive
 TESTS = Path(__file__).parents[1]
 
@@ -45,45 +44,45 @@ Writer = subprocess.Popen[str]
 
 
 @pytest.mark.timeout(300)
-def test_kills_lose_nothing_acknowledged_and_leave_nothing_in_part(tmp_path: Path) -> None:
+def test_kills_lose_no_acknowledged_step(tmp_path: Path) -> None:
     path = tmp_path / "waylore.db"
     chosen = Random(20)
     held: dict[int, Edition] = {}
-    writer = _started(path, tmp_path, 0)
+    writer = _start(path, tmp_path, 0)
     try:
         for round_ in range(KILLS):
-            with _witness(path) if round_ // WITNESSED % 2 else nullcontext():
+            with _hold_open(path) if round_ // WITNESSED % 2 else nullcontext():
                 _kill_at_work(writer, chosen.uniform(SOONEST, LATEST))
-                writer = _started(path, tmp_path, round_ + 1)  # imports while we check
-                _check_round(path, _taken(tmp_path, round_), held, chosen)
+                writer = _start(path, tmp_path, round_ + 1)  # imports while we check
+                _check_round(path, _list_steps(tmp_path, round_), held, chosen)
     finally:
         _kill(writer)
     check_searches(path, held.values())
-    check_that_all_can_be_forgotten(path, held)
+    check_forget_all(path, held)
     check_file(path)
 
 
 @pytest.mark.timeout(300)
-def test_a_kill_while_a_file_is_made_leaves_one_that_opens(tmp_path: Path) -> None:
+def test_kill_during_creation_leaves_a_usable_file(tmp_path: Path) -> None:
     chosen = Random(21)
     for round_ in range(KILLS_WHILE_OPENING):
         path = tmp_path / f"{round_}.db"
-        writer = _started(path, tmp_path, round_)
+        writer = _start(path, tmp_path, round_)
         _let_write(writer)
         time.sleep(chosen.uniform(0, OPENING))
         _kill(writer)
-        with opened(path) as waylore:
-            assert waylore.stats().documents <= 1 + len(_acknowledged(tmp_path, round_))
+        with open_file(path) as waylore:
+            assert waylore.stats().documents <= 1 + len(_read_acknowledged(tmp_path, round_))
         check_file(path)
 
 
 # -- writers -------------------------------------------------------------------------------------------
 
 
-def _started(path: Path, folder: Path, seed: int) -> Writer:
-    told = [str(path), str(folder / f"{seed}.log"), str(seed), str(DOCUMENTS)]
+def _start(path: Path, folder: Path, seed: int) -> Writer:
+    arguments = [str(path), str(folder / f"{seed}.log"), str(seed), str(DOCUMENTS)]
     return subprocess.Popen(
-        [sys.executable, "-m", "faults.crash_writer", *told],
+        [sys.executable, "-m", "faults.crash_writer", *arguments],
         cwd=TESTS,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -109,7 +108,7 @@ def _kill_at_work(writer: Writer, after: float) -> None:
 
 
 def _kill(writer: Writer) -> None:
-    """Kill a writer, which must not have ended by itself."""
+    """Kill a writer, and check that it had not ended by itself."""
     if writer.returncode is None:
         os.killpg(writer.pid, signal.SIGKILL)
         writer.communicate()
@@ -117,9 +116,9 @@ def _kill(writer: Writer) -> None:
 
 
 @contextmanager
-def _witness(path: Path) -> Iterator[None]:
-    """Another connection, so that the last writer's end is not the WAL's."""
-    db = bare(path)
+def _hold_open(path: Path) -> Iterator[None]:
+    """Hold another connection, so that the WAL outlives the last writer."""
+    db = open_bare(path)
     db.execute("SELECT count(*) FROM documents").fetchall()
     try:
         yield
@@ -127,19 +126,19 @@ def _witness(path: Path) -> Iterator[None]:
         db.close()
 
 
-# -- what a round must have left -----------------------------------------------------------------------
+# -- checks after a round -----------------------------------------------------------------------
 
 
-def _acknowledged(folder: Path, seed: int) -> list[str]:
+def _read_acknowledged(folder: Path, seed: int) -> list[str]:
     log = folder / f"{seed}.log"
     return log.read_text().splitlines(keepends=True) if log.exists() else []
 
 
-def _taken(folder: Path, seed: int) -> list[Step]:
-    """The steps that were acknowledged, and the one that may have been begun."""
-    lines = _acknowledged(folder, seed)
-    taken = list(islice(steps(seed, range(DOCUMENTS)), len(lines) + 1))
-    assert lines == [acknowledgement(step) for step in taken[:-1]]
+def _list_steps(folder: Path, seed: int) -> list[Step]:
+    """Return the acknowledged steps, and the one that may have begun."""
+    lines = _read_acknowledged(folder, seed)
+    taken = list(islice(make_steps(seed, range(DOCUMENTS)), len(lines) + 1))
+    assert lines == [to_line(step) for step in taken[:-1]]
     return taken
 
 
@@ -155,12 +154,12 @@ def _check_round(path: Path, taken: list[Step], held: dict[int, Edition], chosen
 
 
 def _follow(path: Path, taken: list[Step], held: dict[int, Edition]) -> list[Edition]:
-    """Bring `held` to what must be there now; return what must not be there any more."""
+    """Update `held` by the steps; return the editions that must be gone."""
     *done, (number, wanted) = taken
     was = {n: held[n] for n, _ in taken if n in held}
     for step in done:
         _hold(held, step)
-    if _is_there(path, number, wanted):
+    if _is_done(path, number, wanted):
         _hold(held, (number, wanted))
     seen = {*was.values(), *(edition for _, edition in taken if edition)}
     return [edition for edition in seen if held.get(edition.number) != edition]
@@ -174,13 +173,13 @@ def _hold(held: dict[int, Edition], step: Step) -> None:
         held[number] = wanted
 
 
-def _is_there(path: Path, number: int, wanted: Edition | None) -> bool:
-    """Whether the unacknowledged step was done; if it was done in part, the check that follows fails."""
+def _is_done(path: Path, number: int, wanted: Edition | None) -> bool:
+    """Return whether the unacknowledged step was done; a half-done step fails the check that follows."""
     store = SqliteStore(path)
     try:
-        found = exported(store).get(identity(number))
+        found = export_all(store).get(get_id(number))
     finally:
         store.close()
     if found is None or wanted is None:
         return found is None and wanted is None
-    return shape(found) == shape(contribution(wanted))
+    return to_shape(found) == to_shape(make_document(wanted))

@@ -1,8 +1,8 @@
-"""A store's disk fills up, and is cleared again.
+"""The disk of a store fills up, and is cleared again.
 
-Two disks fill up: a small tmpfs (where mounting is permitted), which is really full, and a limit on the size of
-files, which every system has. Either way the writer is told, what was acknowledged stays readable, nothing is
-half written, and the same open collection writes on once there is room.
+There are two kinds: a small tmpfs that is really full, if mounting is permitted, and a limit on the size of
+files, which every system has. In both cases the writer gets an error, acknowledged documents stay readable,
+nothing is half written, and the same open collection can write again once there is room.
 """
 
 import resource
@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.checking import check_content, check_file, check_searches, check_that_all_can_be_forgotten
-from faults.documents import Edition, identity, opened, take
+from faults.checking import check_content, check_file, check_forget_all, check_searches
+from faults.documents import Edition, get_id, open_file, run_step
 from waylore.engine.waylore import Waylore
 from waylore.errors import StoreError, StoreUnavailable
 
@@ -28,10 +28,10 @@ LARGEST_FILE = 4 * MEBIBYTE
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A folder that fills up, and how to make room in it."""
+    """A folder on a disk that can fill up, and a function that makes room."""
 
     folder: Path
-    refusal: type[StoreError]
+    error: type[StoreError]
     clear: Callable[[], None]
 
 
@@ -46,35 +46,35 @@ def tmpfs(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.mark.timeout(300)
-def test_a_full_disk_is_reported_and_costs_nothing(disk: Disk) -> None:
+def test_full_disk_is_reported_and_loses_nothing(disk: Disk) -> None:
     path = disk.folder / "waylore.db"
-    with opened(path) as waylore:
-        held, failed = _fill(waylore, disk.refusal)
+    with open_file(path) as waylore:
+        held, failed = _fill(waylore, disk.error)
         _check_open(waylore, held)
-        with pytest.raises(disk.refusal, match="disk"):
-            take(waylore, (failed.number, failed))
+        with pytest.raises(disk.error, match="disk"):
+            run_step(waylore, (failed.number, failed))
         _check_open(waylore, held)
         disk.clear()
-        take(waylore, (failed.number, failed))
+        run_step(waylore, (failed.number, failed))
         held[failed.number] = failed
         _check_open(waylore, held)
     check_file(path)
     check_content(path, held)
     check_searches(path, held.values())
-    check_that_all_can_be_forgotten(path, held)
+    check_forget_all(path, held)
 
 
 @pytest.mark.timeout(300)
-def test_a_disk_without_any_room_refuses_to_open_a_file_until_it_has_some(tmpfs: Disk) -> None:
+def test_file_opens_once_the_disk_has_room(tmpfs: Disk) -> None:
     path = tmpfs.folder / "waylore.db"
     for documents in range(3):
         rest = _use_up(tmpfs.folder)
         with pytest.raises(StoreError, match="disk"):
-            opened(path)
+            open_file(path)
         rest.unlink()
-        with opened(path) as waylore:
+        with open_file(path) as waylore:
             assert waylore.stats().documents == documents
-            take(waylore, (documents, Edition(documents, 1)))
+            run_step(waylore, (documents, Edition(documents, 1)))
     check_file(path)
     check_content(path, {number: Edition(number, 1) for number in range(3)})
 
@@ -87,36 +87,36 @@ def _use_up(folder: Path) -> Path:
     return rest
 
 
-def _fill(waylore: Waylore, refusal: type[StoreError]) -> tuple[dict[int, Edition], Edition]:
-    """Write until the disk is full; return what was acknowledged, and what was refused."""
+def _fill(waylore: Waylore, error: type[StoreError]) -> tuple[dict[int, Edition], Edition]:
+    """Write until the disk is full; return the acknowledged documents and the failed one."""
     held: dict[int, Edition] = {}
-    with pytest.raises(refusal, match="disk") as refused:
+    with pytest.raises(error, match="disk") as raised:
         _write_on(waylore, held)
-    assert refused.value.__cause__ is not None
+    assert raised.value.__cause__ is not None
     return held, Edition(len(held), 1)
 
 
 def _write_on(waylore: Waylore, held: dict[int, Edition]) -> None:
     for number in count():
-        take(waylore, (number, Edition(number, 1)))
+        run_step(waylore, (number, Edition(number, 1)))
         held[number] = Edition(number, 1)
 
 
 def _check_open(waylore: Waylore, held: dict[int, Edition]) -> None:
-    """The open collection can be read, and says what is there."""
+    """Check that the open collection is readable and complete."""
     assert waylore.stats().documents == len(held)
     for wanted in held.values():
-        assert len(waylore.get(identity(wanted.number)).passages) == len(wanted.markers)
-    found = waylore.search(held[0].text, method="hybrid", count_use=False)
+        assert len(waylore.get(get_id(wanted.number)).passages) == len(wanted.markers)
+    found = waylore.search(held[0].text, method="hybrid", record_use=False)
     assert (found.missing, len(found.hits)) == ((), 10)
 
 
 def _tmpfs(tmp_path: Path) -> Iterator[Disk]:
     folder = tmp_path / "small"
     folder.mkdir()
-    told = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
     try:
-        subprocess.run(told, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("a tmpfs may not be mounted here")
     try:
@@ -128,7 +128,7 @@ def _tmpfs(tmp_path: Path) -> Iterator[Disk]:
 
 
 def _limit(tmp_path: Path) -> Iterator[Disk]:
-    """No file of this process may grow beyond a size; Python ignores the signal, so SQLite gets an error."""
+    """Limit the size of this process's files; Python ignores the signal, so SQLite gets an error."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def clear() -> None:

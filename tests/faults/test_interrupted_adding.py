@@ -1,6 +1,6 @@
-"""Adding a folder is killed fifty times at random, while the folder changes: the store is as if it never was.
+"""Adding a folder is killed fifty times at random while the folder changes; the store ends up the same.
 
-Whole exports are compared, with those of a store that took the same folder in one go.
+The test compares whole exports with those of a store that added the same folder in one run.
 """
 
 import os
@@ -15,19 +15,19 @@ from random import Random
 import pytest
 
 from faults.checking import check_file
-from faults.folders import edit, opened
+from faults.folders import edit, open_file
 
 KILLS = 50
 FILES, EDITS = 140, 60
 LATEST = 0.5  # seconds of work before a kill, at most
-COMPARED = 10  # kills after which stores are compared
+COMPARED = 10  # kills between two comparisons
 TESTS = Path(__file__).parents[1]
 
 Adder = subprocess.Popen[str]
 
 
 @pytest.mark.timeout(600)
-def test_killed_adding_that_goes_on_gives_the_store_of_one_that_was_not_killed(tmp_path: Path) -> None:
+def test_interrupted_adding_gives_the_same_store(tmp_path: Path) -> None:
     path, folder = tmp_path / "waylore.db", tmp_path / "folder"
     folder.mkdir()
     chosen = Random(4)
@@ -35,15 +35,15 @@ def test_killed_adding_that_goes_on_gives_the_store_of_one_that_was_not_killed(t
     while kills < KILLS:
         tries += 1
         edit(folder, chosen, files=FILES, edits=EDITS)
-        kills += killed_at_work(path, folder, chosen.uniform(0, LATEST))
+        kills += kill_at_work(path, folder, chosen.uniform(0, LATEST))
         if tries % COMPARED == 0 or kills == KILLS:
-            compare_with_one_go(path, folder, tmp_path / f"{tries}.db")
+            compare_with_one_run(path, folder, tmp_path / f"{tries}.db")
         assert tries < 4 * KILLS, "adding ends before it can be killed"
     check_file(path)
 
 
-def killed_at_work(path: Path, folder: Path, after: float) -> bool:
-    """Whether the process was killed before it was done."""
+def kill_at_work(path: Path, folder: Path, after: float) -> bool:
+    """Kill the process after a while; return whether it was still working."""
     with subprocess.Popen(
         [sys.executable, "-m", "faults.crash_adder", str(path), str(folder)],
         cwd=TESTS,
@@ -65,13 +65,13 @@ def killed_at_work(path: Path, folder: Path, after: float) -> bool:
     return was_at_work
 
 
-def compare_with_one_go(path: Path, folder: Path, fresh: Path) -> None:
+def compare_with_one_run(path: Path, folder: Path, fresh: Path) -> None:
     exports = []
     for file in (path, fresh):
-        with opened(file) as waylore:
+        with open_file(file) as waylore:
             waylore.add_files(folder, root=folder, prune=True)
             again = waylore.add_files(folder, root=folder, prune=True)
-            assert (again.documents, again.forgotten, again.refusals) == (0, 0, ())
+            assert (again.documents, again.forgotten, again.skipped) == (0, 0, ())
             waylore.export(file.with_suffix(".export"))
             exports.append(file.with_suffix(".export").read_bytes())
     assert exports[0] == exports[1]

@@ -1,11 +1,11 @@
-"""Many threads on one store: right answers, no leaked connection, and a clear word when all are in use."""
+"""Many threads use one store: right answers, no leaked connection, a clear error if all are in use."""
 
 from benchmarks.faults.servers import SAMPLE
-from benchmarks.faults.threads import crowded, exhausted
+from benchmarks.faults.threads import exhaust_pool, measure_crowd
 
 
-def test_24_threads_get_right_answers_and_leave_no_connection() -> None:
-    crowd = crowded(SAMPLE, (1, 24))
+def test_24_threads_get_right_answers_and_leak_no_connection() -> None:
+    crowd = measure_crowd(SAMPLE, (1, 24))
     assert [one.wrong for one in crowd.throughputs] == [(), ()]
     assert all(one.searches > 0 for one in crowd.throughputs)
     assert crowd.most <= 16
@@ -13,8 +13,8 @@ def test_24_threads_get_right_answers_and_leave_no_connection() -> None:
     assert crowd.is_whole
 
 
-def test_one_who_finds_no_connection_free_is_told_in_time_what_to_raise() -> None:
-    refused = exhausted(connections=2, wait_seconds=1.0)
-    assert 1.0 <= refused.seconds < 4.0
-    assert "all connections" in refused.message
-    assert "more connections or a longer wait_seconds" in refused.message
+def test_full_pool_raises_error_with_remedy_in_time() -> None:
+    refusal = exhaust_pool(connections=2, wait_seconds=1.0)
+    assert 1.0 <= refusal.seconds < 4.0
+    assert "all connections" in refusal.message
+    assert "more connections or a longer wait_seconds" in refusal.message

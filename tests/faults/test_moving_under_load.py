@@ -1,4 +1,4 @@
-"""A collection moves between real servers while it is written and searched: a sample of `benchmarks.faults`."""
+"""Move a collection between real servers during writes and searches: a sample of `benchmarks.faults`."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from benchmarks.faults import moving
 from benchmarks.faults.load import Report
-from benchmarks.faults.servers import SAMPLE, Size
+from benchmarks.faults.servers import SAMPLE, LoadSize
 
-from faults.test_postgres_faults import check
+from faults.test_postgres_faults import check_report
 
-GENTLE = replace(SAMPLE, searches=10.0)  # a machine with others on it must not be what fails a search
+GENTLE = replace(SAMPLE, searches=10.0)  # few enough that a busy machine does not make a search fail
 
 
-@pytest.mark.parametrize("fault", [moving.moved, moving.mover_killed])
-def test_no_search_fails_and_no_write_is_lost(fault: Callable[[Size], Report]) -> None:
+@pytest.mark.parametrize("fault", [moving.move_collection, moving.kill_mover])
+def test_move_fails_no_search_and_loses_no_write(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(GENTLE)
-    check(report)
+    check_report(report)
     assert report.errors == {}
     assert report.partial == 0

@@ -1,14 +1,16 @@
-"""A PostgreSQL server that is killed, cut off, full or away under load: samples of `benchmarks.faults`."""
+"""A PostgreSQL server is killed, cut off, full or stopped under load: samples of `benchmarks.faults`."""
 
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from benchmarks.faults import servers
 from benchmarks.faults.load import SECRET, Report
-from benchmarks.faults.servers import SAMPLE, Size, opened
-from tools.postgres import HOST, SAFE, plain, server
+from benchmarks.faults.servers import SAMPLE, LoadSize, open_collection
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import DURABLE_SETTINGS, HOST, Server, start_server
 
 from waylore.errors import StoreUnavailable
 from waylore.store.postgres.store import PostgresStore
@@ -16,39 +18,40 @@ from waylore.store.postgres.store import PostgresStore
 PATIENCE = 10.0  # seconds within which service must resume; a loaded machine takes part of them
 
 
-def check(report: Report, *places: str) -> None:
-    """Nothing lost, nothing wrong, every error says what happened and where, and service resumed by itself."""
-    assert report.settled.lost == ()
+def check_report(report: Report, *places: str) -> None:
+    """Check that nothing is lost or wrong, errors name their cause and place, and service resumes."""
+    assert report.store_check.lost == ()
     assert report.wrong == []
-    assert report.unexplained(places) == []
+    assert report.find_unexplained(places) == []
     assert report.recovered < PATIENCE
     assert sum(r.is_answered for r in report.requests) > len(report.requests) / 2
 
 
-@pytest.mark.parametrize("fault", [servers.killed, servers.cut, servers.terminated])
-def test_nothing_is_lost_or_wrong_and_service_resumes(fault: Callable[[Size], Report]) -> None:
+@pytest.mark.parametrize("fault", [servers.kill_server, servers.cut_connections, servers.terminate_backends])
+def test_service_resumes_and_nothing_is_lost(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(SAMPLE)
-    check(report, f"{HOST}:")
+    check_report(report, f"{HOST}:")
     assert all(type(r.error) is StoreUnavailable for r in report.requests if r.error)
 
 
-def test_a_full_disk_refuses_writes_says_so_and_is_read_on() -> None:
-    report = servers.full_disk(SAMPLE)
-    check(report, f"{HOST}:")
-    refused = [r for r in report.requests if r.error]
-    assert {r.kind for r in refused} == {"write"}
-    assert all("no room left" in str(r.error) and "nothing was written" in str(r.error) for r in refused)
-    during = [
-        r for r in report.requests if r.kind != "write" and refused[0].ended < r.begun < refused[-1].begun
-    ]
+def test_full_disk_fails_writes_and_allows_reads() -> None:
+    report = servers.fill_disk(SAMPLE)
+    check_report(report, f"{HOST}:")
+    failed = [r for r in report.requests if r.error]
+    assert {r.kind for r in failed} == {"write"}
+    assert all("is out of space" in str(r.error) and "nothing was written" in str(r.error) for r in failed)
+    during = [r for r in report.requests if r.kind != "write" and failed[0].ended < r.begun < failed[-1].begun]
     assert during
     assert all(r.is_answered for r in during)
     assert any(r.kind == "write" and r.is_answered and r.begun > report.since for r in report.requests)
 
 
-def test_whoever_waits_is_served_when_the_server_is_back() -> None:
-    """The pool gives up after a while; those who wait must not have to wait for somebody to come after them."""
-    with server(plain(), settings=SAFE) as one, opened(one.url, SAMPLE) as (_, store, _):
+def test_waiting_requests_run_when_the_server_returns() -> None:
+    """The pool stops reconnecting after a while; waiting requests must not depend on a later one."""
+    with (
+        start_server(find_plain_build(), settings=DURABLE_SETTINGS) as one,
+        open_collection(one.url, SAMPLE) as (_, store, _),
+    ):
         one.kill()
         served: list[float] = []
 
@@ -68,16 +71,41 @@ def test_whoever_waits_is_served_when_the_server_is_back() -> None:
     assert max(served) - since < PATIENCE
 
 
-def test_a_server_that_stays_away_is_said_to() -> None:
-    with server(plain(), settings=SAFE) as one:
-        store = PostgresStore(servers.with_password(one.url), "notes", wait_seconds=0.5)
+def test_unreachable_server_is_reported_with_reason() -> None:
+    with start_server(find_plain_build(), settings=DURABLE_SETTINGS) as one, open_impatient(one) as store:
         one.kill()
         for verb in (store.version, store.statistics, lambda: store.forget(["0" * 32])):
-            with pytest.raises(
-                StoreUnavailable, match=rf"{HOST}:{one.port}.*cannot be reached.*refused"
-            ) as told:
+            with pytest.raises(StoreUnavailable, match=rf"{HOST}:{one.port}.*cannot be reached.*refused") as caught:
                 verb()
-            assert SECRET not in str(told.value)
+            assert SECRET not in str(caught.value)
         one.start()
-        assert store.version() == 0
-        store.close()
+        assert read_version(store) == 0
+
+
+def open_impatient(server: Server) -> closing[PostgresStore]:
+    """Open a store whose calls wait half a second for a connection, and close it after the block."""
+    return closing(PostgresStore(servers.add_password(server.url), "notes", wait_seconds=0.5))
+
+
+def read_version(store: PostgresStore) -> int:
+    """Read the version of a store whose server is back. Only "still connecting" may delay it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return store.version()
+        except StoreUnavailable as error:
+            if "still connecting" not in str(error) or time.monotonic() > deadline:
+                raise
+
+
+def test_pool_stops_connecting_when_no_request_waits(caplog: pytest.LogCaptureFixture) -> None:
+    with start_server(find_plain_build(), settings=DURABLE_SETTINGS) as one, open_impatient(one) as store:
+        one.kill()
+        with pytest.raises(StoreUnavailable):
+            store.version()
+        time.sleep(2.5)  # the attempts for that request end
+        caplog.clear()
+        time.sleep(2.0)
+        assert [record for record in caplog.records if record.name.startswith("psycopg")] == []
+        one.start()
+        assert read_version(store) == 0

@@ -1,4 +1,4 @@
-"""A small body of knowledge that both frameworks' tests search: a step of the graph away, filtered, by name."""
+"""A small memory for the tests of both frameworks: a hit over the graph, a filter, and a name."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from waylore.providers.embedders.hashing import HashingEmbedder
 QUESTION = "Who can help with the login?"
 
 
-def opened(folder: Path) -> Waylore:
-    """Four documents; the second is found over a fact, and only admins read the last."""
+def open_memory(folder: Path) -> Waylore:
+    """Open a memory with four documents. The second is found over a fact, and only admins read the last."""
     memory = Waylore.open(folder / "memory.waylore", embedder=HashingEmbedder(quiet=True))
     memory.add(
         "The login needs the session service.",

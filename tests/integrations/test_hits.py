@@ -1,4 +1,4 @@
-"""What frameworks are told of a hit: plain JSON, as every other way in tells it, and nothing is hidden."""
+"""The metadata of a hit is plain JSON, equal to that of the other surfaces, and hides nothing."""
 
 import json
 from collections.abc import Iterator
@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from integrations.knowledge import QUESTION, opened
+from integrations.knowledge import QUESTION, open_memory
 from waylore import Waylore
-from waylore.integrations.metadata import metadata
+from waylore.integrations.metadata import build_metadata
 from waylore.surfaces import wire
 
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
-    with opened(tmp_path_factory.mktemp("hits")) as memory:
+    with open_memory(tmp_path_factory.mktemp("hits")) as memory:
         yield memory
 
 
-def test_it_says_why_in_the_words_of_the_other_ways_in(memory: Waylore) -> None:
+def test_metadata_equals_wire_model(memory: Waylore) -> None:
     hits = memory.search(QUESTION).hits
     assert any(hit.path and hit.path.steps for hit in hits)
     for hit in hits:
-        told = metadata(hit)["waylore"]
+        told = build_metadata(hit)["waylore"]
         same = wire.Hit.of(hit).model_dump(mode="json")
         for key in ("score", "placements", "path", "explanation"):
             assert told[key] == same[key]
@@ -39,23 +39,23 @@ def test_it_says_why_in_the_words_of_the_other_ways_in(memory: Waylore) -> None:
         }
 
 
-def test_it_is_plain_json(memory: Waylore) -> None:
+def test_metadata_is_plain_json(memory: Waylore) -> None:
     for hit in memory.search(QUESTION).hits:
-        told = metadata(hit)
+        told = build_metadata(hit)
         assert json.loads(json.dumps(told)) == told
 
 
-def test_the_documents_own_metadata_stands_at_the_top(memory: Waylore) -> None:
-    told = {hit.document.uri: metadata(hit) for hit in memory.search(QUESTION).hits}
+def test_own_metadata_is_at_top(memory: Waylore) -> None:
+    told = {hit.document.uri: build_metadata(hit) for hit in memory.search(QUESTION).hits}
     login, mara = told["docs/login.md"], told[""]
     assert (login["team"], login["tags"], login["year"]) == ("web", ["auth", "ui"], 2024)
     assert (login["title"], login["source"]) == ("Login", "docs/login.md")
     assert mara["source"] == mara["waylore"]["citation"]["document_id"]
 
 
-def test_a_documents_own_title_and_source_are_not_replaced(tmp_path: Path) -> None:
+def test_own_title_and_source_stay(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "own.waylore") as memory:
         memory.add("A heron.", title="ours", uri="a.md", metadata={"title": "theirs", "source": "shelf 4"})
-        told = metadata(memory.search("heron").hits[0])
+        told = build_metadata(memory.search("heron").hits[0])
         assert (told["title"], told["source"]) == ("theirs", "shelf 4")
         assert (told["waylore"]["citation"]["title"], told["waylore"]["citation"]["uri"]) == ("ours", "a.md")

@@ -1,4 +1,4 @@
-"""The LangChain retriever: LangChain's own suite, and what people do with a retriever there."""
+"""The LangChain retriever passes LangChain's own suite and works in chains and agents."""
 
 import json
 import subprocess
@@ -17,15 +17,15 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
-from integrations.knowledge import QUESTION, opened
+from integrations.knowledge import QUESTION, open_memory
 from waylore import HYBRID, Filter, Waylore
-from waylore.errors import ConfigError, QueryError
+from waylore.errors import ArgumentError, ConfigError
 from waylore.integrations.langchain import WayloreRetriever
 
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
-    with opened(tmp_path_factory.mktemp("langchain")) as memory:
+    with open_memory(tmp_path_factory.mktemp("langchain")) as memory:
         yield memory
 
 
@@ -47,11 +47,11 @@ class TestLangChainsOwnSuite(RetrieversIntegrationTests):
         return QUESTION
 
 
-def ids(documents: list[Document]) -> list[str | None]:
+def list_ids(documents: list[Document]) -> list[str | None]:
     return [document.id for document in documents]
 
 
-def test_it_finds_what_waylore_finds_with_the_reason(memory: Waylore) -> None:
+def test_retriever_returns_hits_with_reasons(memory: Waylore) -> None:
     documents = WayloreRetriever(memory=memory).invoke(QUESTION)
     hits = memory.search(QUESTION).hits
     assert [(d.id, d.page_content) for d in documents] == [(h.passage.id, h.passage.text) for h in hits]
@@ -59,20 +59,20 @@ def test_it_finds_what_waylore_finds_with_the_reason(memory: Waylore) -> None:
     assert "login —needs→ session service → this passage" in [path["text"] for path in paths if path]
 
 
-async def test_awaited_it_finds_the_same(memory: Waylore) -> None:
+async def test_async_retriever_returns_same(memory: Waylore) -> None:
     retriever = WayloreRetriever(memory=memory, k=3)
     assert await retriever.ainvoke(QUESTION) == retriever.invoke(QUESTION)
-    assert ids(await retriever.ainvoke(QUESTION, k=1)) == ids(retriever.invoke(QUESTION))[:1]
+    assert list_ids(await retriever.ainvoke(QUESTION, k=1)) == list_ids(retriever.invoke(QUESTION))[:1]
     assert await retriever.abatch([QUESTION, "handbook"]) == retriever.batch([QUESTION, "handbook"])
 
 
-def test_k_is_the_most_that_comes_and_the_best_of_it(memory: Waylore) -> None:
-    every = ids(WayloreRetriever(memory=memory).invoke(QUESTION))
+def test_k_limits_documents_to_best(memory: Waylore) -> None:
+    every = list_ids(WayloreRetriever(memory=memory).invoke(QUESTION))
     for k in (1, 2, 3):
-        assert ids(WayloreRetriever(memory=memory, k=k).invoke(QUESTION)) == every[:k]
+        assert list_ids(WayloreRetriever(memory=memory, k=k).invoke(QUESTION)) == every[:k]
 
 
-def test_who_asks_and_what_for_can_be_said_once_or_each_time(memory: Waylore) -> None:
+def test_filter_is_field_or_call_option(memory: Waylore) -> None:
     web, anyone = Filter(metadata={"team": "web"}), Filter(labels=frozenset())
     [only] = WayloreRetriever(memory=memory, where=web).invoke(QUESTION)
     assert only.metadata["team"] == "web"
@@ -80,26 +80,26 @@ def test_who_asks_and_what_for_can_be_said_once_or_each_time(memory: Waylore) ->
     assert "docs/vault.md" not in [d.metadata["source"] for d in seen]
 
 
-def test_method_and_recipe(memory: Waylore) -> None:
-    retriever = WayloreRetriever(memory=memory, recipe=HYBRID)
-    assert ids(retriever.invoke(QUESTION)) == ids(retriever.invoke(QUESTION, method="hybrid"))
+def test_retriever_accepts_method_and_recipe(memory: Waylore) -> None:
+    retriever = WayloreRetriever(memory=memory, method=HYBRID)
+    assert list_ids(retriever.invoke(QUESTION)) == list_ids(retriever.invoke(QUESTION, method="hybrid"))
     searches = retriever.invoke(QUESTION, method="keyword")[0].metadata["waylore"]["placements"]
-    assert [placement["search"] for placement in searches] == ["lexical"]
+    assert [placement["search"] for placement in searches] == ["keyword"]
     early = datetime(1999, 1, 1, tzinfo=UTC)
     assert retriever.invoke(QUESTION, method="chain", as_of=early)
 
 
-def test_a_mistake_says_what_to_do(memory: Waylore) -> None:
+def test_mistakes_raise_with_remedy(memory: Waylore) -> None:
     retriever = WayloreRetriever(memory=memory)
-    with pytest.raises(ConfigError, match=r"no option top_k: use k, method"):
+    with pytest.raises(ConfigError, match=r"unknown option top_k; use k, method"):
         retriever.invoke(QUESTION, top_k=3)
-    with pytest.raises(ConfigError, match="no method 'semantic'"):
+    with pytest.raises(ArgumentError, match="unknown method 'semantic'"):
         retriever.invoke(QUESTION, method="semantic")
-    with pytest.raises(QueryError, match="empty"):
+    with pytest.raises(ArgumentError, match="empty"):
         retriever.invoke(" ")
 
 
-class Heard(BaseCallbackHandler):
+class RecordingHandler(BaseCallbackHandler):
     def __init__(self) -> None:
         self.told: list[object] = []
 
@@ -113,7 +113,7 @@ class Heard(BaseCallbackHandler):
         self.told.append(type(error))
 
 
-class AwaitedHeard(AsyncCallbackHandler):
+class AsyncRecordingHandler(AsyncCallbackHandler):
     def __init__(self) -> None:
         self.told: list[int] = []
 
@@ -121,18 +121,18 @@ class AwaitedHeard(AsyncCallbackHandler):
         self.told.append(len(documents))
 
 
-async def test_callbacks_hear_of_it(memory: Waylore) -> None:
-    heard, awaited = Heard(), AwaitedHeard()
+async def test_callbacks_are_called(memory: Waylore) -> None:
+    heard, awaited = RecordingHandler(), AsyncRecordingHandler()
     retriever = WayloreRetriever(memory=memory, k=2, tags=["team"])
     retriever.with_config(callbacks=[heard]).invoke(QUESTION)
-    with pytest.raises(QueryError):
+    with pytest.raises(ArgumentError):
         retriever.invoke("", {"callbacks": [heard]})
     await retriever.ainvoke(QUESTION, {"callbacks": [awaited]})
-    assert heard.told == [QUESTION, "waylore", ("team",), 2, "", "waylore", ("team",), QueryError]
+    assert heard.told == [QUESTION, "waylore", ("team",), 2, "", "waylore", ("team",), ArgumentError]
     assert awaited.told == [2]
 
 
-def test_in_a_chain_with_a_configurable_k(memory: Waylore) -> None:
+def test_chain_can_configure_k(memory: Waylore) -> None:
     k = ConfigurableField(id="k")
     retriever = WayloreRetriever(memory=memory).configurable_fields(k=k)
     chain = retriever | RunnableLambda(len)
@@ -140,7 +140,7 @@ def test_in_a_chain_with_a_configurable_k(memory: Waylore) -> None:
     assert chain.with_config(configurable={"k": 2}).invoke(QUESTION) == 2
 
 
-async def test_as_a_tool_of_an_agent(memory: Waylore) -> None:
+async def test_agent_can_use_retriever_as_tool(memory: Waylore) -> None:
     shown = PromptTemplate.from_template("{page_content} ({source})")
     tool = create_retriever_tool(
         WayloreRetriever(memory=memory, k=1), "memory_search", "What is known.", document_prompt=shown
@@ -150,12 +150,12 @@ async def test_as_a_tool_of_an_agent(memory: Waylore) -> None:
     assert await tool.ainvoke({"query": "login session"}) == text
 
 
-def test_documents_can_be_kept_as_json(memory: Waylore) -> None:
+def test_documents_convert_to_json(memory: Waylore) -> None:
     for document in WayloreRetriever(memory=memory).invoke(QUESTION):
         assert Document.model_validate(json.loads(document.model_dump_json())) == document
 
 
-def test_without_langchain_it_says_what_to_install() -> None:
+def test_missing_langchain_names_extra() -> None:
     program = "import sys; sys.modules['langchain_core'] = None\nimport waylore.integrations.langchain"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'waylore[langchain]'" in done.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Retrieval keeps its promises in a file, on a server with and without pg_textsearch, and on three servers."""
+"""Run the tests of retrieval in a file, on a server with and without pg_textsearch, and on three servers."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from retrieval.worlds import CELLS, ENGINE, TEXTSEARCH
 
 @pytest.fixture(scope="module", autouse=True)
 def engine(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The engine of every world that a test of this folder makes."""
+    """Set the engine of every world that a test of this folder creates."""
     token = ENGINE.set(request.param)
     if request.param == "cells":
         CELLS.set(request.getfixturevalue("three_cells"))
@@ -20,7 +20,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every engine, but where a module makes stores of its own."""
-    makes_worlds = hasattr(metafunc.module, "holding")
+    """Run each test on every engine, unless its module creates its own stores."""
+    makes_worlds = hasattr(metafunc.module, "fill_store")
     every = ["sqlite", "postgres", "textsearch", "cells"]
     metafunc.parametrize("engine", every if makes_worlds else ["sqlite"], indirect=True, scope="module")

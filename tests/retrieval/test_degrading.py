@@ -1,7 +1,7 @@
-"""What is missing is left out and named, the rest answers, and the graph is left out for a reason that is said.
+"""Failed parts are left out and reported, the others answer, and a skipped graph has a reason.
 
-Each verb of a real store is made to fail, alone and in random worlds; embedders and rerankers fail too. What is
-never missing is the answer of hybrid search, unless nothing can be searched: then that is said.
+Each verb of a real store is made to fail, alone and in random worlds; embedders and rerankers fail too. The
+hits of hybrid search are always in the result, unless nothing can be searched, which raises an error.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,32 +13,34 @@ import pytest
 from hypothesis import strategies as st
 
 from retrieval.worlds import (
+    ADDITIVE,
     EMBEDDER,
     GRAPHS,
     QUESTION,
     SAMPLE,
     Case,
     Halves,
-    ask,
     cases,
-    contributions,
-    holding,
-    ids,
-    promised,
+    fill_store,
+    index_world,
+    list_ids,
+    promise,
+    search_store,
 )
-from waylore.config import Gate, Linking
+from waylore.config import GateConfig, LinkingConfig
 from waylore.errors import ModelUnavailable, StoreError, StoreUnavailable
-from waylore.recipes import CHAIN, KEYWORD, RECIPES, Recipe
+from waylore.recipes import CHAIN, GRAPH_ONLY, KEYWORD, RECIPES, Recipe
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.knowledge import Vector
 
-OPEN = Gate(min_confidence=0.0)
-OF_THE_GRAPH = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages nearby cosines entities alike""".split()
-NOT_SEARCHED = "the graph could not be searched"
+OPEN = GateConfig(min_confidence=0.0)
+GRAPH_VERBS = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities
+    entities_of_passages nearby cosines entities find_similar_entities""".split()
+GRAPH_FAILED = "the graph could not be searched"
+ADDITIVE_GRAPHS = tuple(name for name in GRAPHS if name in ADDITIVE)
 
 
-class Broken(SqliteStore):
+class BrokenStore(SqliteStore):
     """A store in which some verbs fail."""
 
     def __init__(self, path: Path) -> None:
@@ -62,21 +64,21 @@ def _fail(verb: str) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Broken]:
-    with holding(contributions(SAMPLE), Broken) as store:
+def shared() -> Iterator[BrokenStore]:
+    with fill_store(index_world(SAMPLE), BrokenStore) as store:
         yield store
 
 
 @pytest.fixture
-def store(shared: Broken) -> Broken:
-    """The sample world, whole until a test breaks it."""
+def store(shared: BrokenStore) -> BrokenStore:
+    """Return the sample world, intact until a test breaks it."""
     shared.broken = frozenset()
     shared.called.clear()
     return shared
 
 
-class Tired(Halves):
-    """An embedder that answers so many times and then no more."""
+class FailingEmbedder(Halves):
+    """An embedder that answers a number of times and then fails."""
 
     def __init__(self, answers: int) -> None:
         super().__init__(16, quiet=True)
@@ -89,8 +91,8 @@ class Tired(Halves):
         return super().embed_query(text)
 
 
-class Scripted:
-    """A reranker that does as it is told."""
+class ScriptedReranker:
+    """A reranker with scores from a function."""
 
     def __init__(self, scores: Callable[[Sequence[str]], Sequence[float]]) -> None:
         self.scores = scores
@@ -99,185 +101,204 @@ class Scripted:
         return self.scores(texts)
 
 
-def opened(name: str, **changes: Any) -> Recipe:
-    """A recipe that walks on thin evidence; its top is small, so that the graph has something to add."""
+def open_gate(name: str, **changes: Any) -> Recipe:
+    """Return a recipe whose gate is open, with a small top_k, so that the graph can add hits."""
     return replace(RECIPES[name], gate=OPEN, top_k=3, **changes)
 
 
-def without_graph(recipe: Recipe) -> Recipe:
+def remove_graph(recipe: Recipe) -> Recipe:
     return replace(recipe, graph="")
 
 
 # -- the store -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("verb", OF_THE_GRAPH)
-def test_where_a_verb_of_the_graph_fails_hybrid_search_answers_and_the_answer_says_so(
-    name: str, verb: str, store: Broken
-) -> None:
-    whole, hybrid = ask(store, QUESTION, opened(name)), ask(store, QUESTION, without_graph(opened(name)))
+@pytest.mark.parametrize("name", ADDITIVE_GRAPHS)
+@pytest.mark.parametrize("verb", GRAPH_VERBS)
+def test_failed_graph_verb_leaves_hybrid_and_is_reported(name: str, verb: str, store: BrokenStore) -> None:
+    whole, hybrid = (
+        search_store(store, QUESTION, open_gate(name)),
+        search_store(store, QUESTION, remove_graph(open_gate(name))),
+    )
     is_used = verb in store.called
     store.broken = frozenset({verb})
-    found = ask(store, QUESTION, opened(name))
-    assert whole.skipped == ""
+    found = search_store(store, QUESTION, open_gate(name))
+    assert whole.skip_reason == ""
     if not is_used:
         assert found == whole
         return
     stage = "link" if verb == "entities_by_names" or found.confidence is None else "graph"
     assert found.missing == (f"{stage}: {verb} is broken",)
-    assert found.skipped == NOT_SEARCHED
+    assert found.skip_reason == GRAPH_FAILED
     assert found.hits == hybrid.hits
     assert hybrid.hits
 
 
-def test_each_verb_of_the_graph_is_used_by_some_recipe(store: Broken) -> None:
+@pytest.mark.parametrize("verb", [*GRAPH_VERBS, "statistics", "dense", "lexical"])
+def test_graph_only_fails_only_with_graph(verb: str, store: BrokenStore) -> None:
+    whole = search_store(store, QUESTION, GRAPH_ONLY)
+    is_used = verb in store.called
+    assert whole.hits
+    store.broken = frozenset({verb})
+    if is_used:
+        with pytest.raises(StoreError, match=f"no search could be run: .*{verb} is broken"):
+            search_store(store, QUESTION, GRAPH_ONLY)
+    else:
+        assert search_store(store, QUESTION, GRAPH_ONLY) == whole
+
+
+def test_graph_only_skips_vectors_and_keywords(store: BrokenStore) -> None:
+    assert search_store(store, QUESTION, GRAPH_ONLY).hits
+    assert store.called.isdisjoint({"dense", "lexical"})
+
+
+def test_every_graph_verb_is_used_by_a_recipe(store: BrokenStore) -> None:
     for name in GRAPHS:
-        ask(store, QUESTION, opened(name))
-    assert set(OF_THE_GRAPH) <= store.called
+        search_store(store, QUESTION, open_gate(name))
+    assert set(GRAPH_VERBS) <= store.called
 
 
-@promised(60, cases(), st.frozensets(st.sampled_from(OF_THE_GRAPH), min_size=1, max_size=2))
-def test_whatever_fails_of_the_graph_takes_nothing_from_hybrid_search(
-    case: Case, broken: frozenset[str]
-) -> None:
-    with holding(contributions(case.world), Broken) as store:
+@promise(
+    60,
+    cases([*ADDITIVE_GRAPHS, *ADDITIVE]),
+    st.frozensets(st.sampled_from(GRAPH_VERBS), min_size=1, max_size=2),
+)
+def test_graph_failure_keeps_hybrid_hits(case: Case, broken: frozenset[str]) -> None:
+    with fill_store(index_world(case.world), BrokenStore) as store:
         store.broken = broken
         found, hybrid = case.ask(store), case.hybrid(store)
-    assert set(ids(hybrid)) <= set(ids(found))
-    assert (found.skipped == NOT_SEARCHED) == any("is broken" in missing for missing in found.missing)
-    if found.skipped:
+    assert set(list_ids(hybrid)) <= set(list_ids(found))
+    assert (found.skip_reason == GRAPH_FAILED) == any("is broken" in missing for missing in found.missing)
+    if found.skip_reason:
         assert found.hits == hybrid.hits
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_where_vectors_cannot_be_searched_words_answer(name: str, store: Broken) -> None:
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_keywords_answer_if_vectors_fail(name: str, store: BrokenStore) -> None:
     store.broken = frozenset({"dense"})
-    found = ask(store, QUESTION, opened(name))
+    found = search_store(store, QUESTION, open_gate(name))
     words = store.lexical(QUESTION, top_k=3)
-    assert set(found.missing) <= {"dense: dense is broken", "graph: dense is broken"}  # guided needs it twice
-    assert (found.missing[:1] == ("dense: dense is broken",)) == (name != "keyword")
-    assert {s.id for s in words} <= set(ids(found))
+    assert set(found.missing) <= {"vector: dense is broken", "graph: dense is broken"}  # guided needs it twice
+    assert (found.missing[:1] == ("vector: dense is broken",)) == (name != "keyword")
+    assert {s.id for s in words} <= set(list_ids(found))
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_where_words_cannot_be_searched_vectors_answer(name: str, store: Broken) -> None:
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_vectors_answer_if_keywords_fail(name: str, store: BrokenStore) -> None:
     store.broken = frozenset({"lexical"})
     if name == "keyword":
         with pytest.raises(StoreError, match="lexical is broken"):
-            ask(store, QUESTION, opened(name))
+            search_store(store, QUESTION, open_gate(name))
         return
-    found = ask(store, QUESTION, opened(name))
+    found = search_store(store, QUESTION, open_gate(name))
     near = store.dense(EMBEDDER.embed_query(QUESTION), top_k=3)
-    assert found.missing == (() if name == "vector" else ("lexical: lexical is broken",))
-    assert {s.id for s in near} <= set(ids(found))
+    assert found.missing == (() if name == "vector" else ("keyword: lexical is broken",))
+    assert {s.id for s in near} <= set(list_ids(found))
 
 
-def test_where_no_search_can_be_run_that_is_said(store: Broken) -> None:
+def test_search_raises_if_no_search_runs(store: BrokenStore) -> None:
     store.broken = frozenset({"dense", "lexical"})
-    with pytest.raises(StoreError, match=r"dense is broken; lexical: lexical is broken"):
-        ask(store, QUESTION, CHAIN)
+    with pytest.raises(StoreError, match=r"dense is broken; keyword: lexical is broken"):
+        search_store(store, QUESTION, CHAIN)
     with pytest.raises(StoreError, match=r"no embedder.*lexical is broken"):
-        ask(store, QUESTION, CHAIN, embedder=None)
+        search_store(store, QUESTION, CHAIN, embedder=None)
 
 
-def test_a_store_that_cannot_be_reached_is_said_to_be_unavailable(
-    store: Broken, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever tries again later must be able to tell that from a refusal, whichever stage fails."""
+def test_unreachable_store_raises_unavailable(store: BrokenStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that callers can tell an outage from an error and retry, whichever stage fails."""
 
     def unreachable(*arguments: object, **options: object) -> Any:
         raise StoreUnavailable("nobody listens there")
 
-    monkeypatch.setattr(Broken, "dense", unreachable)
-    monkeypatch.setattr(Broken, "lexical", unreachable)
+    monkeypatch.setattr(BrokenStore, "dense", unreachable)
+    monkeypatch.setattr(BrokenStore, "lexical", unreachable)
     with pytest.raises(StoreUnavailable, match="nobody listens there") as told:
-        ask(store, QUESTION, CHAIN)
+        search_store(store, QUESTION, CHAIN)
     assert isinstance(told.value.__cause__, StoreUnavailable)
 
 
 @pytest.mark.parametrize("verb", ["passages", "sources"])
-def test_where_hits_cannot_be_read_there_is_no_answer(verb: str, store: Broken) -> None:
+def test_search_raises_if_hits_cannot_be_read(verb: str, store: BrokenStore) -> None:
     store.broken = frozenset({verb})
     with pytest.raises(StoreError, match=f"{verb} is broken"):
-        ask(store, QUESTION, CHAIN)
+        search_store(store, QUESTION, CHAIN)
 
 
-def test_where_statistics_cannot_be_read_hybrid_search_answers(store: Broken) -> None:
-    hybrid = ask(store, QUESTION, without_graph(CHAIN))
+def test_hybrid_answers_without_statistics(store: BrokenStore) -> None:
+    hybrid = search_store(store, QUESTION, remove_graph(CHAIN))
     store.broken = frozenset({"statistics"})
-    assert set(ids(hybrid)) <= set(ids(ask(store, QUESTION, CHAIN)))
+    assert set(list_ids(hybrid)) <= set(list_ids(search_store(store, QUESTION, CHAIN)))
 
 
 # -- models --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_an_embedder_that_fails_is_as_good_as_none_and_either_is_named(name: str, store: Broken) -> None:
-    down = ask(store, QUESTION, opened(name), embedder=Tired(0))
-    none = ask(store, QUESTION, opened(name), embedder=None)
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_failed_embedder_equals_missing_one(name: str, store: BrokenStore) -> None:
+    down = search_store(store, QUESTION, open_gate(name), embedder=FailingEmbedder(0))
+    none = search_store(store, QUESTION, open_gate(name), embedder=None)
     words = [s.id for s in store.lexical(QUESTION, top_k=3)]
     assert replace(down, missing=()) == replace(none, missing=())
-    assert set(words) <= set(ids(none))
+    assert set(words) <= set(list_ids(none))
     if name != "keyword":
-        assert down.missing == ("dense: the embedding service does not answer",)
-        assert none.missing == ("dense: no embedder was given, so only words were searched",)
+        assert down.missing == ("vector: the embedding service does not answer",)
+        assert none.missing == ("vector: no embedder was given, so only words were searched",)
 
 
-def test_an_embedder_that_fails_between_two_queries_leaves_hybrid_search(store: Broken) -> None:
-    recipe = opened("guided")
-    found = ask(store, QUESTION, recipe, embedder=Tired(2))
-    hybrid = ask(store, QUESTION, without_graph(recipe))
+def test_embedder_failure_in_expansion_keeps_hybrid(store: BrokenStore) -> None:
+    recipe = open_gate("guided")
+    found = search_store(store, QUESTION, recipe, embedder=FailingEmbedder(2))
+    hybrid = search_store(store, QUESTION, remove_graph(recipe))
     assert found.missing == ("graph: the embedding service does not answer",)
-    assert found.skipped == NOT_SEARCHED
+    assert found.skip_reason == GRAPH_FAILED
     assert found.hits == hybrid.hits
 
 
-def test_a_question_with_a_vector_is_answered_where_nothing_else_has_one() -> None:
-    with holding(contributions(SAMPLE, embedder=None), SqliteStore, model=None) as store:
-        found = ask(store, QUESTION, opened("chain"))
-        assert set(ids(ask(store, QUESTION, without_graph(opened("chain"))))) <= set(ids(found))
+def test_question_vector_without_passage_vectors() -> None:
+    with fill_store(index_world(SAMPLE, embedder=None), SqliteStore, model=None) as store:
+        found = search_store(store, QUESTION, open_gate("chain"))
+        assert set(list_ids(search_store(store, QUESTION, remove_graph(open_gate("chain"))))) <= set(list_ids(found))
 
 
-def test_a_question_of_another_length_is_left_to_the_words(store: Broken) -> None:
-    found = ask(store, QUESTION, CHAIN, embedder=Halves(8, quiet=True))
-    words = ask(store, QUESTION, without_graph(CHAIN), embedder=None)
-    assert "dense" in found.missing[0]
-    assert set(ids(words)) <= set(ids(found))
+def test_vector_of_other_length_leaves_keywords(store: BrokenStore) -> None:
+    found = search_store(store, QUESTION, CHAIN, embedder=Halves(8, quiet=True))
+    words = search_store(store, QUESTION, remove_graph(CHAIN), embedder=None)
+    assert "vector" in found.missing[0]
+    assert set(list_ids(words)) <= set(list_ids(found))
 
 
 # -- rerankers -----------------------------------------------------------------------------------------
 
 
-def test_a_reranker_reorders_and_drops_nothing(store: Broken) -> None:
-    plain = ask(store, QUESTION, CHAIN)
-    found = ask(store, QUESTION, CHAIN, reranker=Scripted(lambda texts: range(len(texts))))
-    assert ids(found) == ids(plain)[::-1]
+def test_reranker_reorders_and_drops_nothing(store: BrokenStore) -> None:
+    plain = search_store(store, QUESTION, CHAIN)
+    found = search_store(store, QUESTION, CHAIN, reranker=ScriptedReranker(lambda texts: range(len(texts))))
+    assert list_ids(found) == list_ids(plain)[::-1]
     assert found.missing == ()
     assert [hit.path for hit in found.hits] == [hit.path for hit in plain.hits][::-1]
 
 
-def _unavailable(texts: Sequence[str]) -> Sequence[float]:
+def _raise_unavailable(texts: Sequence[str]) -> Sequence[float]:
     raise ModelUnavailable("the reranker does not answer")
 
 
-def _foreign(texts: Sequence[str]) -> Sequence[float]:
+def _return_text(texts: Sequence[str]) -> Sequence[float]:
     raise RuntimeError("out of memory")
 
 
 @pytest.mark.parametrize(
     "scores",
     [
-        _unavailable,
-        _foreign,
+        _raise_unavailable,
+        _return_text,
         lambda texts: [1.0],
         lambda texts: [float("nan")] * len(texts),
     ],
 )
-def test_a_reranker_that_fails_is_left_out_and_named(
-    scores: Callable[[Sequence[str]], Sequence[float]], store: Broken
+def test_failed_reranker_is_skipped_and_reported(
+    scores: Callable[[Sequence[str]], Sequence[float]], store: BrokenStore
 ) -> None:
-    plain, found = (ask(store, QUESTION, CHAIN, reranker=r) for r in (None, Scripted(scores)))
+    plain, found = (search_store(store, QUESTION, CHAIN, reranker=r) for r in (None, ScriptedReranker(scores)))
     assert found.hits == plain.hits
     assert [missing.split(":")[0] for missing in found.missing] == ["reranker"]
 
@@ -287,36 +308,61 @@ def test_a_reranker_that_fails_is_left_out_and_named(
 
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("embedder", [EMBEDDER, None])
-def test_an_empty_store_has_an_empty_answer(name: str, embedder: Halves | None) -> None:
-    with holding([], SqliteStore) as store:
-        found = ask(store, QUESTION, RECIPES[name], embedder=embedder)
+def test_empty_store_has_empty_result(name: str, embedder: Halves | None) -> None:
+    with fill_store([], SqliteStore) as store:
+        found = search_store(store, QUESTION, RECIPES[name], embedder=embedder)
     assert (found.hits, found.facts, found.entities) == ((), (), ())
-    assert found.skipped == ("the graph is empty" if name in GRAPHS else "the recipe does not use the graph")
+    assert found.skip_reason == ("the graph has no facts" if name in GRAPHS else "the recipe does not use the graph")
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", ADDITIVE_GRAPHS)
 @pytest.mark.parametrize(
     ("reason", "question", "change", "facts"),
     [
-        ("the graph is empty", QUESTION, {}, False),
-        ("the question names nothing that is known", "A storm?", {"linking": Linking(ways=("names",))}, True),
-        ("confidence 0.", QUESTION, {"gate": Gate(min_confidence=0.99)}, True),
+        ("the graph has no facts", QUESTION, {}, False),
+        (
+            "the question names no known entity",
+            "A storm?",
+            {"linking": LinkingConfig(ways=("names",))},
+            True,
+        ),
+        ("confidence 0.", QUESTION, {"gate": GateConfig(min_confidence=0.99)}, True),
         ("the recipe does not use the graph", QUESTION, {"graph": ""}, True),
     ],
 )
-def test_the_graph_is_left_out_for_a_reason_and_then_hits_are_those_of_hybrid_search(
+def test_skipped_graph_has_reason_and_hybrid_hits(
     name: str, reason: str, question: str, change: dict[str, Any], facts: bool
 ) -> None:
-    world = SAMPLE if facts else [replace(told, claims=()) for told in SAMPLE]
-    recipe = replace(opened(name), **change)
-    with holding(contributions(world), SqliteStore) as store:
-        found, hybrid = ask(store, question, recipe), ask(store, question, without_graph(recipe))
-    assert found.skipped.startswith(reason)
+    world = SAMPLE if facts else [replace(told, facts=()) for told in SAMPLE]
+    recipe = replace(open_gate(name), **change)
+    with fill_store(index_world(world), SqliteStore) as store:
+        found, hybrid = (
+            search_store(store, question, recipe),
+            search_store(store, question, remove_graph(recipe)),
+        )
+    assert found.skip_reason.startswith(reason)
     assert found.hits == hybrid.hits
     assert found.hits
     assert found.facts == ()
     assert found.missing == ()
 
 
-def test_words_alone_are_asked_for_without_an_embedder_and_nothing_is_missing(store: Broken) -> None:
-    assert ask(store, QUESTION, KEYWORD, embedder=Tired(0)).missing == ()
+@pytest.mark.parametrize(
+    ("reason", "question", "facts"),
+    [("the graph has no facts", QUESTION, False), ("the question names no known entity", "A storm?", True)],
+)
+def test_graph_only_has_no_hits_if_graph_is_skipped(reason: str, question: str, facts: bool) -> None:
+    world = SAMPLE if facts else [replace(told, facts=()) for told in SAMPLE]
+    with fill_store(index_world(world), SqliteStore) as store:
+        found = search_store(store, question, GRAPH_ONLY)
+    assert (found.hits, found.skip_reason, found.missing) == ((), reason, ())
+
+
+def test_graph_only_calls_no_model(store: BrokenStore) -> None:
+    assert search_store(store, QUESTION, GRAPH_ONLY, embedder=FailingEmbedder(0)) == search_store(
+        store, QUESTION, GRAPH_ONLY
+    )
+
+
+def test_keyword_recipe_needs_no_embedder(store: BrokenStore) -> None:
+    assert search_store(store, QUESTION, KEYWORD, embedder=FailingEmbedder(0)).missing == ()

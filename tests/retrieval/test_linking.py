@@ -1,26 +1,26 @@
-"""A question links to what it names, on a real store: the longest names, each word once, and nothing hidden."""
+"""A question links the entities that it names, on a real store: longest names, each word once, none hidden."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from waylore.config import Linking, Walk
-from waylore.retrieval.graph.linking import Link, link, seeds
-from waylore.retrieval.graph.walk import facts_in, facts_of
-from waylore.store.reads import answered, together
+from waylore.config import LinkingConfig, WalkConfig
+from waylore.retrieval.graph.linking import LinkedEntity, link_entities, weigh_seeds
+from waylore.retrieval.graph.walk import read_entity_facts, read_passage_facts
+from waylore.store.reads import read_together, run_stage
 from waylore.store.sqlite.store import SqliteStore
-from waylore.testing.suite import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
-from waylore.types.knowledge import Claim
+from waylore.testing.world import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
+from waylore.types.knowledge import NewFact
 from waylore.types.search import Filter, Query
 
 
-def linked(store: SqliteStore, query: Query, config: Linking) -> tuple[Link, ...]:
-    return answered(store, link(query, config))
+def find_links(store: SqliteStore, query: Query, config: LinkingConfig) -> tuple[LinkedEntity, ...]:
+    return run_stage(store, link_entities(query, config))
 
 
-def knows(*names: str) -> list[Claim]:
-    return [Claim(name, "is known to", "us", is_value=True) for name in names]
+def make_facts(*names: str) -> list[NewFact]:
+    return [NewFact(name, "is known to", "us", is_value=True) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         "北京",
     ]
     names += ["The Who", "Łódź", "Ermengarde of Tours", "1984"]
-    store.write([page("A list of names.", *knows(*names))], model=MODEL)
-    store.write([page("A secret name.", *knows("Project Falcon"), labels=["spies"])], model=MODEL)
+    store.write([page("A list of names.", *make_facts(*names))], model=MODEL)
+    store.write([page("A secret name.", *make_facts("Project Falcon"), labels=["spies"])], model=MODEL)
     yield store
     store.close()
 
@@ -64,13 +64,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         ("", []),
     ],
 )
-def test_a_question_links_to_what_it_names(store: SqliteStore, asked: str, named: list[str]) -> None:
-    links = linked(store, Query(asked, where=Filter(labels=frozenset())), Linking())
+def test_question_links_named_entities(store: SqliteStore, asked: str, named: list[str]) -> None:
+    links = find_links(store, Query(asked, where=Filter(labels=frozenset())), LinkingConfig())
     assert sorted(found.entity.name for found in links) == sorted(named)
 
 
-def test_longer_names_come_first_and_say_how_long_they_are(store: SqliteStore) -> None:
-    links = linked(store, Query("Lothair II and the New York Times and York"), Linking())
+def test_longer_names_win_and_count_words(store: SqliteStore) -> None:
+    links = find_links(store, Query("Lothair II and the New York Times and York"), LinkingConfig())
     assert [(found.entity.name, found.words) for found in links] == [
         ("New York Times", 3),
         ("Lothair II", 2),
@@ -78,38 +78,38 @@ def test_longer_names_come_first_and_say_how_long_they_are(store: SqliteStore) -
     ]
 
 
-def test_names_may_be_no_longer_than_configured(store: SqliteStore) -> None:
-    links = linked(store, Query("the New York Times"), Linking(longest_name=2))
+def test_max_name_words_is_respected(store: SqliteStore) -> None:
+    links = find_links(store, Query("the New York Times"), LinkingConfig(max_name_words=2))
     assert [found.entity.name for found in links] == ["New York"]
 
 
-def test_the_nearest_names_are_asked_for_only_if_none_is_found(store: SqliteStore) -> None:
+def test_nearest_names_are_fallback(store: SqliteStore) -> None:
     vector = EMBEDDER.embed_passages(["ermengarde tours"])[0]
-    near = linked(store, Query("whom do we mean?", vector), Linking())
+    near = find_links(store, Query("whom do we mean?", vector), LinkingConfig())
     assert [(found.entity.name, found.words) for found in near] == [("Ermengarde of Tours", 0)]
-    named = linked(store, Query("York?", vector), Linking())
+    named = find_links(store, Query("York?", vector), LinkingConfig())
     assert [found.entity.name for found in named] == ["York"]
 
 
-def test_facts_near_the_question_lend_their_ends_to_the_walk(tmp_path: Path) -> None:
+def test_nearest_facts_add_seeds(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "world.waylore")
     store.write(WORLD, model=MODEL)
     query = Query("Who was the mother of Lothair II?", question("lothair ii mother"), PUBLIC)
-    links = linked(store, query, Linking())
-    near = together(
-        facts_in(query, [QUEEN.passages[0].id], Walk(), per_passage=50),
-        facts_of(query, [found.entity.id for found in links], Walk()),
+    links = find_links(store, query, LinkingConfig())
+    near = read_together(
+        read_passage_facts(query, [QUEEN.passages[0].id], WalkConfig(), per_passage=50),
+        read_entity_facts(query, [found.entity.id for found in links], WalkConfig()),
     )
-    facts = {f.id: f for told in answered(store, near) for fs in told.values() for f in fs}
+    facts = {f.id: f for told in run_stage(store, near) for fs in told.values() for f in fs}
     assert {f.predicate for f in facts.values()} == {"rules", "mother", "born", "spouse"}
-    begun = seeds(query, links, facts, Linking(facts=1))
+    begun = weigh_seeds(query, links, facts, LinkingConfig(max_facts=1))
     names = {e.name: begun[e.id] for e in store.entities(list(begun)).values()}
     assert names.keys() == {"Lothair II", "Ermengarde of Tours"}
     assert names["Lothair II"] > names["Ermengarde of Tours"]  # named in two words, not only lent
     store.close()
 
 
-def test_what_is_not_near_enough_is_not_linked(store: SqliteStore) -> None:
-    assert linked(store, Query("zebra crossing", question("zebra crossing")), Linking()) == ()
+def test_distant_names_are_not_linked(store: SqliteStore) -> None:
+    assert find_links(store, Query("zebra crossing", question("zebra crossing")), LinkingConfig()) == ()
     hidden = Query("falcon project", EMBEDDER.embed_passages(["falcon project"])[0], Filter(labels=frozenset()))
-    assert "Project Falcon" not in {found.entity.name for found in linked(store, hidden, Linking())}
+    assert "Project Falcon" not in {found.entity.name for found in find_links(store, hidden, LinkingConfig())}

@@ -1,7 +1,7 @@
-"""What each recipe does on a real store: its paths, its explanations, its bounds, and what its numbers mean.
+"""The behaviour of each recipe on a real store: its paths, explanations, bounds and scores.
 
-Explanations and paths are properties of random worlds; bounds are counted on a hub of 2,000 facts with random
-caps; the rest is the small sample world, whose facts lead from Ada to the engine, to Byron and on.
+Explanations and paths are properties of random worlds. Bounds are counted on a hub of 2,000 facts with random
+caps. The rest uses the small sample world, whose facts lead from Ada to the engine, to Byron and further.
 """
 
 from collections import Counter, defaultdict
@@ -22,32 +22,34 @@ from retrieval.worlds import (
     QUESTION,
     SAMPLE,
     Case,
-    Told,
-    ask,
+    DrawnDocument,
     cases,
-    contributions,
-    holding,
-    ids,
-    promised,
+    fill_store,
+    index_world,
+    list_ids,
+    promise,
     recipes,
+    search_store,
 )
-from waylore.config import Gate, Merge, Walk
-from waylore.recipes import CHAIN, GUIDED, NEIGHBOURHOOD, RECIPES, Recipe
+from waylore.config import GateConfig, MergeConfig, WalkConfig
+from waylore.recipes import CHAIN, GRAPH_ONLY, GUIDED, NEIGHBOURHOOD, RECIPES, Recipe
+from waylore.retrieval.graph.citations import NAMES_PER_PAPER
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.identity import entity_id
-from waylore.types.knowledge import Claim, Entity, Mention
-from waylore.types.search import FactPath, Found, Hit, Step
+from waylore.types.knowledge import Entity, Mention, NewFact
+from waylore.types.search import GraphPath, Hit, SearchResult, Step
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages documents passages cosines contributions entities facts export alike""".split()
+    entities_of_passages documents passages cosines get_indexed_documents entities facts export
+    find_similar_entities""".split()
 )
-OPEN = Gate(min_confidence=0.0, min_graph_score=0.0)
+OPEN = GateConfig(min_confidence=0.0, min_graph_score=0.0)
 GENEROUS = {"top_k": 50, "gate": OPEN}
 
 
-class Counting(SqliteStore):
-    """A store that counts the rows that each verb gives."""
+class CountingStore(SqliteStore):
+    """A store that counts the rows of each verb."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -69,16 +71,16 @@ class Counting(SqliteStore):
 
 @pytest.fixture(scope="module")
 def sample() -> Iterator[SqliteStore]:
-    with holding(contributions(SAMPLE), SqliteStore) as store:
+    with fill_store(index_world(SAMPLE), SqliteStore) as store:
         yield store
 
 
-def by_text(found: Found) -> dict[str, Hit]:
+def map_by_text(found: SearchResult) -> dict[str, Hit]:
     return {hit.passage.text: hit for hit in found.hits}
 
 
-def ends(step: Step) -> tuple[str, str]:
-    """Where a step begins, and where it arrives."""
+def get_ends(step: Step) -> tuple[str, str]:
+    """Return the start and the end of a step."""
     fact = step.fact
     return (fact.subject_id, fact.object_id) if step.is_forward else (fact.object_id, fact.subject_id)
 
@@ -86,24 +88,24 @@ def ends(step: Step) -> tuple[str, str]:
 # -- paths ---------------------------------------------------------------------------------------------
 
 
-def assert_path(path: FactPath) -> None:
-    assert all(ends(one)[1] == ends(other)[0] for one, other in pairwise(path.steps))
+def assert_path(path: GraphPath) -> None:
+    assert all(get_ends(one)[1] == get_ends(other)[0] for one, other in pairwise(path.steps))
     if path.steps:
         first = path.steps[0]
         assert path.start == (first.fact.subject if first.is_forward else first.fact.object)
 
 
-@promised(60, cases(GRAPHS))
-def test_a_path_is_a_chain_of_facts_to_what_its_passage_mentions(case: Case) -> None:
+@promise(60, cases(GRAPHS))
+def test_path_is_chain_to_mentioned_entity(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)
-        mentions = store.entities_of_passages(ids(found), per_passage=99)
+        mentions = store.entities_of_passages(list_ids(found), per_passage=99)
     for hit in found.hits:
-        path = hit.path or FactPath("nowhere")
+        path = hit.path or GraphPath("nowhere")
         assert_path(path)
         mentioned = {m.entity_id for m in mentions.get(hit.passage.id, ())}
         if case.recipe.graph in ("chain", "neighbourhood", "citations") and path.steps:
-            assert ends(path.steps[-1])[1] in mentioned
+            assert get_ends(path.steps[-1])[1] in mentioned
         if case.recipe.graph == "activation" and path.steps:
             assert path.facts[-1].passage_id == hit.passage.id
         if case.recipe.graph in ("neighbourhood", "guided", "activation") and path.steps:
@@ -111,28 +113,31 @@ def test_a_path_is_a_chain_of_facts_to_what_its_passage_mentions(case: Case) -> 
         assert len({fact.id for fact in path.facts}) == len(path.steps)
 
 
-def test_a_path_goes_over_a_fact_once() -> None:
+def test_path_uses_fact_once() -> None:
     claims = (
-        Claim("Ada", "knows", "Byron"),
-        Claim("Byron", "loves", "Ada", confidence=0.9, source="user_edit"),
+        NewFact("Ada", "knows", "Byron"),
+        NewFact("Byron", "loves", "Ada", confidence=0.9, source="user_edit"),
     )
-    with holding(
-        contributions([Told("Ada", claims=claims[:1]), Told("Byron", claims=claims[1:])]), SqliteStore
+    with fill_store(
+        index_world([DrawnDocument("Ada", facts=claims[:1]), DrawnDocument("Byron", facts=claims[1:])]),
+        SqliteStore,
     ) as store:
-        found = ask(store, "What of Ada?", replace(RECIPES["activation"], gate=OPEN), embedder=None)
+        found = search_store(store, "What of Ada?", replace(RECIPES["activation"], gate=OPEN), embedder=None)
     paths = [hit.path for hit in found.hits if hit.path]
     assert paths
     assert all(len({fact.id for fact in path.facts}) == len(path.steps) for path in paths)
 
 
-def test_a_path_begins_at_an_entity() -> None:
+def test_path_starts_at_entity() -> None:
     told = [
-        Told("Ada", claims=(Claim("Ada", "knows", "Byron"),)),
-        Told("Ada storm", claims=(Claim("Kiel", "has", "2 piers", is_value=True),)),
-        Told("harbour", claims=(Claim("Kiel", "has", "boats", is_value=True),)),
+        DrawnDocument("Ada", facts=(NewFact("Ada", "knows", "Byron"),)),
+        DrawnDocument("Ada storm", facts=(NewFact("Kiel", "has", "2 piers", is_value=True),)),
+        DrawnDocument("harbour", facts=(NewFact("Kiel", "has", "boats", is_value=True),)),
     ]
-    with holding(contributions(told), SqliteStore) as store:
-        found = ask(store, "What of Ada?", replace(CHAIN, linking=replace(CHAIN.linking, facts=0), gate=OPEN))
+    with fill_store(index_world(told), SqliteStore) as store:
+        found = search_store(
+            store, "What of Ada?", replace(CHAIN, linking=replace(CHAIN.linking, max_facts=0), gate=OPEN)
+        )
     paths = [hit.path for hit in found.hits if hit.path]
     assert {path.start for path in paths} <= {"Ada", "Byron", "Kiel"}
 
@@ -140,9 +145,9 @@ def test_a_path_begins_at_an_entity() -> None:
 # -- explanations --------------------------------------------------------------------------------------
 
 
-@promised(80, cases())
-def test_shares_sum_to_the_score_and_ranks_are_those_of_the_search(case: Case) -> None:
-    depth = case.recipe.hybrid.reach(case.recipe.top_k)
+@promise(80, cases())
+def test_shares_sum_to_score_and_ranks_match(case: Case) -> None:
+    depth = case.recipe.hybrid.count_candidates(case.recipe.top_k)
     with case.store() as store:
         found = case.ask(store)
         lexical = store.lexical(case.question, top_k=depth, where=case.where)
@@ -151,21 +156,21 @@ def test_shares_sum_to_the_score_and_ranks_are_those_of_the_search(case: Case) -
         assert hit.score == pytest.approx(sum(p.share for p in hit.placements), abs=1e-5)
         assert str(hit.explanation).startswith(f"{hit.score:.4f}")
         for placement in hit.placements:
-            if placement.search in ("dense", "lexical"):
-                real = (lexical if placement.search == "lexical" else dense)[placement.rank - 1]
+            if placement.search in ("vector", "keyword"):
+                real = (lexical if placement.search == "keyword" else dense)[placement.rank - 1]
                 assert (real.id, real.score) == (hit.passage.id, placement.score)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_where_all_is_shown_each_search_ranks_from_one_best_first(name: str, sample: SqliteStore) -> None:
+def test_ranks_start_at_one_best_first(name: str, sample: SqliteStore) -> None:
     for embedder in (EMBEDDER, None):
-        found = ask(sample, QUESTION, replace(RECIPES[name], **GENEROUS), embedder=embedder)  # type: ignore[arg-type]
-        assert found.skipped == ""
+        found = search_store(sample, QUESTION, replace(RECIPES[name], **GENEROUS), embedder=embedder)  # type: ignore[arg-type]
+        assert found.skip_reason == ""
         rankings: dict[str, list[tuple[int, float, str]]] = defaultdict(list)
         for hit in found.hits:
             for placement in hit.placements:
                 rankings[placement.search].append((placement.rank, -placement.score, hit.passage.id))
-        assert rankings.keys() - {"dense", "lexical"}
+        assert rankings.keys() - {"vector", "keyword"}
         for ranking in rankings.values():
             assert sorted(rank for rank, _, _ in ranking) == [*range(1, len(ranking) + 1)]
             if name != "guided":  # whose ranking has the order of its queries
@@ -176,30 +181,30 @@ def test_where_all_is_shown_each_search_ranks_from_one_best_first(name: str, sam
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[Counting]:
-    """Ada has 2,000 facts in 200 passages, and each of the 2,000 at their other ends has two more."""
+def hub() -> Iterator[CountingStore]:
+    """Open a store in which Ada has 2,000 facts in 200 passages, whose other ends have two more each."""
     told = []
     for page in range(200):
         people = [f"Person {page * 10 + i}" for i in range(10)]
-        claims = [Claim("Ada", "cites", person, weight=1 + page % 10) for person in people]
-        claims += [Claim(one, "cites", other) for one, other in pairwise(people)]
-        told.append(Told(f"Ada and storm {page}", claims=tuple(claims)))
-    with holding(contributions(told), Counting) as store:
+        claims = [NewFact("Ada", "cites", person, weight=1 + page % 10) for person in people]
+        claims += [NewFact(one, "cites", other) for one, other in pairwise(people)]
+        told.append(DrawnDocument(f"Ada and storm {page}", facts=tuple(claims)))
+    with fill_store(index_world(told), CountingStore) as store:
         yield store
 
 
-def most(recipe: Recipe, links: int) -> dict[str, int]:
-    """How many rows each verb may give in one search, by the numbers of the recipe alone."""
+def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
+    """Return how many rows each verb may return in one search, by the numbers of the recipe alone."""
     walk, link, chain, shown = recipe.walk, recipe.linking, recipe.chain, recipe.top_k
     shown += recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
-    base = dict.fromkeys(["dense", "lexical"], recipe.hybrid.reach(recipe.top_k))
+    base = dict.fromkeys(["dense", "lexical"], recipe.hybrid.count_candidates(recipe.top_k))
     base |= {"passages": shown, "documents": shown, "entities_by_names": links}
     base |= {"nearest_entities": link.nearest_limit, "entities": link.nearest_limit}
-    looked_at = recipe.resolution.links + links + 2 * link.facts + recipe.resolution.ends
-    base |= {"alike": 4 * recipe.resolution.most * looked_at}  # a name has four keys at the most
+    looked_at = recipe.resolution.max_linked + links + 2 * link.max_facts + recipe.resolution.max_reached
+    base |= {"find_similar_entities": 4 * recipe.resolution.max_similar * looked_at}  # a name has four keys at the most
     hops = walk.facts_per_entity * (links + (walk.max_hops - 1) * walk.frontier)
     expanded = recipe.expansion.max_queries * recipe.expansion.results_per_query
-    seeds, pool, best = links + 2 * link.facts, chain.walked + chain.hybrid, link.hybrid_passages
+    seeds, pool, best = links + 2 * link.max_facts, chain.walked + chain.hybrid, link.hybrid_passages
     read = walk.max_entities * walk.passages_per_entity
     graph = {
         "neighbourhood": {
@@ -212,11 +217,11 @@ def most(recipe: Recipe, links: int) -> dict[str, int]:
         "citations": {
             "facts_of_entities": walk.max_hops * walk.max_entities * walk.facts_per_entity,
             "passages_of_entities": links * walk.passages_per_entity + read,
-            "entities_of_passages": links * walk.passages_per_entity,
-            "entities": links * walk.passages_per_entity,
+            "entities_of_passages": links * walk.passages_per_entity * NAMES_PER_PAPER,
+            "entities": links * walk.passages_per_entity * NAMES_PER_PAPER,
         },
         "chain": {
-            "facts_of_entities": links * link.facts_per_entity + hops + 2 * link.facts * walk.facts_per_entity,
+            "facts_of_entities": links * link.facts_per_entity + hops + 2 * link.max_facts * walk.facts_per_entity,
             "facts_of_passages": best * link.facts_per_passage + pool * chain.facts_per_passage,
             "passages_of_entities": read,
             "entities_of_passages": best * walk.entities_per_passage + pool * chain.entities_per_passage,
@@ -229,7 +234,7 @@ def most(recipe: Recipe, links: int) -> dict[str, int]:
 
 
 caps = st.builds(
-    Walk,
+    WalkConfig,
     max_hops=st.integers(1, 3),
     facts_per_entity=st.sampled_from([1, 7, 50]),
     passages_per_entity=st.sampled_from([1, 5]),
@@ -247,26 +252,24 @@ caps = st.builds(
 )
 @settings(max_examples=25)
 @given(data=st.data())
-def test_a_search_reads_no_more_than_its_caps_however_large_the_hub(
-    name: str, hub: Counting, data: st.DataObject
-) -> None:
+def test_search_respects_caps_on_large_hub(name: str, hub: CountingStore, data: st.DataObject) -> None:
     recipe = replace(data.draw(recipes([name])), walk=data.draw(caps), gate=OPEN)
     hub.given.clear()
-    found = ask(hub, "Whom does Ada cite, and in which storm?", recipe)
-    assert found.skipped == ""
-    limits = most(recipe, links=max(len(found.entities), 1))
+    found = search_store(hub, "Whom does Ada cite, and in which storm?", recipe)
+    assert found.skip_reason == ""
+    limits = compute_caps(recipe, links=max(len(found.entities), 1))
     assert {verb: rows for verb, rows in hub.given.items() if rows > limits.get(verb, 0)} == {}
 
 
-def test_a_name_that_thousands_share_links_to_a_few() -> None:
-    [told] = contributions([Told("The Smiths are many", claims=(Claim("Ada", "knows", "Smith"),))])
+def test_shared_name_links_few_entities() -> None:
+    [told] = index_world([DrawnDocument("The Smiths are many", facts=(NewFact("Ada", "knows", "Smith"),))])
     like = Entity("", "", aliases=("smith",), vector=EMBEDDER.embed_query("smith"))
     names = [f"John Smith {i}" for i in range(2_000)]
     smiths = [replace(like, id=entity_id(name), name=name) for name in names]
     mentions = [Mention(smith.id, told.passages[0].id) for smith in smiths]
     told = replace(told, entities=(*told.entities, *smiths), mentions=(*told.mentions, *mentions))
-    with holding([told], SqliteStore) as store:
-        found = ask(store, "Who is Smith?", replace(CHAIN, gate=OPEN))
+    with fill_store([told], SqliteStore) as store:
+        found = search_store(store, "Who is Smith?", replace(CHAIN, gate=OPEN))
     assert len(found.entities) <= CHAIN.walk.max_entities
 
 
@@ -280,17 +283,17 @@ def test_a_name_that_thousands_share_links_to_a_few() -> None:
         "citations",
     ],
 )
-def test_no_more_facts_are_told_than_the_walk_may_follow(name: str, hub: Counting) -> None:
+def test_facts_shown_respect_walk_limit(name: str, hub: CountingStore) -> None:
     base = RECIPES[name]
-    recipe = replace(base, gate=OPEN, walk=replace(base.walk, max_facts=3), merge=Merge(max_graph_passages=0))
-    assert len(ask(hub, "Whom does Ada cite?", recipe).facts) <= 3
+    recipe = replace(base, gate=OPEN, walk=replace(base.walk, max_facts=3), merge=MergeConfig(max_graph_passages=0))
+    assert len(search_store(hub, "Whom does Ada cite?", recipe).facts) <= 3
 
 
 # -- what the numbers of a recipe mean -----------------------------------------------------------------
 
 
-def test_neighbours_are_scored_as_specified(sample: SqliteStore) -> None:
-    found = ask(sample, QUESTION, replace(NEIGHBOURHOOD, walk=Walk(max_hops=2), top_k=9, gate=OPEN))
+def test_neighbourhood_scores_follow_specification(sample: SqliteStore) -> None:
+    found = search_store(sample, QUESTION, replace(NEIGHBOURHOOD, walk=WalkConfig(max_hops=2), top_k=9, gate=OPEN))
     scores = {hit.passage.text: p.score for hit in found.hits for p in hit.placements if p.search == "graph"}
     engine = 9 / 10 * (0.7 + 0.3 * log2(2 + 1) / 5)  # "needs" weighs 9, and two passages mention the engine
     kiel = 8 / 10 * 0.5 * (0.7 + 0.3 * log2(2 + 1) / 5)
@@ -298,24 +301,40 @@ def test_neighbours_are_scored_as_specified(sample: SqliteStore) -> None:
     assert scores["Kiel has boats"] == pytest.approx(kiel, abs=1e-6)
 
 
-def test_what_is_cited_counts_a_half_and_what_that_cites_a_quarter(sample: SqliteStore) -> None:
-    found = ask(sample, QUESTION, replace(RECIPES["citations"], **GENEROUS))  # type: ignore[arg-type]
+def test_citation_scores_halve_per_hop(sample: SqliteStore) -> None:
+    found = search_store(sample, QUESTION, replace(RECIPES["citations"], **GENEROUS))  # type: ignore[arg-type]
     scores = {hit.passage.text: p.score for hit in found.hits for p in hit.placements if p.search == "graph"}
     assert scores == {"Ada keeps the lighthouse": 1.0, "Byron is a poet": 0.5, "Lothair sails": 0.25}
 
 
-def test_activation_follows_facts_outward_and_only_the_surest(sample: SqliteStore) -> None:
+def test_activation_follows_surest_outward_facts(sample: SqliteStore) -> None:
     recipe = replace(RECIPES["activation"], gate=OPEN)
-    found = ask(sample, "What of Byron?", recipe, embedder=None)
+    found = search_store(sample, "What of Byron?", recipe, embedder=None)
     assert [str(f) for f in found.facts] == ["Byron —cites→ Lothair", "Lothair —knows→ Zeno"]
     few = replace(recipe, walk=replace(recipe.walk, max_facts=1))
-    assert len(ask(sample, "What of Ada?", few, embedder=None).facts) == 1
+    assert len(search_store(sample, "What of Ada?", few, embedder=None).facts) == 1
 
 
-def test_guided_results_say_which_query_found_them(sample: SqliteStore) -> None:
+def test_graph_only_follows_facts_and_does_not_search_words(sample: SqliteStore) -> None:
+    found = search_store(sample, QUESTION, GRAPH_ONLY)
+    texts = [hit.passage.text for hit in found.hits]
+    assert texts[0] == "Ada keeps the lighthouse"
+    assert {"The engine was built there", "Byron is a poet", "Kiel has boats", "Lothair sails"} <= set(texts)
+    assert not {"A storm came to the harbour in winter", "The keeper fears a storm"} & set(texts)
+    assert found.hits[0].score == 1.0
+    assert str(map_by_text(found)["Kiel has boats"].path) == "Ada —needs→ Engine —needs→ Kiel → this passage"
+
+
+def test_graph_only_returns_top_k_hits(sample: SqliteStore) -> None:
+    whole = search_store(sample, QUESTION, GRAPH_ONLY)
+    few = search_store(sample, QUESTION, replace(GRAPH_ONLY, top_k=2))
+    assert [hit.passage.id for hit in few.hits] == [hit.passage.id for hit in whole.hits[:2]]
+
+
+def test_guided_hits_name_their_query(sample: SqliteStore) -> None:
     recipe = replace(GUIDED, gate=OPEN, top_k=1, expansion=replace(GUIDED.expansion, max_queries=3))
     for embedder in (EMBEDDER, None):
-        found = ask(sample, QUESTION, recipe, embedder=embedder)
+        found = search_store(sample, QUESTION, recipe, embedder=embedder)
         asked = {p.query for hit in found.hits for p in hit.placements if p.search == "graph"}
         assert asked <= {"Ada Engine", "Ada Byron", "Ada"}
         assert "Ada Engine" in asked
@@ -330,12 +349,10 @@ def test_guided_results_say_which_query_found_them(sample: SqliteStore) -> None:
     ],
 )
 @pytest.mark.parametrize("walk", [{"statuses": ("staged",)}, {"predicates": ("knows",)}])
-def test_only_facts_that_the_walk_may_follow_are_told(
-    name: str, walk: dict[str, Sequence[str]], sample: SqliteStore
-) -> None:
+def test_facts_shown_respect_walk_filter(name: str, walk: dict[str, Sequence[str]], sample: SqliteStore) -> None:
     recipe = replace(RECIPES[name], gate=OPEN, walk=replace(RECIPES[name].walk, **walk))  # type: ignore[arg-type]
-    found = ask(sample, QUESTION, recipe, embedder=None)
-    assert found.skipped == ""
+    found = search_store(sample, QUESTION, recipe, embedder=None)
+    assert found.skip_reason == ""
     told = [*found.facts, *(fact for hit in found.hits if hit.path for fact in hit.path.facts)]
     assert {fact.status for fact in told} <= set(walk.get("statuses", ("confirmed", "staged")))
     assert {fact.predicate for fact in told} <= set(walk.get("predicates", ("knows", "needs", "cites", "has")))

@@ -1,4 +1,4 @@
-"""The faults that other tests inject are real ones, hold while their block lasts, and are undone after it."""
+"""The injected faults are real, last as long as their block, and are undone after it."""
 
 import threading
 import time
@@ -6,28 +6,29 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from tools.faults import Disk, Proxy, proxy, small_disk, terminating
-from tools.postgres import SAFE, Server, plain, server
+from tools.faults import Disk, Proxy, mount_small_disk, start_proxy, terminate_connections
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import DURABLE_SETTINGS, Server, start_server
 
 MEBIBYTE = 1 << 20
 LONG = "SELECT repeat('x', 100000)"
 
 
 @pytest.fixture
-def between(postgres: Server) -> Iterator[tuple[Proxy, str]]:
-    """A proxy, and the address of a database over it."""
-    with proxy(postgres.port) as made:
-        yield made, made.url(postgres.url)
+def proxy_and_url(postgres: Server) -> Iterator[tuple[Proxy, str]]:
+    """Start a proxy, and return it with the URL of a database behind it."""
+    with start_proxy(postgres.port) as made:
+        yield made, made.build_url(postgres.url)
 
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
-    with small_disk(128 * MEBIBYTE) as made:
+    with mount_small_disk(128 * MEBIBYTE) as made:
         yield made
 
 
-def test_a_proxy_lets_everything_through(between: tuple[Proxy, str]) -> None:
-    made, url = between
+def test_proxy_forwards_everything(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
     with psycopg.connect(url) as db:
         assert db.execute("SELECT length(repeat('x', 5000000))").fetchone() == (5_000_000,)
         assert len(db.execute("SELECT repeat('x', 5000000)").fetchone()[0]) == 5_000_000  # type: ignore[index]
@@ -35,29 +36,29 @@ def test_a_proxy_lets_everything_through(between: tuple[Proxy, str]) -> None:
     assert made.connections == 1
 
 
-def test_a_proxy_counts_how_often_a_client_waits(between: tuple[Proxy, str]) -> None:
-    made, url = between
+def test_proxy_counts_round_trips(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
     with psycopg.connect(url, autocommit=True) as db:
-        before = made.turns
+        before = made.round_trips
         for _ in range(5):
             db.execute(LONG, prepare=True)
-        assert made.turns == before + 6  # the first prepares it, too
+        assert made.round_trips == before + 6  # the first prepares it, too
         with db.pipeline():
             for _ in range(5):
                 db.execute("SELECT 1")
-        assert made.turns == before + 7
+        assert made.round_trips == before + 7
 
 
-def test_answers_are_delayed(between: tuple[Proxy, str]) -> None:
-    made, url = between
+def test_proxy_delays_answers(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
     with psycopg.connect(url, autocommit=True) as db:
-        with made.delaying(0.3):
-            assert _seconds(db) >= 0.3
-        assert _seconds(db) < 0.3
+        with made.delay(0.3):
+            assert _measure_query(db) >= 0.3
+        assert _measure_query(db) < 0.3
 
 
-def test_a_hanging_server_takes_connections_and_answers_later(between: tuple[Proxy, str]) -> None:
-    made, url = between
+def test_hanging_server_answers_after_hang(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
     with psycopg.connect(url, autocommit=True) as db:
         done = threading.Event()
 
@@ -66,7 +67,7 @@ def test_a_hanging_server_takes_connections_and_answers_later(between: tuple[Pro
             done.set()
 
         asking = threading.Thread(target=ask)
-        with made.hanging():
+        with made.hang():
             asking.start()
             assert not done.wait(0.3)
             with pytest.raises(psycopg.errors.ConnectionTimeout):
@@ -75,9 +76,9 @@ def test_a_hanging_server_takes_connections_and_answers_later(between: tuple[Pro
         asking.join()
 
 
-def test_an_answer_is_cut_in_its_middle(between: tuple[Proxy, str]) -> None:
-    made, url = between
-    with psycopg.connect(url, autocommit=True) as db, made.cutting(after=1_000):
+def test_proxy_cuts_answers(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
+    with psycopg.connect(url, autocommit=True) as db, made.cut_answers(after=1_000):
         with pytest.raises(psycopg.OperationalError):
             db.execute(LONG)
         assert db.broken
@@ -87,8 +88,8 @@ def test_an_answer_is_cut_in_its_middle(between: tuple[Proxy, str]) -> None:
         db.execute(LONG)
 
 
-def test_every_connection_is_cut_once(between: tuple[Proxy, str]) -> None:
-    made, url = between
+def test_proxy_cuts_every_connection(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
     with psycopg.connect(url, autocommit=True) as one, psycopg.connect(url, autocommit=True) as other:
         made.cut()
         for cut in (one, other):
@@ -97,9 +98,9 @@ def test_every_connection_is_cut_once(between: tuple[Proxy, str]) -> None:
     psycopg.connect(url).close()
 
 
-def test_connections_are_refused(between: tuple[Proxy, str]) -> None:
-    made, url = between
-    with psycopg.connect(url, autocommit=True) as db, made.refusing():
+def test_proxy_refuses_connections(proxy_and_url: tuple[Proxy, str]) -> None:
+    made, url = proxy_and_url
+    with psycopg.connect(url, autocommit=True) as db, made.refuse():
         with pytest.raises(psycopg.OperationalError):
             db.execute("SELECT 1")
         with pytest.raises(psycopg.OperationalError, match="refused"):
@@ -108,7 +109,7 @@ def test_connections_are_refused(between: tuple[Proxy, str]) -> None:
 
 
 def test_connections_are_terminated_at_random(postgres: Server) -> None:
-    with postgres.database() as url, terminating(url, every=0.01) as gone:
+    with postgres.create_database() as url, terminate_connections(url, every=0.01) as gone:
         for _ in range(3):
             with (
                 pytest.raises(psycopg.errors.AdminShutdown),
@@ -118,8 +119,8 @@ def test_connections_are_terminated_at_random(postgres: Server) -> None:
     assert len(gone) >= 3
 
 
-def test_a_full_disk_is_full_and_a_server_on_it_recovers(disk: Disk) -> None:
-    with server(plain(), settings=SAFE, folder=disk.folder) as small:
+def test_server_recovers_from_full_disk(disk: Disk) -> None:
+    with start_server(find_plain_build(), settings=DURABLE_SETTINGS, folder=disk.folder) as small:
         with psycopg.connect(small.url, autocommit=True) as db:
             db.execute("CREATE TABLE kept AS SELECT 1 AS id")
             disk.fill()
@@ -135,7 +136,7 @@ def test_a_full_disk_is_full_and_a_server_on_it_recovers(disk: Disk) -> None:
         assert "No space left on device" in small.log.read_text()
 
 
-def test_a_tablespace_on_a_full_disk_refuses_and_the_server_goes_on(disk: Disk, postgres: Server) -> None:
+def test_full_tablespace_refuses_writes_only(disk: Disk, postgres: Server) -> None:
     with psycopg.connect(postgres.url, autocommit=True) as db:
         db.execute(f"CREATE TABLESPACE small LOCATION '{disk.folder}'")
         db.execute("CREATE TABLE filling (said text) TABLESPACE small")
@@ -150,7 +151,7 @@ def test_a_tablespace_on_a_full_disk_refuses_and_the_server_goes_on(disk: Disk, 
         db.execute("DROP TABLESPACE small")
 
 
-def _seconds(db: psycopg.Connection) -> float:
+def _measure_query(db: psycopg.Connection) -> float:
     started = time.perf_counter()
     db.execute("SELECT 1")
     return time.perf_counter() - started

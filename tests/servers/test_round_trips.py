@@ -1,73 +1,73 @@
-"""How often a search waits for a server, counted on the wire: what a distant server costs."""
+"""The number of round trips of a search, counted on the wire, because each is expensive on a distant server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from tools.faults import Proxy, proxy
-from tools.postgres import Server
+from tools.faults import Proxy, start_proxy
+from tools.postgres.server import Server
 
-from databases import fresh_name
+from databases import make_name
 from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.search import search
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store
-from waylore.testing.suite import MODEL, PUBLIC, WORLD, page, question
-from waylore.types.knowledge import EPOCH, Claim
+from waylore.testing.world import MODEL, PUBLIC, WORLD, page, question
+from waylore.types.knowledge import EPOCH, NewFact
 from waylore.types.search import Filter, Query
 
-ASKED = "Where is the mother of Lothair II buried?"
-WARM = 12  # searches after which every statement is prepared, and every filter known
+QUESTION = "Where is the mother of Lothair II buried?"
+WARM = 12  # searches after which every statement is prepared and every scope is cached
 
 
 @pytest.fixture(scope="module")
-def between(postgres: Server) -> Iterator[Proxy]:
-    with proxy(postgres.port) as between:
-        yield between
+def proxy(postgres: Server) -> Iterator[Proxy]:
+    with start_proxy(postgres.port) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="module")
-def store(postgres: Server, between: Proxy) -> Iterator[Store]:
-    with closing(open_store(between.url(postgres.url), fresh_name("trips"))) as store:
+def store(postgres: Server, proxy: Proxy) -> Iterator[Store]:
+    with closing(open_store(proxy.build_url(postgres.url), make_name("count_search_trips"))) as store:
         store.write(WORLD, model=MODEL)
-        store.write([page("Lothar 2 was a king.", Claim("Lothar 2", "same_as", "Lothair II"))], model=MODEL)
+        store.write([page("Lothar 2 was a king.", NewFact("Lothar 2", "same_as", "Lothair II"))], model=MODEL)
         yield store
 
 
-def trips(store: Store, between: Proxy, asked: str, recipe: Recipe, where: Filter) -> int:
-    """Of one search, after others like it."""
+def count_search_trips(store: Store, proxy: Proxy, asked: str, recipe: Recipe, where: Filter) -> int:
+    """Count the round trips of one search, after others like it."""
     query = Query(asked, question(asked), where)
     found = search(store, None, query, recipe, now=EPOCH)
-    assert (found.skipped == "") == bool(recipe.graph)
+    assert (found.skip_reason == "") == bool(recipe.graph)
     assert found.hits
-    return asked_for(between, lambda: search(store, None, query, recipe, now=EPOCH))
+    return count_trips(proxy, lambda: search(store, None, query, recipe, now=EPOCH))
 
 
-def asked_for(between: Proxy, ask: Callable[[], object]) -> int:
-    """How often a client asks for an answer, once every statement is prepared."""
+def count_trips(proxy: Proxy, ask: Callable[[], object]) -> int:
+    """Count the round trips of a call, after every statement is prepared."""
     for _ in range(WARM):
         ask()
-    before = between.turns
+    before = proxy.round_trips
     ask()
-    return between.turns - before
+    return proxy.round_trips - before
 
 
 @pytest.mark.parametrize("where", [Filter(), PUBLIC, Filter(metadata={"lang": "en"})])
-def test_a_hybrid_search_asks_twice(store: Store, between: Proxy, where: Filter) -> None:
-    assert trips(store, between, "king of Lotharingia", RECIPES["hybrid"], where) == 2
+def test_hybrid_search_takes_two_round_trips(store: Store, proxy: Proxy, where: Filter) -> None:
+    assert count_search_trips(store, proxy, "king of Lotharingia", RECIPES["hybrid"], where) == 2
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
-def test_a_chain_search_asks_four_times_and_once_a_hop(store: Store, between: Proxy, hops: int) -> None:
+def test_chain_search_takes_four_round_trips_and_one_per_hop(store: Store, proxy: Proxy, hops: int) -> None:
     recipe = RECIPES["chain"]
     recipe = replace(recipe, walk=replace(recipe.walk, max_hops=hops))
-    assert trips(store, between, "Who was the mother of Ermengarde of Tours?", recipe, Filter()) <= 4 + hops
+    assert count_search_trips(store, proxy, "Who was the mother of Ermengarde of Tours?", recipe, Filter()) <= 4 + hops
 
 
-def test_another_name_of_what_is_named_costs_one_more(store: Store, between: Proxy) -> None:
-    assert trips(store, between, ASKED, RECIPES["chain"], Filter()) == 6
+def test_same_as_entity_takes_one_more_round_trip(store: Store, proxy: Proxy) -> None:
+    assert count_search_trips(store, proxy, QUESTION, RECIPES["chain"], Filter()) == 6
 
 
-def test_one_verb_asks_once(store: Store, between: Proxy) -> None:
-    assert asked_for(between, lambda: store.lexical("king", top_k=5)) == 1
+def test_one_read_takes_one_round_trip(store: Store, proxy: Proxy) -> None:
+    assert count_trips(proxy, lambda: store.lexical("king", top_k=5)) == 1

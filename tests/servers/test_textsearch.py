@@ -1,4 +1,4 @@
-"""What `docs/explanation/bm25-on-postgres.md` says of pg_textsearch, on a real server."""
+"""The claims of `docs/explanation/bm25-on-postgres.md` about pg_textsearch, on a real server."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from random import Random
 
 import psycopg
 import pytest
-from benchmarks.bm25 import marked
+from benchmarks.bm25 import mark_term
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.postgres import Server
+from tools.postgres.server import Server
 
 from waylore.store import bm25
 from waylore.text import terms
@@ -22,13 +22,13 @@ SCORE = "SELECT -(words <@> to_bm25query('cat', 'words')) FROM item WHERE id = 1
 
 @pytest.fixture(scope="module")
 def many(textsearch_postgres: Server) -> Iterator[psycopg.Connection]:
-    """Documents of many tenants, whose words are as unevenly spread as words are."""
+    """Create documents of many tenants, with words of uneven frequency."""
     chosen = Random(5)
     rows = [
         (i, chosen.randrange(TENANTS), " ".join(_word(chosen) for _ in range(chosen.randint(3, 60))))
         for i in range(DOCUMENTS)
     ]
-    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+    with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         _create(db)
         db.cursor().executemany("INSERT INTO item VALUES (%s, %s, %s)", rows)
         db.execute("ANALYZE item")
@@ -37,13 +37,13 @@ def many(textsearch_postgres: Server) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def few(textsearch_postgres: Server) -> Iterator[psycopg.Connection]:
-    """A table without rows."""
-    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+    """Create a table without rows."""
+    with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         _create(db)
         yield db
 
 
-def test_a_filter_with_order_and_limit_is_exact(many: psycopg.Connection) -> None:
+def test_filter_with_order_and_limit_is_exact(many: psycopg.Connection) -> None:
     chosen = Random(6)
     for _ in range(200):
         query = " ".join({_word(chosen) for _ in range(chosen.randint(1, 5))})
@@ -59,20 +59,20 @@ def test_a_filter_with_order_and_limit_is_exact(many: psycopg.Connection) -> Non
         assert sorted(dict(best).values()) == pytest.approx(sorted(everyone.values())[-len(best) :], rel=1e-5)
 
 
-def test_without_its_index_it_returns_rows_that_share_no_term(many: psycopg.Connection) -> None:
+def test_search_without_index_returns_unrelated_rows(many: psycopg.Connection) -> None:
     with many.transaction():
         many.execute("SET LOCAL enable_indexscan = off")
         best = many.execute(BEST, ["nothing", 1, "nothing", 5], prepare=False).fetchall()
     assert [score for _, score in best] == [0.0] * 5
 
 
-def test_it_scores_as_we_do_but_rounds_lengths_down(few: psycopg.Connection) -> None:
+def test_scores_equal_ours_except_for_rounded_lengths(few: psycopg.Connection) -> None:
     texts = ["cat cat " + "x " * 30, "cat " + "x " * 9, "dog", "cat dog " + "x " * 61]
     few.cursor().executemany("INSERT INTO item VALUES (%s, 1, %s)", enumerate(texts))
     said = [text.split() for text in texts]
     rounded = [32, 10, 1, 60]  # up to 39 as it is, then in steps of 2, then of 4, of 8…
-    expected = bm25.bm25(
-        [(n, bm25.packed(Counter([0] * s.count("cat")))) for n, s in zip(rounded, said, strict=True)],
+    expected = bm25.score(
+        [(n, bm25.pack_terms(Counter([0] * s.count("cat")))) for n, s in zip(rounded, said, strict=True)],
         [(0, 3)],
         passages=4,
         average_length=sum(map(len, said)) / 4,
@@ -81,10 +81,8 @@ def test_it_scores_as_we_do_but_rounds_lengths_down(few: psycopg.Connection) -> 
     assert [score for (score,) in scores] == pytest.approx(expected.tolist(), rel=1e-5)
 
 
-def test_what_was_rolled_back_or_deleted_counts_until_vacuum(few: psycopg.Connection) -> None:
-    few.execute(
-        "INSERT INTO item SELECT i, 1, CASE WHEN i < 5 THEN 'cat' ELSE 'dog' END FROM generate_series(1, 50) i"
-    )
+def test_deleted_rows_count_until_vacuum(few: psycopg.Connection) -> None:
+    few.execute("INSERT INTO item SELECT i, 1, CASE WHEN i < 5 THEN 'cat' ELSE 'dog' END FROM generate_series(1, 50) i")
     before = few.execute(SCORE).fetchone()
     with few.transaction(force_rollback=True):
         few.execute("INSERT INTO item SELECT i, 1, 'cat' FROM generate_series(51, 100) i")
@@ -94,10 +92,8 @@ def test_what_was_rolled_back_or_deleted_counts_until_vacuum(few: psycopg.Connec
     assert few.execute(SCORE).fetchone() == before
 
 
-def test_hidden_rows_weigh_on_scores(few: psycopg.Connection) -> None:
-    few.execute(
-        "INSERT INTO item SELECT i, 1, CASE WHEN i < 5 THEN 'cat' ELSE 'dog' END FROM generate_series(1, 50) i"
-    )
+def test_hidden_rows_change_scores(few: psycopg.Connection) -> None:
+    few.execute("INSERT INTO item SELECT i, 1, CASE WHEN i < 5 THEN 'cat' ELSE 'dog' END FROM generate_series(1, 50) i")
     few.execute("CREATE TABLE own AS SELECT * FROM item")
     few.execute("ALTER TABLE item ENABLE ROW LEVEL SECURITY")
     few.execute("CREATE POLICY own ON item USING (tenant = 1)")
@@ -118,17 +114,17 @@ def test_hidden_rows_weigh_on_scores(few: psycopg.Connection) -> None:
 
 
 @given(st.text(max_size=40), st.integers(1, 1_000_000))
-def test_marked_words_are_kept_as_they_are(postgres: Server, text: str, collection: int) -> None:
-    words = [marked(collection, term) for term in terms(text)]
-    assert _kept(postgres, words) == set(words)
+def test_marked_words_stay_unchanged(postgres: Server, text: str, collection: int) -> None:
+    words = [mark_term(collection, term) for term in terms(text)]
+    assert _index_words(postgres, words) == set(words)
 
 
-def test_some_terms_are_not_kept_as_they_are(postgres: Server) -> None:
-    assert _kept(postgres, terms("Graph RAG 1e5 0x1f naïve Straße Привет 東京都 हिन्दी")) == set(
+def test_some_unmarked_terms_change(postgres: Server) -> None:
+    assert _index_words(postgres, terms("Graph RAG 1e5 0x1f naïve Straße Привет 東京都 हिन्दी")) == set(
         terms("Graph RAG 1e5 0x1f naïve Straße Привет 東京都 हिन्दी")
     )
     assert "้า" in terms("ห้าม")
-    assert _kept(postgres, ["้า"]) == {"า"}
+    assert _index_words(postgres, ["้า"]) == {"า"}
 
 
 def _create(db: psycopg.Connection) -> None:
@@ -138,10 +134,10 @@ def _create(db: psycopg.Connection) -> None:
 
 
 def _word(chosen: Random) -> str:
-    return marked(0, str(int(WORDS ** chosen.random())))
+    return mark_term(0, str(int(WORDS ** chosen.random())))
 
 
-def _kept(server: Server, words: list[str]) -> set[str]:
+def _index_words(server: Server, words: list[str]) -> set[str]:
     with psycopg.connect(server.url) as db:
         query = "SELECT tsvector_to_array(to_tsvector('simple', %s))"
         [lexemes] = db.execute(query, [" ".join(words)]).fetchone() or [[]]

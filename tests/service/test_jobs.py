@@ -1,4 +1,4 @@
-"""Jobs keep their promises on both queues: each is done once, can be followed and cancelled, tries again."""
+"""Jobs on both queues: each runs once, can be followed and cancelled, and is retried after transient errors."""
 
 import asyncio
 import time
@@ -12,56 +12,59 @@ from typing import Any
 
 import psycopg
 import pytest
-from tools.postgres import Server
+from tools.postgres.server import Server
 
-from databases import database
+from databases import create_database
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, NotFound, StoreUnavailable
-from waylore.service.background import Background, opened_background
-from waylore.service.jobs import runner as surfaces_jobs
+from waylore.service.background import Background, open_background
+from waylore.service.jobs import runner
 from waylore.service.jobs.procrastinate import open_table
 from waylore.service.jobs.protocol import Job
-from waylore.service.jobs.work import Bench
-from waylore.settings.load import Settings, load
+from waylore.service.jobs.work import JobResources
+from waylore.settings.load import load
+from waylore.settings.sections import Settings
 
 TEXT = "Mara owns the login. The login needs Sessions."
 
 
 @pytest.fixture(params=["file", "server"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "memory.waylore") if request.param == "file" else database()
+    return str(tmp_path / "memory.waylore") if request.param == "file" else create_database()
 
 
-def settings(store: str, folder: Path, **http: Any) -> Settings:
-    return load(store=store, http={"spool": folder / "spool", "takeover": 1.5, **http})
+def settings(store: str, folder: Path, *, concurrency: int = 2, **http: Any) -> Settings:
+    jobs = {"concurrency": concurrency, "heartbeat_timeout": 1.5}
+    return load(store=store, http={"upload_dir": folder / "spool", **http}, jobs=jobs)
 
 
 class Gate:
-    """Lends collections, and holds up whoever adds to them until it is opened."""
+    """Opens collections for jobs. Jobs wait while the gate is closed, and fail `fails` times with `error`."""
 
     def __init__(self, store: str) -> None:
         self.store = store
         self.open = Event()
         self.open.set()
-        self.lent_to: list[str] = []
+        self.borrowed: list[str] = []
         self.fails = 0
+        self.error: Exception = StoreUnavailable("the store is away for a moment")
 
     @contextmanager
-    def lent(self, name: str) -> Iterator[Waylore]:
-        self.lent_to.append(name)
+    def borrow(self, name: str) -> Iterator[Waylore]:
+        self.borrowed.append(name)
         assert self.open.wait(30)
         if self.fails:
             self.fails -= 1
-            raise StoreUnavailable("the store is away for a moment")
+            raise self.error
         with Waylore.open(self.store, collection=name) as waylore:
             yield waylore
 
 
 @asynccontextmanager
 async def background(of: Settings, gate: Gate, *, works: bool = True) -> AsyncIterator[Background]:
-    with opened_background(of, Bench(gate.lent, of.store, None)) as opened:
+    with open_background(of, JobResources(gate.borrow, of.store, None)) as opened:
         if works:
-            async with opened.working():
+            async with opened.run():
                 yield opened
         else:
             yield opened
@@ -73,13 +76,13 @@ def work(opened: Background, name: str, content: str = TEXT) -> dict[str, Any]:
     return {"uri": name, "file": str(path), "labels": [], "metadata": {}, "sees": None}
 
 
-def submitted(opened: Background, name: str, *, collection: str = "notes", content: str = TEXT) -> Job:
-    return opened.jobs.submitted(collection, "add", work(opened, name, content), caller="me")
+def submit(opened: Background, name: str, *, collection: str = "notes", content: str = TEXT) -> Job:
+    return opened.jobs.submit(collection, "add", work(opened, name, content), caller="me")
 
 
 async def when(opened: Background, job: Job, holds: Callable[[Job], bool], seconds: float = 30.0) -> Job:
     async with asyncio.timeout(seconds):
-        while not holds(now := await asyncio.to_thread(opened.jobs.job, job.collection, job.id)):
+        while not holds(now := await asyncio.to_thread(opened.jobs.get_job, job.collection, job.id)):
             await asyncio.sleep(0.02)
     return now
 
@@ -88,19 +91,19 @@ async def over(opened: Background, job: Job) -> Job:
     return await when(opened, job, lambda now: now.is_over)
 
 
-async def test_a_file_is_added_and_its_upload_removed(store: str, tmp_path: Path) -> None:
+async def test_add_job_adds_file_and_removes_upload(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store)) as opened:
-        job = submitted(opened, "docs/login.md")
+        job = submit(opened, "docs/login.md")
         done = await over(opened, job)
         assert (done.state, done.runs, done.problem) == ("done", 1, "")
         assert done.result is not None
         assert (done.result["documents"], done.result["unchanged"]) == (1, 0)
         assert done.progress["bytes"] == done.progress["of_bytes"] == len(TEXT)
         assert not Path(job.work["file"]).exists()
-        again = await over(opened, submitted(opened, "docs/login.md"))
+        again = await over(opened, submit(opened, "docs/login.md"))
         assert again.result is not None
         assert (again.result["documents"], again.result["unchanged"]) == (0, 1)
-        changed = await over(opened, submitted(opened, "docs/login.md", content="Nobody owns it."))
+        changed = await over(opened, submit(opened, "docs/login.md", content="Nobody owns it."))
         assert changed.result is not None
         assert changed.result["documents"] == 1
     with Waylore.open(store, collection="notes") as waylore:
@@ -108,76 +111,74 @@ async def test_a_file_is_added_and_its_upload_removed(store: str, tmp_path: Path
         assert waylore.search("who owns it?").hits[0].passage.text == "Nobody owns it."
 
 
-async def test_what_cannot_be_read_is_told_and_not_tried_again(store: str, tmp_path: Path) -> None:
+async def test_unreadable_file_is_reported_and_not_retried(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store)) as opened:
-        done = await over(opened, submitted(opened, "a.pdf", content="no PDF"))
+        done = await over(opened, submit(opened, "a.pdf", content="no PDF"))
         assert done.state == "done"
         assert done.result is not None
-        assert done.result["refused"] == 1
-        assert done.result["refusals"][0]["uri"] == "a.pdf"
-        lost = opened.jobs.submitted("notes", "add", {**work(opened, "b.md"), "file": "/gone"}, caller="me")
+        assert done.result["skipped_count"] == 1
+        assert done.result["skipped"][0]["uri"] == "a.pdf"
+        lost = opened.jobs.submit("notes", "add", {**work(opened, "b.md"), "file": "/gone"}, caller="me")
         failed = await over(opened, lost)
         assert (failed.state, failed.runs) == ("failed", 1)
         assert "upload it again" in failed.problem
-        no_model = await over(opened, opened.jobs.submitted("notes", "reembed", {}, caller="me"))
+        no_model = await over(opened, opened.jobs.submit("notes", "reembed", {}, caller="me"))
         assert "embedding.provider" in no_model.problem
 
 
-async def test_what_may_pass_is_tried_again(store: str, tmp_path: Path) -> None:
+async def test_transient_error_is_retried(store: str, tmp_path: Path) -> None:
     gate = Gate(store)
     gate.fails = 2
     async with background(settings(store, tmp_path), gate) as opened:
-        job = submitted(opened, "a.md")
+        job = submit(opened, "a.md")
         waiting = await when(opened, job, lambda now: bool(now.problem))
         assert (waiting.state, waiting.problem) == ("waiting", "the store is away for a moment")
         done = await over(opened, job)
         assert (done.state, done.runs, done.problem) == ("done", 3, "")
 
 
-async def test_trying_again_comes_to_an_end(
-    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(surfaces_jobs, "TRIES", 2)
+async def test_job_fails_after_max_attempts(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MAX_ATTEMPTS", 2)
     gate = Gate(store)
     gate.fails = 9
     async with background(settings(store, tmp_path), gate) as opened:
-        failed = await over(opened, submitted(opened, "a.md"))
+        failed = await over(opened, submit(opened, "a.md"))
         assert (failed.state, failed.runs, failed.problem) == ("failed", 2, "the store is away for a moment")
 
 
-async def test_a_mistake_of_ours_ends_a_job_without_its_words(store: str, tmp_path: Path) -> None:
+async def test_internal_error_ends_job_without_its_text(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store)) as opened:
-        job = opened.jobs.submitted("notes", "add", {"uri": "a.md"}, caller="me")
+        job = opened.jobs.submit("notes", "add", {"uri": "a.md"}, caller="me")
         failed = await over(opened, job)
-        assert (failed.state, failed.problem) == ("failed", surfaces_jobs.UNFORESEEN)
-        assert (await over(opened, submitted(opened, "b.md"))).state == "done"
+        assert (failed.state, failed.problem) == ("failed", runner.INTERNAL_ERROR_MESSAGE)
+        assert (await over(opened, submit(opened, "b.md"))).state == "done"
 
 
-async def test_a_waiting_job_is_cancelled_at_once(store: str, tmp_path: Path) -> None:
+async def test_waiting_job_is_cancelled_at_once(store: str, tmp_path: Path) -> None:
     gate = Gate(store)
     gate.open.clear()
     async with background(settings(store, tmp_path), gate) as opened:
-        first, second = submitted(opened, "a.md"), submitted(opened, "b.md")
+        first, second = submit(opened, "a.md"), submit(opened, "b.md")
         await when(opened, first, lambda now: now.state == "running")
-        cancelled = opened.jobs.cancelled("notes", second.id)
+        cancelled = opened.jobs.cancel("notes", second.id)
         assert cancelled.state == "cancelled"
         assert not Path(second.work["file"]).exists()
-        assert opened.jobs.cancelled("notes", second.id).state == "cancelled"
+        assert opened.jobs.cancel("notes", second.id).state == "cancelled"
         gate.open.set()
         assert (await over(opened, first)).state == "done"
-        assert opened.jobs.job("notes", second.id).runs == 0
+        assert opened.jobs.get_job("notes", second.id).runs == 0
     with Waylore.open(store, collection="notes") as waylore:
         assert [document.uri for document in waylore.documents()] == ["a.md"]
 
 
-async def test_a_running_job_is_cancelled_after_its_next_step(store: str, tmp_path: Path) -> None:
+async def test_running_job_is_cancelled_after_its_next_step(store: str, tmp_path: Path) -> None:
     gate = Gate(store)
     gate.open.clear()
     rows = "".join(f'{{"text": "Note {n} is about the login of Mara {n}."}}\n' for n in range(4_000))
     async with background(settings(store, tmp_path), gate) as opened:
-        job = submitted(opened, "a.jsonl", content=rows)
+        job = submit(opened, "a.jsonl", content=rows)
         await when(opened, job, lambda now: now.state == "running")
-        assert opened.jobs.cancelled("notes", job.id).state == "running"
+        assert opened.jobs.cancel("notes", job.id).state == "running"
         gate.open.set()
         cancelled = await over(opened, job)
         assert cancelled.state == "cancelled"
@@ -188,111 +189,210 @@ async def test_a_running_job_is_cancelled_after_its_next_step(store: str, tmp_pa
         assert written.passages == written.documents
 
 
-async def test_jobs_are_followed_from_where_one_was(store: str, tmp_path: Path) -> None:
+async def test_follow_starts_after_known_version(store: str, tmp_path: Path) -> None:
     gate = Gate(store)
     gate.open.clear()
     async with background(settings(store, tmp_path), gate) as opened:
-        job = submitted(opened, "a.md")
-        look = partial(asyncio.to_thread, opened.jobs.job, "notes", job.id)
+        job = submit(opened, "a.md")
+        look = partial(asyncio.to_thread, opened.jobs.get_job, "notes", job.id)
         running = await when(opened, job, lambda now: now.state == "running")
         asyncio.get_running_loop().call_later(0.2, gate.open.set)
-        told = [event async for event in opened.jobs.events(look, seconds=0.01)]
+        told = [event async for event in opened.jobs.follow(look, seconds=0.01)]
         versions = [event.version for event in told]
         assert versions == sorted(set(versions))
         assert told[0].state == "running"
         assert told[-1].state == "done"
-        later = [event.version async for event in opened.jobs.events(look, after=running.version)]
+        later = [event.version async for event in opened.jobs.follow(look, after=running.version)]
         assert later == versions[-1:]
-        assert [event async for event in opened.jobs.events(look, after=versions[-1])] == []
+        assert [event async for event in opened.jobs.follow(look, after=versions[-1])] == []
 
 
-async def test_jobs_of_a_collection_are_its_callers_own(store: str, tmp_path: Path) -> None:
+async def test_jobs_are_visible_to_their_caller_and_collection(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
-        ours = [submitted(opened, f"{n}.md") for n in range(5)]
-        theirs = submitted(opened, "a.md", collection="theirs")
-        listed = opened.jobs.jobs("notes", limit=3)
+        ours = [submit(opened, f"{n}.md") for n in range(5)]
+        theirs = submit(opened, "a.md", collection="theirs")
+        listed = opened.jobs.list_jobs("notes", limit=3)
         assert [job.id for job in listed] == [job.id for job in reversed(ours)][:3]
         last = (listed[-1].made_at.timestamp(), listed[-1].id)
-        assert [job.id for job in opened.jobs.jobs("notes", before=last)] == [ours[1].id, ours[0].id]
-        assert opened.jobs.jobs("notes", caller="somebody else") == ()
-        for wrong in (partial(opened.jobs.job, "notes"), partial(opened.jobs.cancelled, "notes")):
+        assert [job.id for job in opened.jobs.list_jobs("notes", before=last)] == [ours[1].id, ours[0].id]
+        assert opened.jobs.list_jobs("notes", caller="somebody else") == ()
+        for wrong in (partial(opened.jobs.get_job, "notes"), partial(opened.jobs.cancel, "notes")):
             with pytest.raises(NotFound):
                 wrong(theirs.id)
         with pytest.raises(NotFound):
-            opened.jobs.job("notes", ours[0].id, caller="somebody else")
+            opened.jobs.get_job("notes", ours[0].id, caller="somebody else")
 
 
-async def test_a_collection_is_forgotten_and_another_is_not(store: str, tmp_path: Path) -> None:
+async def test_forget_job_deletes_one_collection_only(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store)) as opened:
         for name in ("notes", "others"):
-            await over(opened, submitted(opened, "a.md", collection=name))
-        done = await over(opened, opened.jobs.submitted("notes", "forget", {}, caller="me"))
+            await over(opened, submit(opened, "a.md", collection=name))
+        done = await over(opened, opened.jobs.submit("notes", "forget", {}, caller="me"))
         assert done.result == {"documents": 1}
     for name, left in (("notes", 0), ("others", 1)):
         with Waylore.open(store, collection=name) as waylore:
             assert waylore.stats().documents == left
 
 
-async def test_all_jobs_of_a_collection_are_given_up(store: str, tmp_path: Path) -> None:
+async def test_cancel_all_cancels_jobs_of_one_collection(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
-        ours = [submitted(opened, f"{n}.md") for n in range(3)]
-        theirs = submitted(opened, "a.md", collection="others")
-        opened.jobs.given_up("notes")
-        assert {opened.jobs.job("notes", job.id).state for job in ours} == {"cancelled"}
-        assert opened.jobs.job("others", theirs.id).state == "waiting"
+        ours = [submit(opened, f"{n}.md") for n in range(3)]
+        theirs = submit(opened, "a.md", collection="others")
+        opened.jobs.cancel_all("notes")
+        assert {opened.jobs.get_job("notes", job.id).state for job in ours} == {"cancelled"}
+        assert opened.jobs.get_job("others", theirs.id).state == "waiting"
 
 
-async def test_what_a_caller_may_not_see_is_not_replaced(store: str, tmp_path: Path) -> None:
+async def test_add_job_does_not_replace_invisible_documents(store: str, tmp_path: Path) -> None:
     with Waylore.open(store, collection="notes") as waylore:
         waylore.add("Secret.", uri="a.md", labels=["board"])
     async with background(settings(store, tmp_path), Gate(store)) as opened:
         mine = {**work(opened, "a.md"), "sees": ["staff"], "labels": ["staff"]}
-        failed = await over(opened, opened.jobs.submitted("notes", "add", mine, caller="me"))
+        failed = await over(opened, opened.jobs.submit("notes", "add", mine, caller="me"))
         assert failed.state == "failed"
         assert "may not see" in failed.problem
     with Waylore.open(store, collection="notes") as waylore:
         assert waylore.search("secret").hits[0].passage.text == "Secret."
 
 
-# -- on a server alone ---------------------------------------------------------------------------------
+# -- waiting for a retry -------------------------------------------------------------------------------
 
 
-async def test_one_job_at_a_time_for_each_collection(postgres: Server, tmp_path: Path) -> None:
-    store = database()
+@pytest.fixture
+def long_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the first retry come later than any test waits."""
+    monkeypatch.setattr(runner, "FIRST_RETRY_SECONDS", 600.0)
+
+
+@pytest.mark.usefixtures("long_delay")
+async def test_waiting_retry_does_not_block_other_collections(store: str, tmp_path: Path) -> None:
+    gate = Gate(store)
+    gate.fails = 1
+    async with background(settings(store, tmp_path), gate) as opened:
+        delayed = submit(opened, "a.md", collection="notes")
+        await when(opened, delayed, lambda now: bool(now.problem))
+        assert (await over(opened, submit(opened, "b.md", collection="others"))).state == "done"
+        assert opened.jobs.get_job("notes", delayed.id).state == "waiting"
+
+
+@pytest.mark.usefixtures("long_delay")
+async def test_cancelled_retry_lets_the_next_job_run(store: str, tmp_path: Path) -> None:
+    gate = Gate(store)
+    gate.fails = 1
+    async with background(settings(store, tmp_path), gate) as opened:
+        delayed, next_one = submit(opened, "a.md"), submit(opened, "b.md")
+        await when(opened, delayed, lambda now: bool(now.problem))
+        await asyncio.sleep(0.2)
+        assert opened.jobs.get_job("notes", next_one.id).runs == 0  # jobs of a collection keep their order
+        assert opened.jobs.cancel("notes", delayed.id).state == "cancelled"
+        assert (await over(opened, next_one)).state == "done"
+        assert opened.jobs.get_job("notes", delayed.id).runs == 1
+
+
+# -- cancelled and failed at the same time -------------------------------------------------------------
+
+
+async def test_upload_is_removed_before_job_ends(store: str, tmp_path: Path) -> None:
+    async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
+        states: list[str] = []
+        table = opened.jobs.table
+
+        def record(job: Job) -> None:
+            found = table.get_job("notes", job.id)
+            assert found is not None
+            states.append(found.state)
+
+        for end in ("finish", "requeue", "cancel"):
+            job = submit(opened, f"{end}.md")
+            if end == "cancel":
+                table.cancel("notes", job.id, opened.jobs.queue.drop, on_end=partial(record, job))
+                continue
+            run = table.start_run(job.id)
+            assert run is not None
+            if end == "finish":
+                assert table.finish(run, "done", result={}, on_end=partial(record, job))
+            else:
+                table.cancel("notes", job.id, opened.jobs.queue.drop, on_end=partial(record, job))
+                assert not table.requeue(run, "", on_end=partial(record, job))
+        assert states == ["running", "running", "waiting"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [StoreUnavailable("away"), ConfigError("wrong"), RuntimeError("a mistake")],
+    ids=lambda e: type(e).__name__,
+)
+async def test_cancelled_run_that_fails_ends_cancelled(store: str, tmp_path: Path, error: Exception) -> None:
+    gate = Gate(store)
+    gate.fails, gate.error = 1, error
+    gate.open.clear()
+    async with background(settings(store, tmp_path), gate) as opened:
+        job = submit(opened, "a.md")
+        await when(opened, job, lambda now: now.state == "running")
+        assert opened.jobs.cancel("notes", job.id).state == "running"
+        gate.open.set()
+        ended = await over(opened, job)
+        assert (ended.state, ended.runs, ended.problem) == ("cancelled", 1, "")
+        assert not Path(job.work["file"]).exists()
+
+
+async def test_cancelled_job_does_not_run_again(store: str, tmp_path: Path) -> None:
+    gate = Gate(store)
+    async with background(settings(store, tmp_path), gate, works=False) as opened:
+        requeued, lost = submit(opened, "a.md"), submit(opened, "b.md")
+        table = opened.jobs.table
+        for job in (requeued, lost):
+            run = table.start_run(job.id)
+            assert run is not None
+            opened.jobs.cancel("notes", job.id)
+            if job is requeued:
+                assert not table.requeue(run, "the store is away")
+                assert table.start_run(job.id) is None
+        opened.jobs.run(lost.id, 1)  # as the next worker does after the first one died
+        ended = [opened.jobs.get_job("notes", job.id) for job in (requeued, lost)]
+        assert [(job.state, job.problem) for job in ended] == [("cancelled", "")] * 2
+        assert gate.borrowed == []
+
+
+# -- on PostgreSQL only --------------------------------------------------------------------------------
+
+
+async def test_one_job_runs_at_a_time_for_each_collection(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
     gate = Gate(store)
     gate.open.clear()
-    async with background(settings(store, tmp_path, jobs=3), gate) as opened:
-        jobs = [submitted(opened, f"{n}.md", collection=name) for n in range(3) for name in ("one", "two")]
+    async with background(settings(store, tmp_path, concurrency=3), gate) as opened:
+        jobs = [submit(opened, f"{n}.md", collection=name) for n in range(3) for name in ("one", "two")]
         await when(opened, jobs[1], lambda now: now.state == "running")
         await asyncio.sleep(0.5)
-        assert sorted(gate.lent_to) == ["one", "two"]
+        assert sorted(gate.borrowed) == ["one", "two"]
         gate.open.set()
         for job in jobs:
             assert (await over(opened, job)).state == "done"
-        assert sorted(gate.lent_to) == ["one"] * 3 + ["two"] * 3
+        assert sorted(gate.borrowed) == ["one"] * 3 + ["two"] * 3
 
 
-def test_many_processes_make_the_queue_at_once(postgres: Server) -> None:
-    url = database()
+def test_many_processes_create_queue_at_once(postgres: Server) -> None:
+    url = create_database()
     with ThreadPoolExecutor(8) as pool:
         tables = list(pool.map(open_table, [url] * 8))
     for table in tables:
-        assert table.jobs("notes", caller=None, before=None, limit=1) == ()
+        assert table.list_jobs("notes", caller=None, before=None, limit=1) == ()
         table.close()
 
 
-async def test_a_job_of_a_stopped_worker_waits_for_the_next(postgres: Server, tmp_path: Path) -> None:
-    store = database()
+async def test_job_of_stopped_worker_is_resumed_by_the_next(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
     gate = Gate(store)
     gate.open.clear()
     rows = "".join(f'{{"text": "Note {n} is about the login of Mara {n}."}}\n' for n in range(4_000))
     of = settings(store, tmp_path)
     async with background(of, gate) as opened:
-        job = submitted(opened, "a.jsonl", content=rows)
+        job = submit(opened, "a.jsonl", content=rows)
         await when(opened, job, lambda now: now.state == "running")
         asyncio.get_running_loop().call_later(0.2, gate.open.set)
     async with background(of, gate, works=False) as opened:
-        assert opened.jobs.job("notes", job.id).state == "waiting"
+        assert opened.jobs.get_job("notes", job.id).state == "waiting"
         assert Path(job.work["file"]).exists()
     async with background(of, gate) as opened:
         done = await over(opened, job)
@@ -301,76 +401,74 @@ async def test_a_job_of_a_stopped_worker_waits_for_the_next(postgres: Server, tm
         assert waylore.stats().documents == 4_000
 
 
-async def test_a_worker_that_was_taken_for_dead_does_not_end_the_job_of_another(
-    postgres: Server, tmp_path: Path
-) -> None:
-    store = database()
+async def test_lost_run_cannot_end_the_job(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
     async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
-        job = submitted(opened, "a.md")
+        job = submit(opened, "a.md")
         table = opened.jobs.table
-        first = table.begin(job.id)
-        second = table.begin(job.id)
+        first = table.start_run(job.id)
+        second = table.start_run(job.id)
         assert first is not None
         assert second is not None
-        assert table.tell(first, {"files": 1}) is None
-        assert table.end(first, "failed", result=None) is False
-        assert table.tell(second, {"files": 1}) is False
-        assert table.end(second, "done", result={}) is True
-        assert table.begin(job.id) is None
+        assert table.report_progress(first, {"files": 1}) is None
+        assert table.finish(first, "failed", result=None) is False
+        assert table.report_progress(second, {"files": 1}) is False
+        assert table.finish(second, "done", result={}) is True
+        assert table.start_run(job.id) is None
 
 
-async def test_a_job_with_a_file_is_left_to_those_who_have_the_file(postgres: Server, tmp_path: Path) -> None:
-    store = database()
+async def test_job_with_file_runs_only_where_the_file_is(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
     async with (
         background(settings(store, tmp_path), Gate(store), works=False) as without,
         background(settings(store, tmp_path / "elsewhere"), Gate(store)) as elsewhere,
     ):
-        job = submitted(without, "a.md")
-        anyones = without.jobs.submitted("others", "forget", {}, caller="me")
+        job = submit(without, "a.md")
+        anyones = without.jobs.submit("others", "forget", {}, caller="me")
         await over(elsewhere, anyones)
-        assert without.jobs.job("notes", job.id).state == "waiting"
+        assert without.jobs.get_job("notes", job.id).state == "waiting"
 
 
-async def test_a_server_that_was_away_is_worked_with_again(postgres: Server, tmp_path: Path) -> None:
-    store = database()
+async def test_worker_reconnects_to_database(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
     async with background(settings(store, tmp_path), Gate(store)) as opened:
-        await over(opened, submitted(opened, "a.md"))
+        await over(opened, submit(opened, "a.md"))
         with psycopg.connect(store, autocommit=True) as db:
             db.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-        assert (await over(opened, submitted(opened, "b.md"))).state == "done"
+        assert (await over(opened, submit(opened, "b.md"))).state == "done"
 
 
-async def test_old_jobs_and_files_are_swept_away(store: str, tmp_path: Path) -> None:
+async def test_old_jobs_are_deleted(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
-        job = submitted(opened, "a.md")
+        job = submit(opened, "a.md")
         table = opened.jobs.table
-        assert table.unfinished([job.id, "0" * 32]) == {job.id}
-        begun = table.begin(job.id)
+        assert table.find_unfinished([job.id, "0" * 32]) == {job.id}
+        begun = table.start_run(job.id)
         assert begun is not None
-        table.end(begun, "done", result={})
-        assert table.unfinished([job.id]) == frozenset()
-        table.sweep(time.time() - 60)
-        assert opened.jobs.job("notes", job.id).state == "done"
-        table.sweep(time.time() + 1)
+        table.finish(begun, "done", result={})
+        assert table.find_unfinished([job.id]) == frozenset()
+        table.delete_ended(time.time() - 60)
+        assert opened.jobs.get_job("notes", job.id).state == "done"
+        table.delete_ended(time.time() + 1)
         with pytest.raises(NotFound):
-            opened.jobs.job("notes", job.id)
+            opened.jobs.get_job("notes", job.id)
 
 
-def test_over_a_file_one_process_has_the_jobs(tmp_path: Path) -> None:
+def test_file_store_refuses_jobs_with_several_processes(tmp_path: Path) -> None:
     of = settings(str(tmp_path / "memory.waylore"), tmp_path, workers=2)
     gate = Gate(of.store)
     with (
-        opened_background(of, Bench(gate.lent, of.store, None)) as opened,
+        open_background(of, JobResources(gate.borrow, of.store, None)) as opened,
         pytest.raises(ConfigError, match=r"http\.workers"),
     ):
-        submitted(opened, "a.md")
+        submit(opened, "a.md")
 
 
-async def test_a_service_ends_however_short_it_was(postgres: Server, tmp_path: Path) -> None:
-    store = database()
+async def test_background_stops_right_after_start(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
     of, gate = settings(store, tmp_path), Gate(store)
     for hundredth in (0, 1, 2, 4, 8, 16):
         async with asyncio.timeout(30), background(of, gate):

@@ -1,27 +1,28 @@
-"""A worker is killed in the middle of a job: another takes it up, and the result is as if it never was."""
+"""A worker is killed during a job: another worker resumes it, and the result is the same."""
 
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tools.postgres import Server
-from tools.serving import Served, over, serving, until
+from tools.postgres.server import Server
+from tools.serving import RunningService, start_service, wait_for_job, wait_until
 
-from databases import database
+from databases import create_database
 from waylore.engine.waylore import Waylore
 
 NOTES = 1_500
+FAST_TAKEOVER = {"WAYLORE_JOBS_HEARTBEAT_TIMEOUT": "1.5"}
 ROWS = b"".join(
     json.dumps({"text": f"Note {n}: Mara {n % 40} owns Service {n % 70}. It needs Sessions."}).encode() + b"\n"
     for n in range(NOTES)
 )
 
 
-def exported(store: str, to: Path) -> list[dict[str, object]]:
-    """Everything but when it was recorded."""
+def export_lines(store: str, to: Path) -> list[dict[str, object]]:
+    """Return the export of a store without the times of recording."""
     with Waylore.open(store) as waylore:
         waylore.export(to)
     lines = [json.loads(line) for line in to.read_text().splitlines()[1:]]
@@ -32,16 +33,16 @@ def exported(store: str, to: Path) -> list[dict[str, object]]:
     return lines
 
 
-def killed_in_the_middle(service: Served, victim: Served, job: str) -> int:
-    """Kill a process with SIGKILL once it has written something of a job, but not all; what it had written."""
+def kill_during_job(service: RunningService, victim: RunningService, job: str) -> int:
+    """Kill a process with SIGKILL when it has written a part of a job. Return the passages written."""
 
-    def some() -> int:
-        with service.client() as client:
-            told = client.get(f"/jobs/{job}").json()
-        assert not told["ended_at"], told
-        return int(told["progress"]["passages"])
+    def count_written() -> int:
+        with service.open_client() as client:
+            found = client.get(f"/jobs/{job}").json()
+        assert not found["ended_at"], found
+        return int(found["progress"]["passages"])
 
-    written = until(some)
+    written = wait_until(count_written)
     os.kill(victim.process.pid, signal.SIGKILL)
     victim.process.wait()
     assert written < NOTES
@@ -49,36 +50,37 @@ def killed_in_the_middle(service: Served, victim: Served, job: str) -> int:
 
 
 @pytest.mark.timeout(240)
-def test_a_job_of_a_killed_worker_is_taken_up_again(postgres: Server, tmp_path: Path) -> None:
-    store = database()
-    options: dict[str, Any] = {"takeover": 1.5, "spool": str(tmp_path / "spool")}
-    with serving(store, tmp_path, jobs=0, **options) as service, service.client() as client:
-        with serving(store, tmp_path, command=("worker",), **options) as first:
+def test_job_of_killed_worker_is_resumed(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
+    no_jobs = {**FAST_TAKEOVER, "WAYLORE_JOBS_CONCURRENCY": "0"}
+    start_worker = partial(start_service, store, tmp_path, command=("worker",), others=FAST_TAKEOVER)
+    with start_service(store, tmp_path, others=no_jobs) as service, service.open_client() as client:
+        with start_worker() as first:
             job = client.put("/uploads/notes.jsonl", content=ROWS).raise_for_status().json()["id"]
-            killed_in_the_middle(service, first, job)
+            kill_during_job(service, first, job)
         assert client.get(f"/jobs/{job}").json()["state"] == "running"
         assert len(list((tmp_path / "spool").glob(f"{job}-*"))) == 1
-        with serving(store, tmp_path, command=("worker",), **options):
-            done = over(client, job, 120.0)
+        with start_worker():
+            done = wait_for_job(client, job, 120.0)
         assert (done["state"], done["runs"]) == ("done", 2)
         assert not list((tmp_path / "spool").glob(f"{job}-*"))
-    quiet = database()
+    quiet = create_database()
     path = tmp_path / "notes.jsonl"
     path.write_bytes(ROWS)
     with Waylore.open(quiet) as waylore:
         waylore.add_files(path, uri="notes.jsonl")
-    assert exported(store, tmp_path / "a.export") == exported(quiet, tmp_path / "b.export")
+    assert export_lines(store, tmp_path / "a.export") == export_lines(quiet, tmp_path / "b.export")
 
 
 @pytest.mark.timeout(240)
-def test_a_service_that_was_killed_goes_on_when_it_comes_back(postgres: Server, tmp_path: Path) -> None:
-    store = database()
-    with serving(store, tmp_path, takeover=1.5) as first, first.client() as client:
+def test_killed_service_resumes_its_job_after_restart(postgres: Server, tmp_path: Path) -> None:
+    store = create_database()
+    with start_service(store, tmp_path, others=FAST_TAKEOVER) as first, first.open_client() as client:
         job = client.put("/uploads/notes.jsonl", content=ROWS).raise_for_status().json()["id"]
-        killed_in_the_middle(first, first, job)
-    with serving(store, tmp_path, takeover=1.5) as second, second.client() as client:
-        done = over(client, job, 120.0)
+        kill_during_job(first, first, job)
+    with start_service(store, tmp_path, others=FAST_TAKEOVER) as second, second.open_client() as client:
+        done = wait_for_job(client, job, 120.0)
         assert (done["state"], done["runs"]) == ("done", 2)
-        assert second.spooled() == []
+        assert second.list_spooled() == []
     with Waylore.open(store) as waylore:
         assert waylore.stats().documents == NOTES

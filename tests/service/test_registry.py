@@ -1,4 +1,4 @@
-"""Both registries keep what the protocol says: keys as they were set, collections once, a request done once."""
+"""Both registries follow the protocol: keys are stored unchanged, collections and requests exist once."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +15,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from databases import database
+from databases import create_database
 from waylore import Waylore
 from waylore.cells import admin
 from waylore.cells.open import open_catalogue
 from waylore.errors import ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.service.registry.open import open_registry
-from waylore.service.registry.protocol import SCOPES, Claimed, Collection, Kept, Key, Registry
+from waylore.service.registry.protocol import (
+    SCOPES,
+    CachedResponse,
+    IdempotencyKey,
+    Key,
+    RegisteredCollection,
+    Registry,
+)
 
 Opening = Callable[[], Registry]
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -32,13 +39,13 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a store in which there is nothing yet."""
-    return database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
+    """Return the URL of an empty store."""
+    return create_database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
 
 
 @pytest.fixture
 def opening(url: str) -> Iterator[Opening]:
-    """Opens the registry anew, as another process would."""
+    """Return a function that opens the registry as another process does."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(closing(open_registry(url)))
 
@@ -66,50 +73,53 @@ def registry(opening: Opening) -> Registry:
         former_until=st.none() | times,
     )
 )
-def test_a_key_is_kept_as_it_is(registry: Registry, key: Key) -> None:
-    key = replace(key, id=token_hex(8))  # when a key was made does not change
+def test_key_is_stored_unchanged(registry: Registry, key: Key) -> None:
+    key = replace(key, id=token_hex(8))  # the time of creation does not change
     registry.set_key(replace(key, name="before", revoked=None, labels=frozenset({"x"})))
     registry.set_key(key)
-    assert registry.key(key.id) == key
-    listed = registry.keys()
+    assert registry.get_key(key.id) == key
+    listed = registry.list_keys()
     assert key in listed
 
 
-def test_a_use_is_remembered_and_a_change_does_not_undo_it(registry: Registry) -> None:
+def test_last_use_survives_a_change_of_the_key(registry: Registry) -> None:
     registry.set_key(KEY)
-    registry.use_key(KEY.id, NOW)
+    registry.record_key_use(KEY.id, NOW)
     registry.set_key(replace(KEY, name="yours"))
-    assert registry.key(KEY.id) == replace(KEY, name="yours", used=NOW)
-    assert registry.key("unknown") is None
+    assert registry.get_key(KEY.id) == replace(KEY, name="yours", used=NOW)
+    assert registry.get_key("unknown") is None
 
 
-def test_a_hash_is_not_shown() -> None:
+def test_key_repr_hides_hashes() -> None:
     assert "hash" not in repr(replace(KEY, former="hash before"))
 
 
-def test_collections_are_listed_by_name_and_made_once(registry: Registry, opening: Opening) -> None:
-    assert registry.set_collection(Collection("notes", "", NOW))
-    assert registry.set_collection(Collection("Über", "", NOW))
-    assert not registry.set_collection(Collection("notes", "mine", datetime.now(UTC)))
-    assert opening().collections() == (Collection("notes", "mine", NOW), Collection("Über", "", NOW))
+def test_collections_are_created_once_and_listed_by_name(registry: Registry, opening: Opening) -> None:
+    assert registry.set_collection(RegisteredCollection("notes", "", NOW))
+    assert registry.set_collection(RegisteredCollection("Über", "", NOW))
+    assert not registry.set_collection(RegisteredCollection("notes", "mine", datetime.now(UTC)))
+    assert opening().list_collections() == (
+        RegisteredCollection("notes", "mine", NOW),
+        RegisteredCollection("Über", "", NOW),
+    )
     assert registry.remove_collection("notes")
     assert not registry.remove_collection("notes")
-    assert registry.collection("notes") is None
+    assert registry.get_collection("notes") is None
 
 
-def test_lists_go_on_where_they_ended(registry: Registry) -> None:
+def test_lists_continue_after_the_last_item(registry: Registry) -> None:
     names = ["a", "B", "ü", "z", "Z", "10", "9", "a.b", "a-b"]
     for number, name in enumerate(names):
-        registry.set_collection(Collection(name, "", NOW))
+        registry.set_collection(RegisteredCollection(name, "", NOW))
         registry.set_key(replace(KEY, id=f"{9 - number}", created=NOW + timedelta(seconds=number // 3)))
     shown = [
-        one.name for one in _pages(lambda last: registry.collections(after=last.name if last else "", limit=2))
+        one.name for one in _pages(lambda last: registry.list_collections(after=last.name if last else "", limit=2))
     ]
     assert shown == sorted(names)
-    some = registry.collections(among=["z", "a", "unknown", "10"], after="10")
+    some = registry.list_collections(among=["z", "a", "unknown", "10"], after="10")
     assert [one.name for one in some] == ["a", "z"]
-    assert registry.collections(among=[]) == ()
-    keys = list(_pages(lambda last: registry.keys(after=last, limit=2)))
+    assert registry.list_collections(among=[]) == ()
+    keys = list(_pages(lambda last: registry.list_keys(after=last, limit=2)))
     assert keys == sorted(keys, key=lambda one: (one.created, one.id))
     assert len(keys) == len(names)
 
@@ -121,69 +131,69 @@ def _pages(page: Callable[[Any], tuple[Any, ...]]) -> Iterator[Any]:
         last = found[-1]
 
 
-def test_a_request_is_claimed_by_one(registry: Registry, opening: Opening) -> None:
-    claimed, others = Claimed("key:1", "word", "digest"), [opening() for _ in range(8)]
+def test_only_one_caller_claims_a_request(registry: Registry, opening: Opening) -> None:
+    claimed, others = IdempotencyKey("key:1", "word", "digest"), [opening() for _ in range(8)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda r: r.claim(claimed, now=1.0, until=9.0), others))
-    assert sorted(found, key=lambda one: one is None) == [*[Kept("digest")] * 7, None]
-    answer = Kept("digest", 201, b"\x00\xff", "application/json")
-    registry.keep(claimed, answer, until=20.0)
+    assert sorted(found, key=lambda one: one is None) == [*[CachedResponse("digest")] * 7, None]
+    answer = CachedResponse("digest", 201, b"\x00\xff", "application/json")
+    registry.store_response(claimed, answer, until=20.0)
     assert registry.claim(claimed, now=19.9, until=30.0) == answer
     assert registry.claim(replace(claimed, caller="key:2"), now=2.0, until=9.0) is None
     assert registry.claim(replace(claimed, digest="another"), now=20.0, until=30.0) is None
 
 
-def test_what_could_not_be_done_may_be_done_again(registry: Registry) -> None:
-    claimed = Claimed("key:1", "word", "digest")
+def test_released_request_can_be_claimed_again(registry: Registry) -> None:
+    claimed = IdempotencyKey("key:1", "word", "digest")
     assert registry.claim(claimed, now=1.0, until=9.0) is None
     registry.release(claimed)
     assert registry.claim(claimed, now=1.0, until=9.0) is None
-    registry.keep(claimed, Kept("digest", 200), until=9.0)
+    registry.store_response(claimed, CachedResponse("digest", 200), until=9.0)
     registry.release(claimed)
-    assert registry.claim(claimed, now=1.0, until=9.0) == Kept("digest", 200)
-    registry.sweep(9.0)
+    assert registry.claim(claimed, now=1.0, until=9.0) == CachedResponse("digest", 200)
+    registry.delete_expired_responses(9.0)
     assert registry.claim(claimed, now=1.0, until=9.0) is None
 
 
-def test_many_open_it_at_once_and_share_one_secret(url: str) -> None:
+def test_concurrent_creation_gives_one_secret(url: str) -> None:
     def secret(_: int) -> bytes:
         with closing(open_registry(url)) as registry:
-            return registry.secret()
+            return registry.get_secret()
 
     with ThreadPoolExecutor(6) as threads:
         secrets = set(threads.map(secret, range(6)))
     assert [len(one) for one in secrets] == [32]
 
 
-def test_it_lives_beside_the_knowledge(url: str) -> None:
+def test_registry_shares_database_with_store(url: str) -> None:
     with closing(open_registry(url)) as registry, Waylore.open(url, collection="notes") as notes:
         registry.set_key(KEY)
         document = notes.add("The login needs the session service.")
         assert notes.search("login").hits
         assert notes.verify_forgotten(notes.forget(document)) == ()
-        assert registry.keys() == (KEY,)
+        assert registry.list_keys() == (KEY,)
 
 
-def test_of_cells_it_lives_with_the_catalogue(tmp_path: Path) -> None:
+def test_registry_of_cells_is_in_the_catalogue(tmp_path: Path) -> None:
     path = tmp_path / "catalogue.waylore"
     with closing(open_catalogue(str(path))) as catalogue:
-        admin.add(catalogue, "east", str(tmp_path / "east.waylore"))
+        admin.add_cell(catalogue, "east", str(tmp_path / "east.waylore"))
     with closing(open_registry(f"cells+sqlite:///{path}")) as registry:
         registry.set_key(KEY)
         with Waylore.open(f"cells+sqlite:///{path}", collection="notes") as notes:
             notes.add("The login needs the session service.")
     with closing(open_registry(str(path))) as registry:
-        assert registry.keys() == (KEY,)
+        assert registry.list_keys() == (KEY,)
 
 
-def test_a_newer_schema_is_refused(url: str) -> None:
+def test_newer_schema_is_refused(url: str) -> None:
     open_registry(url).close()
     if url.startswith("postgresql"):
         with psycopg.connect(url) as server:
             server.execute("INSERT INTO waylore_service.migrations (number, name) VALUES (99, 'new')")
     else:
         file = apsw.Connection(url)
-        file.execute("UPDATE registry SET schema = 99")
+        file.execute("INSERT INTO registry_migrations VALUES (99, 'from the future', 0, '')")
         file.close()
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         open_registry(url)
@@ -197,6 +207,6 @@ def test_a_newer_schema_is_refused(url: str) -> None:
         ("/no/x", StoreUnavailable),
     ],
 )
-def test_what_cannot_be_opened_says_so(url: str, error: type[Exception]) -> None:
+def test_open_raises_for_bad_urls(url: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         open_registry(url)

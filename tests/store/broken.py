@@ -1,45 +1,45 @@
-"""Stores that are broken on purpose, each in a way that stores have been broken in the wild."""
+"""Stores that are broken on purpose, each with a defect that real stores have had."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from waylore.store.protocol import NONE
+from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
-from waylore.types.knowledge import LIVE, Alike, Contribution, Fact, Status, Vector
+from waylore.types.knowledge import LIVE, Fact, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
-from waylore.types.search import EVERYTHING, Filter, Ranking
+from waylore.types.search import NO_FILTER, Filter, Ranking
 
 
-class FiltersAfterwards(SqliteStore):
-    """Takes the best of all, then drops what the caller may not see."""
+class AfterwardsFilteringStore(SqliteStore):
+    """Takes the best of all passages, then drops those that the caller may not see."""
 
-    def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
+    def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         found = super().dense(vector, top_k=top_k)
         seen = self.passages([s.id for s in found], where=where)
         return tuple(s for s in found if s.id in seen)
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         found = super().lexical(query, top_k=top_k)
         seen = self.passages([s.id for s in found], where=where)
         return tuple(s for s in found if s.id in seen)
 
 
-class KeepsSomething(SqliteStore):
-    """Removes a document's passages and says so, but leaves behind what was learnt from them."""
+class IncompleteForgettingStore(SqliteStore):
+    """Removes the passages of a document and returns a receipt, but keeps its entities and facts."""
 
     def forget(self, documents: Sequence[str]) -> Receipt:
-        contributions = {c.document.id: c for c in self.export()}
+        before = {c.document.id: c for c in self.export()}
         receipt = super().forget(documents)
         for id_ in receipt.documents:
-            was = contributions[id_]
+            was = before[id_]
             blanked = tuple(replace(p, text="", title="") for p in was.passages)
             self.write([replace(was, passages=blanked)], model=self.statistics().model)
         return receipt
 
 
-class HearsHiddenVoices(SqliteStore):
-    """Checks that a fact may be seen, then tells it in the words of whoever is trusted most."""
+class HiddenAssertionStore(SqliteStore):
+    """Checks that a fact is visible, then returns the most trusted assertion even if it is hidden."""
 
     def facts_of_entities(
         self,
@@ -49,7 +49,7 @@ class HearsHiddenVoices(SqliteStore):
         predicates: Sequence[str] = (),
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
         found = super().facts_of_entities(
             entities,
@@ -59,46 +59,46 @@ class HearsHiddenVoices(SqliteStore):
             as_of=as_of,
             where=where,
         )
-        told = self.facts([f.id for fs in found.values() for f in fs], statuses=statuses, as_of=as_of)
-        return {e: tuple(told[f.id] for f in fs) for e, fs in found.items()}
+        facts = self.facts([f.id for fs in found.values() for f in fs], statuses=statuses, as_of=as_of)
+        return {e: tuple(facts[f.id] for f in fs) for e, fs in found.items()}
 
 
-class WritesByHalves(SqliteStore):
-    """Writes one contribution after another, so that a bad one leaves the ones before it."""
+class PartialWritingStore(SqliteStore):
+    """Writes one document after another, so that a bad one leaves the ones before it."""
 
     def write(
         self,
-        contributions: Sequence[Contribution],
+        documents: Sequence[IndexedDocument],
         *,
         model: str | None,
-        fingerprints: Mapping[str, str] = NONE,
-        instead_of: Sequence[str] = (),
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
     ) -> int:
         written = 0
-        for half in [[c] for c in contributions] or [[]]:
-            written += super().write(half, model=model, fingerprints=fingerprints, instead_of=instead_of)
+        for half in [[d] for d in documents] or [[]]:
+            written += super().write(half, model=model, fingerprints=fingerprints, replacing=replacing)
         return written
 
 
-class BreaksTiesByArrival(SqliteStore):
-    """Puts equals in whatever order they come."""
+class UnstableTiesStore(SqliteStore):
+    """Breaks ties in another order than by id."""
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         found = super().lexical(query, top_k=10 * top_k, where=where)
         return tuple(sorted(found, key=lambda s: (-s.score, s.id[::-1])))[:top_k]
 
 
-class IntroducesHiddenNames(SqliteStore):
-    """Finds names that look alike, whoever asks."""
+class HiddenNamesStore(SqliteStore):
+    """Finds similar names without applying the filter."""
 
-    def alike(
-        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Alike, ...]]:
-        return super().alike(asked, most=most)
+    def find_similar_entities(
+        self, keys: Mapping[str, Sequence[str]], *, max_per_key: int, where: Filter = NO_FILTER
+    ) -> Mapping[str, tuple[SimilarEntities, ...]]:
+        return super().find_similar_entities(keys, max_per_key=max_per_key)
 
 
-class LooksNowhere(SqliteStore):
-    """Says that nothing is left without having looked."""
+class UncheckedStore(SqliteStore):
+    """Reports that no traces are left, without searching for any."""
 
-    def remains(self, receipt: Receipt) -> tuple[str, ...]:
+    def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         return ()

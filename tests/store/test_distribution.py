@@ -1,4 +1,4 @@
-"""The tables can be distributed by collection, as Citus asks: in every unique key, and named by every query."""
+"""The tables can be distributed by collection, as Citus requires: it is in every unique key and every query."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from databases import database
+from databases import create_database
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.sql import load_queries
 
@@ -22,12 +22,12 @@ COLUMNS = """
     JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0
     WHERE t.relnamespace = 'waylore'::regnamespace AND t.relkind = 'r' GROUP BY 1
 """
-LOCAL = {"migrations"}  # the one table that is of no collection
+LOCAL = {"migrations"}  # the only table without a collection
 
 
 @pytest.fixture(scope="module")
 def url() -> str:
-    made = database()
+    made = create_database()
     PostgresStore(made).close()
     return made
 
@@ -38,7 +38,7 @@ def tables(url: str) -> set[str]:
         return {table for (table,) in db.execute(f"SELECT relname FROM ({COLUMNS}) t") if table not in LOCAL}
 
 
-def test_every_table_has_a_collection_in_every_unique_key(url: str) -> None:
+def test_every_unique_key_contains_collection(url: str) -> None:
     with psycopg.connect(url) as db:
         without = [table for table, has in db.execute(COLUMNS) if not has]
         keys = [(table, key) for table, key, columns in db.execute(UNIQUE) if "collection" not in columns]
@@ -46,30 +46,28 @@ def test_every_table_has_a_collection_in_every_unique_key(url: str) -> None:
     assert {table for table, _ in keys} <= LOCAL
 
 
-def test_no_table_refers_to_one_that_stays_where_it_is(url: str) -> None:
+def test_no_table_has_foreign_keys(url: str) -> None:
     with psycopg.connect(url) as db:
         assert not list(
-            db.execute(
-                "SELECT 1 FROM pg_constraint WHERE contype = 'f' AND connamespace = 'waylore'::regnamespace"
-            )
+            db.execute("SELECT 1 FROM pg_constraint WHERE contype = 'f' AND connamespace = 'waylore'::regnamespace")
         )
 
 
 @pytest.mark.parametrize("query", sorted(SQL))
-def test_every_query_names_the_collection_of_every_table(query: str, tables: set[str]) -> None:
-    for table, alias, text in _read(SQL[query], tables):
+def test_every_query_names_collection_of_every_table(query: str, tables: set[str]) -> None:
+    for table, alias, text in _find_tables(SQL[query], tables):
         column = rf"\b{alias}\.collection" if alias else r"(?<![.\w])collection"
-        assert re.search(rf"{column} = ", text), f"{table} {alias} is read in whatever collection"
+        assert re.search(rf"{column} = ", text), f"{table} {alias} is read without its collection"
 
 
-def test_a_query_that_forgets_the_collection_is_noticed(tables: set[str]) -> None:
-    [(_, alias, text)] = _read("SELECT 1 FROM facts f WHERE f.id = %(id)s", tables)
+def test_scan_detects_query_without_collection(tables: set[str]) -> None:
+    [(_, alias, text)] = _find_tables("SELECT 1 FROM facts f WHERE f.id = %(id)s", tables)
     assert alias == "f"
     assert "f.collection" not in text
 
 
-def _read(query: str, tables: set[str]) -> Iterator[tuple[str, str, str]]:
-    """The tables that a statement reads or changes, as it calls them; what is inserted has one by its key."""
+def _find_tables(query: str, tables: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the tables that a statement reads or changes, with their aliases. Inserts name it in their key."""
     text = re.sub(r"--[^\n]*", "", query)
     names = "|".join(sorted(tables, key=len, reverse=True))
     keywords = "where|set|cross|left|join|on|order|group|limit|union|using|for"

@@ -1,15 +1,23 @@
-"""The conformance suite on SQLite, and what is SQLite's own."""
+"""The conformance tests on SQLite, and tests of SQLite alone."""
 
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import pytest
 
-from waylore.errors import SchemaOutdated, StoreUnavailable
+from waylore.cells.catalogue.sqlite import SqliteCatalogue
+from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound, SchemaOutdated, StoreUnavailable
 from waylore.store import bm25
 from waylore.store.sqlite.store import SqliteStore
-from waylore.testing.suite import KING, MODEL, QUEEN, WORLD, OpenStore, StoreConformance, page
+from waylore.testing import OpenStore, StoreConformance
+from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page
+from waylore.types.results import Receipt
 from waylore.types.search import Filter
 
 
@@ -19,15 +27,23 @@ class TestSqlite(StoreConformance):
         return lambda collection: SqliteStore(tmp_path / "test.waylore", collection)
 
 
-def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+def test_newer_schema_raises_error(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "a.waylore").close()
     with apsw.Connection(str(tmp_path / "a.waylore")) as db:
-        db.execute("INSERT INTO migrations VALUES (9999, 'from the future', 0)")
+        db.execute("INSERT INTO migrations VALUES (9999, 'from the future', 0, '')")
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         SqliteStore(tmp_path / "a.waylore")
 
 
-def test_a_file_that_is_written_by_another_for_too_long_is_said_to_be(tmp_path: Path) -> None:
+def test_schema_from_other_sql_raises_error(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "a.waylore").close()
+    with apsw.Connection(str(tmp_path / "a.waylore")) as db:
+        db.execute("UPDATE migrations SET checksum = 'another' WHERE number = 2")
+    with pytest.raises(SchemaOutdated, match=r"migration 2 \(files\).* import the export"):
+        SqliteStore(tmp_path / "a.waylore")
+
+
+def test_write_to_locked_file_raises_error(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore", busy_seconds=0.05)
     other = apsw.Connection(str(tmp_path / "a.waylore"))
     other.execute("BEGIN IMMEDIATE")
@@ -38,7 +54,7 @@ def test_a_file_that_is_written_by_another_for_too_long_is_said_to_be(tmp_path: 
     store.close()
 
 
-def test_readers_are_not_kept_waiting_by_a_writer(tmp_path: Path) -> None:
+def test_reads_do_not_wait_for_writer(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore", busy_seconds=0.05)
     store.write([KING], model=MODEL)
     other = apsw.Connection(str(tmp_path / "a.waylore"))
@@ -48,7 +64,7 @@ def test_readers_are_not_kept_waiting_by_a_writer(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_export_is_of_one_moment(tmp_path: Path) -> None:
+def test_export_reads_one_snapshot(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore")
     store.write([KING, QUEEN], model=MODEL)
     export = store.export()
@@ -62,9 +78,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore")
     store.write(WORLD, model=MODEL)
     found: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(len(store.lexical("Lothair", top_k=9)))) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(len(store.lexical("Lothair", top_k=9)))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -73,9 +87,9 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
     store.close()
 
 
-def test_lexical_reads_a_bounded_number_of_postings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With room for ten, the rare word still finds its page, and a caller who sees little sees all of it."""
-    monkeypatch.setattr(bm25, "REACH", 10)
+def test_lexical_reads_limited_number_of_postings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ten postings the rare word still finds its page, and a caller who sees little finds all of it."""
+    monkeypatch.setattr(bm25, "MAX_POSTINGS", 10)
     store = SqliteStore(tmp_path / "a.waylore")
     common = [page(f"common words on page {i}") for i in range(60)]
     mine = [page(f"common words of mine {i}", labels=["me"], metadata={"mine": True}) for i in range(3)]
@@ -89,8 +103,8 @@ def test_lexical_reads_a_bounded_number_of_postings(tmp_path: Path, monkeypatch:
     store.close()
 
 
-def test_collections_find_their_way_to_blocks_of_their_own(tmp_path: Path) -> None:
-    """Two collections that grow in turns keep their vectors apart, past the end of a block."""
+def test_collections_have_separate_blocks(tmp_path: Path) -> None:
+    """Two collections that grow in turns keep their vectors separate, past the end of a block."""
     one, two = (SqliteStore(tmp_path / "a.waylore", name) for name in ("one", "two"))
     for start in range(0, 4_500, 1_500):
         for store in (one, two):
@@ -103,3 +117,132 @@ def test_collections_find_their_way_to_blocks_of_their_own(tmp_path: Path) -> No
         store.forget([wanted.document.id])
         assert wanted.passages[0].id not in {s.id for s in store.dense(vector, top_k=9)}
         store.close()
+
+
+# -- files that may not be written ---------------------------------------------------------------------
+
+NOBODY = 65534
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Run the block as another user, because root may write everything."""
+    if is_root := os.geteuid() == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Yield a folder that every user may enter; those of tmp_path are private."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+        Path(folder).chmod(0o755)
+
+
+@pytest.fixture(params=["file", "folder", "both"])
+def closed(request: pytest.FixtureRequest, public: Path) -> Path:
+    """Return a store whose file, or folder, or both, may not be written."""
+    path = public / "a #1?.waylore"
+    with closing(SqliteStore(path)) as store:
+        store.write([KING, QUEEN], model=MODEL)
+    path.chmod(0o666 if request.param == "folder" else 0o444)
+    public.chmod(0o777 if request.param == "file" else 0o555)
+    return path
+
+
+def test_read_only_file_can_be_read(closed: Path) -> None:
+    before = closed.read_bytes()
+    with as_nobody(), closing(SqliteStore(closed)) as store:
+        assert len(store.lexical("king", top_k=3)) == 1
+        assert store.statistics().documents == 2
+        assert len(list(store.export())) == 2
+        assert store.find_remains(Receipt()) == ()
+        store.count_uses(passages=[KING.passages[0].id], at=datetime.now(UTC))
+    assert closed.read_bytes() == before
+    assert [each.name for each in closed.parent.iterdir()] == [closed.name]
+
+
+def test_read_only_file_refuses_writes(closed: Path) -> None:
+    with as_nobody(), closing(SqliteStore(closed)) as store:
+        message = r"a #1\?\.waylore is read-only, nothing was written.*`cp '.*a #1\?\.waylore' elsewhere`"
+        with pytest.raises(Forbidden, match=message):
+            store.write([page("new")], model=MODEL)
+        with pytest.raises(Forbidden, match=message):
+            store.forget([KING.document.id])
+        with pytest.raises(Forbidden, match=message):
+            store.compact()
+    with as_nobody(), pytest.raises(NotFound, match="no collection 'other'"):
+        SqliteStore(closed, "other")
+
+
+def test_read_only_file_of_old_schema_is_refused(closed: Path) -> None:
+    with apsw.Connection(str(closed)) as db:
+        db.execute("DELETE FROM migrations WHERE number = 4")
+    db.close()
+    with as_nobody(), pytest.raises(SchemaOutdated, match=r"read-only and has schema 3.*`cp '.*' elsewhere`"):
+        SqliteStore(closed)
+
+
+def test_read_only_file_of_newer_schema_is_refused(closed: Path) -> None:
+    with apsw.Connection(str(closed)) as db:
+        db.execute("INSERT INTO migrations VALUES (9999, 'from the future', 0, '')")
+    db.close()
+    with as_nobody(), pytest.raises(SchemaOutdated, match="upgrade Waylore"):
+        SqliteStore(closed)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write what others may not")
+def test_reader_of_read_only_file_sees_new_writes(closed: Path) -> None:
+    with as_nobody():
+        reader = SqliteStore(closed)
+        assert reader.statistics().documents == 2
+    writer = SqliteStore(closed)
+    for number in range(1, 4):
+        writer.write([page(f"new {number}")], model=MODEL)
+        with as_nobody():
+            assert reader.statistics().documents == 2 + number
+    writer.close()
+    with as_nobody():
+        assert len(reader.lexical("new", top_k=9)) == 3
+        reader.close()
+
+
+# -- temporary files, and files of another kind --------------------------------------------------------
+
+
+def test_memory_store_works_in_threads_and_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    store, other = SqliteStore(":memory:"), SqliteStore(":memory:")
+    writers = [threading.Thread(target=store.write, args=([each],), kwargs={"model": MODEL}) for each in WORLD]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    assert (store.statistics().documents, other.statistics().documents) == (len(WORLD), 0)
+    store.close()
+    assert len(list(tmp_path.iterdir())) == 1
+    del other
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_empty_path_raises_error() -> None:
+    with pytest.raises(ArgumentError, match="must name a file"):
+        SqliteStore("")
+
+
+def test_catalogue_and_store_are_told_apart(tmp_path: Path) -> None:
+    store, catalogue = tmp_path / "a.waylore", tmp_path / "catalogue.waylore"
+    SqliteStore(store).close()
+    SqliteCatalogue(catalogue).close()
+    with pytest.raises(ConfigError, match=r"is a catalogue of cells.* cells\+sqlite:///.*catalogue\.waylore"):
+        SqliteStore(catalogue)
+    with pytest.raises(ConfigError, match=r"is a store, not a catalogue of cells.* without cells"):
+        SqliteCatalogue(store)
+    SqliteStore(store).close()
+    SqliteCatalogue(catalogue).close()

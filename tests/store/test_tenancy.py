@@ -1,7 +1,7 @@
-"""Attacks on the walls between tenants of a PostgreSQL server, made from its own catalogue; all must fail.
+"""Attacks on the isolation of tenants of a PostgreSQL server, generated from its catalogue. All must fail.
 
-The attacker is a login that is a member of waylore_app, as an application is. It may set the collection of its
-own transaction, for that is what the application does; whatever else it tries, others stay out of reach.
+The attacker is a login that is a member of waylore_app, like an application. It may set the collection of its
+own transaction, because an application does that. No other attempt may reach another tenant.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from databases import fresh_name, server
+from databases import get_server_url, make_name
 from waylore import names as naming
 from waylore.errors import WayloreError
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.protocol import Store
-from waylore.store.requests import ask
-from waylore.testing.suite import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
-from waylore.types.knowledge import STATUSES, Claim
+from waylore.store.requests import make_request
+from waylore.testing.world import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
+from waylore.types.knowledge import STATUSES, NewFact
 from waylore.types.results import Receipt
 from waylore.types.search import Filter
 
 TENANT = "waylore_test_tenant"
-SMUGGLED = [
+INJECTIONS = [
     "'; SET waylore.collection = '{key}'; --",
     "' OR true --",
     "'); RESET ROLE; SELECT * FROM waylore.documents; --",
@@ -38,34 +38,35 @@ SMUGGLED = [
 
 @cache
 def victim() -> PostgresStore:
-    """A collection that is full in every table."""
-    store = PostgresStore(server(), fresh_name("victim"))
+    """Open a collection with rows in every table."""
+    store = PostgresStore(get_server_url(), make_name("victim"))
     store.write(WORLD, model=MODEL, fingerprints={"a.md": "1"})
-    store.touch(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
-    store.stage(list(KING.passages), model="next")
+    store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
+    store.stage_vectors(list(KING.passages), model="next")
     return store
 
 
 @cache
 def tenant_url() -> str:
-    """The address of a login that may do what the application may."""
+    """Return the URL of a login with the rights of the application."""
     victim()
-    with psycopg.connect(server(), autocommit=True) as db:
+    with psycopg.connect(get_server_url(), autocommit=True) as db:
         db.execute(f"DROP ROLE IF EXISTS {TENANT}")
         db.execute(f"CREATE ROLE {TENANT} LOGIN IN ROLE waylore_app")
-    return server().replace("//postgres@", f"//{TENANT}@")
+    return get_server_url().replace("//postgres@", f"//{TENANT}@")
 
 
 @cache
 def columns() -> dict[str, list[str]]:
-    """Every table of Waylore with its columns, generated ones aside."""
+    """Return every table of Waylore with its columns, without generated ones."""
     victim()
-    with psycopg.connect(server()) as db:
+    with psycopg.connect(get_server_url()) as db:
         rows = db.execute(
             "SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum) FROM pg_class c "
             "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
             "AND a.attgenerated = '' "
-            "AND a.attidentity = '' WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' GROUP BY 1"
+            "AND a.attidentity = '' "
+            "WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' GROUP BY 1"
         )
         return dict(rows.fetchall())
 
@@ -74,54 +75,54 @@ def tables() -> list[str]:
     return sorted(name for name in columns() if name != "migrations")
 
 
-UNSEEN = Filter(labels=frozenset({"nobody"}))
+NOBODY = Filter(labels=frozenset({"nobody"}))
 READS = {
-    "all of it": "SELECT count(*) FROM {t}",
-    "by its key": "SELECT count(*) FROM {t} WHERE collection = {victim}",
-    "by a join": "SELECT count(*) FROM {t} a JOIN {t} b USING (collection) WHERE a.collection = {victim}",
-    "by the catalogue's eyes": "SELECT count(*) FROM waylore.{t} WHERE collection <> {own}",
-    "by a function": "SELECT count(*) FROM {t} WHERE pg_column_size({t}) > 0 AND collection <> {own}",
-    "by a row lock": "SELECT count(*) FROM (SELECT 1 FROM {t} WHERE collection <> {own} FOR UPDATE) x",
+    "all rows": "SELECT count(*) FROM {t}",
+    "by key": "SELECT count(*) FROM {t} WHERE collection = {victim}",
+    "by join": "SELECT count(*) FROM {t} a JOIN {t} b USING (collection) WHERE a.collection = {victim}",
+    "by qualified name": "SELECT count(*) FROM waylore.{t} WHERE collection <> {own}",
+    "by function": "SELECT count(*) FROM {t} WHERE pg_column_size({t}) > 0 AND collection <> {own}",
+    "by row lock": "SELECT count(*) FROM (SELECT 1 FROM {t} WHERE collection <> {own} FOR UPDATE) x",
 }
 WRITES = {
-    "taken away": "DELETE FROM {t} WHERE collection = {victim} RETURNING 1",
-    "changed": "UPDATE {t} SET {column} = {column} WHERE collection = {victim} RETURNING 1",
+    "delete": "DELETE FROM {t} WHERE collection = {victim} RETURNING 1",
+    "update": "UPDATE {t} SET {column} = {column} WHERE collection = {victim} RETURNING 1",
 }
 REFUSED = {
-    "put in": "INSERT INTO {t} ({columns}) SELECT {moved} FROM {t} WHERE collection = {own}",
-    "moved there": "UPDATE {t} SET collection = {victim} WHERE collection = {own}",
-    "emptied": "TRUNCATE {t}",
-    "opened": "ALTER TABLE {t} DISABLE ROW LEVEL SECURITY",
-    "opened for the owner": "ALTER TABLE {t} NO FORCE ROW LEVEL SECURITY",
-    "given a policy": "CREATE POLICY mine ON {t} USING (true)",
-    "dropped": "DROP TABLE {t}",
-    "looked at from a role above": "SET ROLE postgres; SELECT * FROM {t}",
-    "looked at as the search": "SET ROLE waylore_matching; SELECT * FROM {t}",
+    "insert": "INSERT INTO {t} ({columns}) SELECT {moved} FROM {t} WHERE collection = {own}",
+    "move": "UPDATE {t} SET collection = {victim} WHERE collection = {own}",
+    "truncate": "TRUNCATE {t}",
+    "disable row security": "ALTER TABLE {t} DISABLE ROW LEVEL SECURITY",
+    "do not force row security": "ALTER TABLE {t} NO FORCE ROW LEVEL SECURITY",
+    "create policy": "CREATE POLICY mine ON {t} USING (true)",
+    "drop": "DROP TABLE {t}",
+    "become superuser": "SET ROLE postgres; SELECT * FROM {t}",
+    "become search role": "SET ROLE waylore_matching; SELECT * FROM {t}",
 }
 
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[PostgresStore]:
-    """A collection of the attacker's own, as full as the victim's."""
-    store = PostgresStore(tenant_url(), fresh_name("attacker"))
+    """Open a collection of the attacker, with the same rows as the victim's."""
+    store = PostgresStore(tenant_url(), make_name("attacker"))
     store.write(WORLD, model=MODEL, fingerprints={"a.md": "1"})
-    store.touch(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
-    store.stage(list(KING.passages), model="next")
+    store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
+    store.stage_vectors(list(KING.passages), model="next")
     yield store
     store.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def unharmed(own: PostgresStore) -> Iterator[None]:
-    """Whatever was tried, the victim is as before."""
-    before = (list(victim().export()), victim().statistics(), victim().remains(Receipt()))
+    """Check that the victim is unchanged after all attacks."""
+    before = (list(victim().export()), victim().statistics(), victim().find_remains(Receipt()))
     yield
-    assert (list(victim().export()), victim().statistics(), victim().remains(Receipt())) == before
+    assert (list(victim().export()), victim().statistics(), victim().find_remains(Receipt())) == before
     victim().close()
 
 
 def attempt(own: PostgresStore, text: str, table: str, *, collection: str, prepare: bool = False) -> list[Any]:
-    """Run a statement as the attacker, with the collection of a transaction set to something."""
+    """Run a statement as the attacker, with a given collection setting."""
     names = columns()[table]
     statement = sql.SQL(text).format(
         t=sql.Identifier(table),
@@ -147,14 +148,14 @@ def attempt(own: PostgresStore, text: str, table: str, *, collection: str, prepa
 
 @pytest.mark.parametrize("how", READS)
 @pytest.mark.parametrize("setting", ["own", "unset", "empty", "prepared"])
-def test_no_table_shows_a_row_of_another(own: PostgresStore, how: str, setting: str) -> None:
+def test_tables_show_no_row_of_other_collection(own: PostgresStore, how: str, setting: str) -> None:
     for table in tables():
         collection = {"unset": "unset", "empty": ""}.get(setting, str(own._key))
         [(seen,)] = attempt(own, READS[how], table, collection=collection, prepare=setting == "prepared")
-        with psycopg.connect(server()) as db:
+        with psycopg.connect(get_server_url()) as db:
             counted = db.execute(f"SELECT count(*) FROM waylore.{table} WHERE collection = %s", (own._key,))
             mine = counted.fetchall()[0][0]
-        if how == "all of it" and collection == str(own._key):
+        if how == "all rows" and collection == str(own._key):
             assert seen == mine > 0
         else:
             assert seen == 0
@@ -162,43 +163,43 @@ def test_no_table_shows_a_row_of_another(own: PostgresStore, how: str, setting: 
 
 @pytest.mark.parametrize("how", WRITES)
 @pytest.mark.parametrize("setting", ["own", "unset"])
-def test_no_row_of_another_is_changed(own: PostgresStore, how: str, setting: str) -> None:
+def test_writes_change_no_row_of_other_collection(own: PostgresStore, how: str, setting: str) -> None:
     for table in tables():
         collection = "unset" if setting == "unset" else str(own._key)
         assert attempt(own, WRITES[how], table, collection=collection) == []
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_what_would_open_a_wall_is_refused(own: PostgresStore, how: str) -> None:
+def test_statements_that_weaken_isolation_are_refused(own: PostgresStore, how: str) -> None:
     for table in tables():
-        with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.UniqueViolation)) as told:
+        with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.UniqueViolation)) as caught:
             attempt(own, REFUSED[how], table, collection=str(own._key))
         assert (
-            "row-level security" in str(told.value)
-            or "permission denied" in str(told.value)
-            or ("must be owner" in str(told.value))
+            "row-level security" in str(caught.value)
+            or "permission denied" in str(caught.value)
+            or ("must be owner" in str(caught.value))
         )
 
 
-def test_a_collection_that_is_no_number_is_refused(own: PostgresStore) -> None:
+def test_collection_setting_must_be_a_number(own: PostgresStore) -> None:
     for table in tables():
         with pytest.raises(psycopg.errors.InvalidTextRepresentation):
-            attempt(own, READS["all of it"], table, collection="1 OR true")
+            attempt(own, READS["all rows"], table, collection="1 OR true")
 
 
-def test_the_function_that_searches_words_finds_only_ones_own(own: PostgresStore) -> None:
+def test_word_search_finds_only_own_rows(own: PostgresStore) -> None:
     mark = "SELECT mark FROM waylore.collections WHERE collection = %s"
-    with psycopg.connect(server()) as db:
+    with psycopg.connect(get_server_url()) as db:
         victims = db.execute(mark, (victim()._key,)).fetchall()[0][0]
-    asked = f"{victims}a1 | {victims}a2 | {victims}t1 | {victims}t2"
+    words = f"{victims}a1 | {victims}a2 | {victims}t1 | {victims}t2"
     with psycopg.connect(tenant_url()) as db:
         for collection in (str(own._key), ""):
             db.execute("SELECT set_config('waylore.collection', %s, true)", (collection,))
-            assert db.execute("SELECT * FROM waylore.matching(%s::tsquery, 99)", (asked,)).fetchall() == []
+            assert db.execute("SELECT * FROM waylore.matching(%s::tsquery, 99)", (words,)).fetchall() == []
 
 
-def test_every_table_forces_its_policy_and_the_roles_are_nobody() -> None:
-    with psycopg.connect(server()) as db:
+def test_every_table_forces_policy_and_roles_have_no_rights() -> None:
+    with psycopg.connect(get_server_url()) as db:
         walls = db.execute(
             "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class "
             "WHERE relnamespace = 'waylore'::regnamespace AND relkind = 'r' AND relname <> 'migrations'"
@@ -213,9 +214,9 @@ def test_every_table_forces_its_policy_and_the_roles_are_nobody() -> None:
     assert roles == [("waylore_app", False, 0), ("waylore_matching", False, 0)]
 
 
-def test_the_wall_stands_after_an_error_on_the_same_connection(own: PostgresStore) -> None:
-    """A setting must not outlive its transaction, whether that ended well or not."""
-    store = PostgresStore(tenant_url(), fresh_name("after"), connections=1)
+def test_isolation_holds_after_error_on_same_connection(own: PostgresStore) -> None:
+    """A setting must not outlive its transaction, even if that failed."""
+    store = PostgresStore(tenant_url(), make_name("after"), connections=1)
     with pytest.raises(WayloreError):
         divide_by_zero(store)
     with store._server.pool.connection() as db:
@@ -229,28 +230,26 @@ def test_the_wall_stands_after_an_error_on_the_same_connection(own: PostgresStor
 
 
 def divide_by_zero(store: PostgresStore) -> None:
-    with store._writing() as (db, _):
+    with store._transaction() as (db, _):
         db.execute("SELECT 1 / 0").fetchall()
 
 
-@pytest.mark.parametrize("pattern", SMUGGLED)
-def test_sql_in_a_text_is_a_text(own: PostgresStore, pattern: str) -> None:
-    """In every text parameter of every verb; what may be written is written and read back as it is."""
+@pytest.mark.parametrize("pattern", INJECTIONS)
+def test_sql_in_text_stays_text(own: PostgresStore, pattern: str) -> None:
+    """Pass SQL in every text parameter of every method, and read written text back unchanged."""
     text = pattern.format(key=victim()._key)
-    store = PostgresStore(tenant_url(), fresh_name("smuggler") + text)
-    told = page(
-        f"{text} word", Claim(f"n {text}", f"p {text}", f"o {text}"), title=text, uri=text, labels=[text]
-    )
-    store.write([told], model=MODEL, fingerprints={text: text})
+    store = PostgresStore(tenant_url(), make_name("smuggler") + text)
+    document = page(f"{text} word", NewFact(f"n {text}", f"p {text}", f"o {text}"), title=text, uri=text, labels=[text])
+    store.write([document], model=MODEL, fingerprints={text: text})
     where = Filter(labels=frozenset({text}), metadata={})
-    assert [c.passages for c in store.export()] == [told.passages]
-    assert store.lexical(f"{text} word", top_k=9, where=where)[0].id == told.passages[0].id
+    assert [c.passages for c in store.export()] == [document.passages]
+    assert store.lexical(f"{text} word", top_k=9, where=where)[0].id == document.passages[0].id
     assert store.fingerprints([text]) == {text: text}
-    assert [d.uri for d in store.listed(under=text)] == [text]
+    assert [d.uri for d in store.list_documents(under=text)] == [text]
     found: list[Any] = [
         store.lexical(text + " lothair falcon", top_k=99, where=Filter(metadata={text: text})),
         store.entities_by_names([text, "Lothair II"]),
-        store.alike({LOTHAIR: [text, *naming.mirrored("Lothair II")]}, most=99),
+        store.find_similar_entities({LOTHAIR: [text, *naming.list_matching_keys("Lothair II")]}, max_per_key=99),
         store.facts_of_entities([LOTHAIR, text], per_entity=99, predicates=[text, "rules"], statuses=STATUSES),
         store.facts_of_passages([SECRET.passages[0].id, text], per_passage=99),
         store.documents([SECRET.document.id, text]),
@@ -258,31 +257,38 @@ def test_sql_in_a_text_is_a_text(own: PostgresStore, pattern: str) -> None:
         store.sources([SECRET.passages[0].id, text]),
         store.cosines(question("falcon"), [SECRET.passages[0].id, text]),
         store.entities_of_passages([SECRET.passages[0].id, text], per_passage=99),
-        store.keyed([text, *naming.keys("Falcon")], most=99),
+        store.find_entities_by_key([text, *naming.keys("Falcon")], max_per_key=99),
         *store.nearby(
-            question("falcon"), [LOTHAIR, text], per_entity=99, keys=[text, *naming.keys("Falcon")], most=99
+            question("falcon"),
+            [LOTHAIR, text],
+            per_entity=99,
+            keys=[text, *naming.keys("Falcon")],
+            max_per_key=99,
         ),
-        *store.together(
-            [ask(Store.facts, [text]), ask(Store.lexical, text + " falcon", top_k=9, where=UNSEEN)]
+        *store.read_many(
+            [
+                make_request(Store.facts, [text]),
+                make_request(Store.lexical, text + " falcon", top_k=9, where=NOBODY),
+            ]
         ),
         store.digests([KING.document.id, text]),
-        store.contributions([KING.document.id, text]),
+        store.get_indexed_documents([KING.document.id, text]),
         store.forget([KING.document.id, text]).documents,
-        store.unembedded(text, limit=99)[3:],
+        store.list_unembedded(text, limit=99)[3:],
     ]
     assert [one for one in found if one] == []
-    assert {s.id for s in store.dense(question("falcon"), top_k=99)} == {told.passages[0].id}
-    assert not store.adopt(text)
+    assert {s.id for s in store.dense(question("falcon"), top_k=99)} == {document.passages[0].id}
+    assert not store.activate_model(text)
     store.close()
 
 
-def test_a_role_to_which_walls_are_nothing_is_refused() -> None:
-    """A superuser who may not become waylore_app there is not; a bypassing role that is no member is."""
+def test_role_that_bypasses_isolation_is_refused() -> None:
+    """A superuser may become waylore_app. A bypassing role that is not a member is refused."""
     victim()
-    with psycopg.connect(server(), autocommit=True) as db:
+    with psycopg.connect(get_server_url(), autocommit=True) as db:
         db.execute("DROP ROLE IF EXISTS waylore_test_bypass")
         db.execute("CREATE ROLE waylore_test_bypass LOGIN BYPASSRLS")
         db.execute("GRANT USAGE ON SCHEMA waylore TO waylore_test_bypass")
         db.execute("GRANT SELECT ON waylore.migrations TO waylore_test_bypass")
     with pytest.raises(WayloreError, match="bypasses row-level security"):
-        PostgresStore(server().replace("//postgres@", "//waylore_test_bypass@"))
+        PostgresStore(get_server_url().replace("//postgres@", "//waylore_test_bypass@"))

@@ -1,4 +1,4 @@
-"""The PostgreSQL store on a server with pg_textsearch: conformance, and that words rank as on SQLite."""
+"""The PostgreSQL store with pg_textsearch: conformance, and the same ranking of words as on SQLite."""
 
 import time
 from collections.abc import Iterator
@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
-from benchmarks.bm25 import by_store, correlation
-from tools.postgres import Server
+from benchmarks.bm25 import compute_correlation, search_store
+from tools.postgres.server import Server
 
-from databases import fresh_name, opening
+from databases import make_name, open_collections
 from waylore.errors import ConfigError
-from waylore.evaluation.datasets import Dataset, load
+from waylore.evaluation.datasets import Dataset, load_dataset
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.urls import open_store
-from waylore.testing.suite import MODEL, WORLD, OpenStore, StoreConformance, page
+from waylore.testing import OpenStore, StoreConformance
+from waylore.testing.world import MODEL, WORLD, page
 
 SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
 QUESTIONS = 60
@@ -26,45 +27,45 @@ QUESTIONS = 60
 class TestTextsearch(StoreConformance):
     @pytest.fixture
     def open_store(self, textsearch_postgres: Server) -> Iterator[OpenStore]:
-        with opening(lambda name: PostgresStore(textsearch_postgres.url, name)) as open_store:
+        with open_collections(lambda name: PostgresStore(textsearch_postgres.url, name)) as open_store:
             yield open_store
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return load(SETS / "musique-train100", sample=QUESTIONS)
+    return load_dataset(SETS / "musique-train100", sample=QUESTIONS)
 
 
 @pytest.fixture(scope="module")
 def expected(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
-    """What SQLite finds by words."""
+    """Search SQLite by words, for comparison."""
     with closing(SqliteStore(tmp_path_factory.mktemp("words") / "set.waylore")) as store:
-        store.write(dataset.contributions, model=None)
-        return [by_store(store, q.text) for q in dataset.questions]
+        store.write(dataset.pages, model=None)
+        return [search_store(store, q.text) for q in dataset.questions]
 
 
 @pytest.mark.parametrize("server", ["postgres", "textsearch_postgres"])
 def test_words_rank_as_on_sqlite(
     server: str, dataset: Dataset, expected: list[list[str]], request: pytest.FixtureRequest
 ) -> None:
-    """Strangers on the same server, who use the same words, change nothing."""
+    """Other collections on the same server with the same words change nothing."""
     started: Server = request.getfixturevalue(server)
-    with closing(open_store(started.url, fresh_name("strangers"))) as strangers:
+    with closing(open_store(started.url, make_name("strangers"))) as strangers:
         strangers.write([page(f"{q.text} {n}") for n, q in enumerate(dataset.questions)], model=MODEL)
-    with closing(open_store(started.url, fresh_name("set"))) as store:
-        store.write(dataset.contributions, model=None)
-        found = [by_store(store, q.text) for q in dataset.questions]
-    near = [correlation(e, f) for e, f in zip(expected, found, strict=True)]
+    with closing(open_store(started.url, make_name("set"))) as store:
+        store.write(dataset.pages, model=None)
+        found = [search_store(store, q.text) for q in dataset.questions]
+    near = [compute_correlation(e, f) for e, f in zip(expected, found, strict=True)]
     assert np.mean(near) >= 0.95
     assert [e[:10] for e in expected] == [f[:10] for f in found]
 
 
-def test_passages_are_ranked_by_it(textsearch_postgres: Server) -> None:
-    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+def test_lexical_uses_index_of_textsearch(textsearch_postgres: Server) -> None:
+    with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url)) as store:
             store.write(WORLD, model=MODEL)
             assert store.lexical("lotharingia", top_k=9)
-        deadline = time.monotonic() + 10  # a server counts scans when the connection has gone
+        deadline = time.monotonic() + 10  # the server counts scans after the connection is closed
         while not _scans(db):
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -76,8 +77,8 @@ def _scans(db: psycopg.Connection) -> int:
     return int(count)
 
 
-def test_a_database_that_gets_it_later_is_prepared_when_it_is_opened(textsearch_postgres: Server) -> None:
-    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+def test_open_prepares_extension_that_was_added_later(textsearch_postgres: Server) -> None:
+    with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url)) as store:
             store.write(WORLD, model=MODEL)
             ranked = store.lexical("king of lotharingia", top_k=9)
@@ -91,17 +92,17 @@ def test_a_database_that_gets_it_later_is_prepared_when_it_is_opened(textsearch_
         assert db.execute("SELECT 1 FROM pg_indexes WHERE indexname = 'passage_terms_ranked'").fetchall()
 
 
-def test_an_older_one_is_refused_with_the_reason(textsearch_postgres: Server) -> None:
-    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+def test_old_extension_raises_error_with_reason(textsearch_postgres: Server) -> None:
+    with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         open_store(url).close()
         db.execute("UPDATE pg_extension SET extversion = '1.0.0' WHERE extname = 'pg_textsearch'")
-        with pytest.raises(ConfigError, match=r"pg_textsearch 1\.0\.0, which gives some rows twice.*1\.5\.1"):
+        with pytest.raises(ConfigError, match=r"pg_textsearch 1\.0\.0, which returns some rows twice.*1\.5\.1"):
             open_store(url)
 
 
-def test_its_index_shows_no_row_of_another(textsearch_postgres: Server) -> None:
-    """Neither a question nor an order by what others have written tells anything of them."""
-    with textsearch_postgres.database() as url, psycopg.connect(url, autocommit=True) as db:
+def test_index_shows_no_row_of_other_collection(textsearch_postgres: Server) -> None:
+    """Neither a query nor a sort by words of other collections reveals anything of them."""
+    with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url, "victim")) as victim, closing(open_store(url, "own")) as own:
             victim.write(WORLD, model=MODEL)
             own.write([page("A mill by the river.")], model=MODEL)

@@ -1,4 +1,4 @@
-"""What verification must find in a SQLite file: each kind of leftover, made by hand, and what it says of it."""
+"""Verification of a SQLite file: each kind of trace, made by hand, and its message."""
 
 import shutil
 import threading
@@ -13,10 +13,10 @@ import pytest
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.store import SqliteStore
-from waylore.testing.suite import KING, MODEL, QUEEN, SECRET, WORLD, day, page
+from waylore.testing.world import KING, MODEL, QUEEN, SECRET, WORLD, day, page
 from waylore.types.results import Receipt
 
-NOWHERE = Receipt()
+EMPTY_RECEIPT = Receipt()
 
 
 @pytest.fixture
@@ -28,64 +28,64 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(path)
     store.write(WORLD, model=MODEL)
-    store.touch(passages=[KING.passages[0].id], at=day("2024-05-02"))
+    store.count_uses(passages=[KING.passages[0].id], at=day("2024-05-02"))
     yield store
     store.close()
 
 
-def harmed(path: Path, sql: str) -> None:
+def damage(path: Path, sql: str) -> None:
     with closing(apsw.Connection(str(path))) as db:
         db.execute(sql).fetchall()
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "message"),
     [
         ("DELETE FROM documents WHERE title = 'Lothair II'", "passages have no document"),
         ("DELETE FROM documents WHERE title = 'Lothair II'", "tags have no document"),
-        ("DELETE FROM documents WHERE title = 'Lothair II'", "sets of labels have another number"),
+        ("DELETE FROM documents WHERE title = 'Lothair II'", "sets of labels have a wrong number"),
         ("DELETE FROM documents WHERE title = 'Lothair II'", "descriptions have no document"),
         ("DELETE FROM passages WHERE title = 'Lothair II'", "vectors have no passage"),
         ("DELETE FROM passages WHERE title = 'Lothair II'", "lists of terms have no passage"),
         ("DELETE FROM passages WHERE title = 'Lothair II'", "entries of the full-text index have no passage"),
         ("DELETE FROM passages WHERE title = 'Lothair II'", "mentions have no passage"),
-        ("DELETE FROM passages WHERE title = 'Lothair II'", "statements have no passage"),
-        ("DELETE FROM passages WHERE title = 'Lothair II'", "uses are of nothing"),
+        ("DELETE FROM passages WHERE title = 'Lothair II'", "assertions have no passage"),
+        ("DELETE FROM passages WHERE title = 'Lothair II'", "use counts have no passage or fact"),
         ("DELETE FROM passages WHERE title = 'Lothair II'", "codes have no passage or entity"),
         ("DELETE FROM passage_terms WHERE row IN (SELECT row FROM passages LIMIT 1)", "terms are counted"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "vectors have no entity"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "descriptions have no entity"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "mentions have no entity"),
-        ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "facts have no entity at an end"),
+        ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "facts have no subject or object"),
         ("DELETE FROM profiles", "entities have no document that describes them"),
         ("DELETE FROM profiles", "names are counted"),
-        ("DELETE FROM mentions", "entities have another number of mentions"),
+        ("DELETE FROM mentions", "entities have a wrong number of mentions"),
         ("DELETE FROM supports", "facts have no passage that states them"),
-        ("DELETE FROM supports", "edges have no statement"),
-        ("DELETE FROM facts", "statements have no fact"),
-        ("INSERT INTO staged VALUES (1, 'next', 'fact', 99, 99, x'00')", "staged vectors are of nothing"),
+        ("DELETE FROM supports", "edges have no assertion"),
+        ("DELETE FROM facts", "assertions have no fact"),
+        ("INSERT INTO staged VALUES (1, 'next', 'fact', 99, 99, x'00')", "staged vectors have no item"),
         ("UPDATE blocks SET live = zeroblob(length(live))", "codes have no passage or entity"),
     ],
 )
-def test_whatever_is_left_is_told(store: SqliteStore, path: Path, sql: str, told: str) -> None:
-    assert store.remains(NOWHERE) == ()
-    harmed(path, sql)
-    assert [line for line in store.remains(NOWHERE) if told in line]
+def test_find_remains_reports_every_kind_of_trace(store: SqliteStore, path: Path, sql: str, message: str) -> None:
+    assert store.find_remains(EMPTY_RECEIPT) == ()
+    damage(path, sql)
+    assert [line for line in store.find_remains(EMPTY_RECEIPT) if message in line]
 
 
-def test_bytes_from_before_are_told_and_compacted_away(store: SqliteStore, path: Path) -> None:
+def test_compact_removes_reported_bytes(store: SqliteStore, path: Path) -> None:
     """A program that deletes without blanking leaves free pages and bytes beside rows."""
-    harmed(path, "CREATE TABLE old AS SELECT hex(randomblob(9000)) FROM terms")
-    harmed(path, "DELETE FROM old WHERE rowid % 3 = 0; DROP TABLE old")
-    told = store.remains(NOWHERE)
-    assert "free pages hold" in told[0]
-    assert all("compact()" in line for line in told)
+    damage(path, "CREATE TABLE old AS SELECT hex(randomblob(9000)) FROM terms")
+    damage(path, "DELETE FROM old WHERE rowid % 3 = 0; DROP TABLE old")
+    lines = store.find_remains(EMPTY_RECEIPT)
+    assert "free pages hold" in lines[0]
+    assert all("compact()" in line for line in lines)
     store.compact()
-    assert store.remains(NOWHERE) == ()
+    assert store.find_remains(EMPTY_RECEIPT) == ()
 
 
-def test_sqlite_leaves_copies_of_rows_that_it_moved_and_our_checkpoints_blank_them(tmp_path: Path) -> None:
-    def filled(path: Path) -> apsw.Connection:
+def test_checkpoint_blanks_copies_that_sqlite_leaves(tmp_path: Path) -> None:
+    def fill(path: Path) -> apsw.Connection:
         db = apsw.Connection(str(path))
         db.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON").fetchall()
         db.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
@@ -95,29 +95,29 @@ def test_sqlite_leaves_copies_of_rows_that_it_moved_and_our_checkpoints_blank_th
             db.executemany("INSERT INTO names VALUES (?)", names)
         return db
 
-    with closing(filled(tmp_path / "bare")) as bare:
+    with closing(fill(tmp_path / "bare")) as bare:
         bare.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        assert pages.unclean(bare)[1] > 0
-    with closing(filled(tmp_path / "ours")) as ours:
-        assert pages.checkpoint(str(tmp_path / "ours"), is_emptying=True)
-        assert pages.unclean(ours) == (0, 0)
+        assert pages.count_unclean(bare)[1] > 0
+    with closing(fill(tmp_path / "ours")) as ours:
+        assert pages.checkpoint(str(tmp_path / "ours"), truncate_log=True)
+        assert pages.count_unclean(ours) == (0, 0)
         assert ours.execute("PRAGMA integrity_check").get == "ok"
         assert ours.execute("SELECT count(*) FROM names").get == 3_000
 
 
-def test_a_reader_holds_the_log_and_the_proof_says_so(store: SqliteStore) -> None:
-    """Forgetting does not wait for an export that takes its time; the proof does not overlook it."""
+def test_find_remains_reports_log_held_by_reader(store: SqliteStore) -> None:
+    """Forgetting does not wait for a slow export, and verification reports the log that it holds."""
     export = store.export()
     next(export)
     receipt = store.forget([SECRET.document.id])
-    (told,) = store.remains(receipt)
-    assert "verify again when they are done" in told
+    (line,) = store.find_remains(receipt)
+    assert "verify again when it has finished" in line
     assert len([KING, QUEEN, SECRET]) == 1 + len(list(export))
-    assert store.remains(receipt) == ()
+    assert store.find_remains(receipt) == ()
 
 
-def test_verifying_goes_on_beside_writers(store: SqliteStore, path: Path) -> None:
-    """Others write without end; what is verified is one moment, in which nothing was left."""
+def test_find_remains_works_during_writes(store: SqliteStore, path: Path) -> None:
+    """While others write without end, verification reads one snapshot without traces."""
     done = threading.Event()
 
     def write() -> None:
@@ -132,55 +132,55 @@ def test_verifying_goes_on_beside_writers(store: SqliteStore, path: Path) -> Non
     writer.start()
     try:
         receipt = store.forget([SECRET.document.id])
-        told = [line for _ in range(5) for line in store.remains(receipt)]
+        lines = [line for _ in range(5) for line in store.find_remains(receipt)]
     finally:
         done.set()
         writer.join()
-    assert [line for line in told if "the log beside the file" not in line] == []
-    assert store.remains(receipt) == ()
+    assert [line for line in lines if "the log beside the file" not in line] == []
+    assert store.find_remains(receipt) == ()
 
 
-def test_the_log_is_cut_when_a_store_is_closed(path: Path) -> None:
+def test_close_removes_log(path: Path) -> None:
     store = SqliteStore(path)
     store.write(WORLD, model=MODEL)
-    assert pages.log_size(str(path)) > 0
+    assert pages.measure_log(str(path)) > 0
     store.close()
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_a_long_log_goes_to_the_file_by_itself(path: Path) -> None:
-    """What was replaced is not kept for ever either, and the log does not grow with the number of writes."""
+def test_long_log_is_checkpointed(path: Path) -> None:
+    """Replaced documents leave the log, and the log does not grow with the number of writes."""
     store = SqliteStore(path)
     sizes = []
     for number in range(300):
         store.write([page(f"Edition {number} of a page " * 40, uri="page")], model=MODEL)
-        sizes.append(pages.log_size(str(path)))
-    assert max(sizes) < 2 * 8_192 * pages.LOG_PAGES
+        sizes.append(pages.measure_log(str(path)))
+    assert max(sizes) < 2 * 8_192 * pages.MAX_LOG_PAGES
     assert any(after < before for before, after in pairwise(sizes))
     store.close()
 
 
-def test_a_file_of_the_first_schema_finds_the_same_and_forgets_for_good(tmp_path: Path) -> None:
-    """Its inverted index holds words, and buries what is deleted."""
+def test_file_of_first_schema_is_migrated(tmp_path: Path) -> None:
+    """The inverted index of the first schema holds words, and keeps tombstones of deleted ones."""
     new, old = tmp_path / "new.waylore", tmp_path / "old.waylore"
     store = SqliteStore(new)
     store.write([*WORLD, page("東京 and Łódź", metadata={"lang": "ja"})], model=MODEL)
     store.close()
     shutil.copy(new, old)
-    _as_first_schema(old)
+    _restore_first_schema(old)
     for path in (new, old):
         store = SqliteStore(path)
         found = [store.lexical(q, top_k=9) for q in ("Lothair king", "東京", "falcon codename", "łódź")]
         assert [len(ranking) for ranking in found] == [3, 1, 1, 1]
         receipt = store.forget([SECRET.document.id])
         store.compact()
-        assert store.remains(receipt) == ()
+        assert store.find_remains(receipt) == ()
         assert store.lexical("falcon", top_k=9) == ()
         store.close()
 
 
-def _as_first_schema(path: Path) -> None:
-    """Put back the words and the recorded migrations of the first schema."""
+def _restore_first_schema(path: Path) -> None:
+    """Restore the words and the recorded migrations of the first schema."""
     (_, _, first), *_ = load_migrations("waylore.store.sqlite")
     start = first.index("CREATE VIRTUAL TABLE words")
     with closing(apsw.Connection(str(path))) as db:

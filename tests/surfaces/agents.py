@@ -1,4 +1,4 @@
-"""A scripted agent, and what it is asked about: the same loop over every transport."""
+"""A scripted agent and its memory: the same calls over every transport."""
 
 import json
 from typing import Any
@@ -18,56 +18,56 @@ WORLD = [
 TOOLS = ["memory_search", "memory_get", "memory_add", "memory_forget", "search", "fetch"]
 
 
-def filled(memory: Waylore) -> Waylore:
-    """A memory of a small company."""
+def fill(memory: Waylore) -> Waylore:
+    """Add the notes of a small company to a memory."""
     for title, uri, text, fact in WORLD:
         memory.add(text, title=title, uri=uri, facts=[fact], metadata={"kind": "note"})
     return memory
 
 
-async def asked(client: Client, tool: str, **arguments: Any) -> Any:
-    """What a tool answers: without an error, as its schema says, and the same in both of its forms."""
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
+    """Call a tool. Check that the answer is no error and fits its schema, and return it."""
     result = await client.call_tool(tool, arguments)
-    assert not result.is_error, words(result)
+    assert not result.is_error, get_text(result)
     schemas = {listed.name: listed.output_schema for listed in (await client.list_tools()).tools}
     Draft202012Validator(schemas[tool] or {}).validate(result.structured_content)
-    assert words(result)
+    assert get_text(result)
     return result.structured_content
 
 
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    """The words of a tool that could not answer."""
+async def call_wrongly(client: Client, tool: str, **arguments: Any) -> str:
+    """Call a tool that must fail, and return its error."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error
     assert result.structured_content is None
-    return words(result)
+    return get_text(result)
 
 
-def words(result: CallToolResult) -> str:
-    """The text of an answer."""
+def get_text(result: CallToolResult) -> str:
+    """Return the text of an answer."""
     [content] = result.content
     assert isinstance(content, TextContent)
     return content.text
 
 
-async def loop(client: Client, told: str = "Bo takes over the session service in May.") -> None:
-    """List the tools, search, read, add a memory, find it, forget it, not find it."""
+async def run_agent(client: Client, memory: str = "Bo takes over the session service in May.") -> None:
+    """List the tools, search, read, add a memory, find it, forget it, and check that it is gone."""
     assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
-    found = await asked(client, "memory_search", query="Where does the owner of what the login needs work?")
+    found = await call(client, "memory_search", query="Where does the owner of what the login needs work?")
     reached = {hit["title"]: hit for hit in found["hits"]}
     assert "—" in reached["Rota"]["path"]
-    read = await asked(client, "memory_get", id=reached["Rota"]["passage_id"])
+    read = await call(client, "memory_get", id=reached["Rota"]["passage_id"])
     assert read["text"] == "Mara owns the session service."
-    added = await asked(client, "memory_add", text=told, title="Handover")
-    found = await asked(client, "memory_search", query=told)
+    added = await call(client, "memory_add", text=memory, title="Handover")
+    found = await call(client, "memory_search", query=memory)
     assert found["hits"][0]["document_id"] == added["document_id"]
-    gone = await asked(client, "memory_forget", documents=[added["document_id"]])
+    gone = await call(client, "memory_forget", documents=[added["document_id"]])
     assert gone["receipt"]["documents"] == [added["document_id"]]
-    found = await asked(client, "memory_search", query=told)
+    found = await call(client, "memory_search", query=memory)
     assert added["document_id"] not in {hit["document_id"] for hit in found["hits"]}
-    assert "no document or passage" in await refused(client, "memory_get", id=added["document_id"])
+    assert "no document or passage" in await call_wrongly(client, "memory_get", id=added["document_id"])
 
 
-def as_json(text: str) -> Any:
-    """What a text says as JSON."""
+def parse(text: str) -> Any:
+    """Parse a text as JSON."""
     return json.loads(text)

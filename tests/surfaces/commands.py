@@ -1,4 +1,4 @@
-"""The command line as tests use it: in this process, or as one of its own."""
+"""Run the command line in tests: in this process, or as a process of its own."""
 
 import json
 import os
@@ -23,7 +23,7 @@ NOTES = {
 
 
 def notes(folder: Path) -> Path:
-    """A folder of three notes that point at each other."""
+    """Write three notes that link to each other; return their folder."""
     (folder / "notes").mkdir()
     for name, text in NOTES.items():
         (folder / "notes" / name).write_text(text, "utf-8")
@@ -31,25 +31,25 @@ def notes(folder: Path) -> Path:
 
 
 def run(*arguments: str, code: int = 0, stdin: str = "") -> str:
-    """What a command prints, in the working folder of this process."""
+    """Run a command in the working folder of this process, and return what it prints."""
     done = CliRunner().invoke(app, arguments, input=stdin, prog_name="waylore")
     assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
     return done.stdout if code == 0 else done.output
 
 
-def told(*arguments: str) -> Any:
-    """What a command tells a program."""
+def run_json(*arguments: str) -> Any:
+    """Run a command with `--json`, and return the parsed output."""
     return json.loads(run(*arguments, "--json"))
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """That of a user: no terminal's width, no colours, compiled modules kept."""
+    """Return the environment of a user: without settings of Waylore, colours and the width of a terminal."""
     ours = ("WAYLORE_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
     return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | variables
 
 
 def process(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own."""
+    """Run a command as a process of its own."""
     return subprocess.run(
         [*COMMAND, *arguments],
         cwd=folder,

@@ -1,7 +1,7 @@
-"""Loaded by schemathesis: what a schema cannot say, and is refused for good reason, is not asked.
+"""Change requests of schemathesis that the service refuses for a reason that a schema cannot express.
 
-That is an `Idempotency-Key` that came before with another request, a fact that ends before it begins, and a
-file that nobody can read.
+These are an `Idempotency-Key` of an earlier, different request, a fact that ends before it begins, and a file
+without a reader.
 """
 
 import re

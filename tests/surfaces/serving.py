@@ -1,4 +1,4 @@
-"""The HTTP service for tests: within the process, or as a process of its own on a port of its own."""
+"""Run the HTTP service for tests, inside the process or as a process of its own."""
 
 import json
 import os
@@ -15,60 +15,61 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from waylore.service.keys import issued
+from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
-from waylore.service.registry.protocol import EVERY, Scope
-from waylore.settings.load import Settings, load
+from waylore.service.registry.protocol import ALL_COLLECTIONS, Scope
+from waylore.settings.load import load
+from waylore.settings.sections import Settings
 from waylore.surfaces.http.app import create_app
 
 WAYLORE = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
 ADMIN: Scope = "admin"
 
 
-def settings(store: str | Path, *, http: dict[str, Any] | None = None, **others: Any) -> Settings:
-    """Settings of a test: vectors that cost nothing, and no limit on requests unless it is asked for."""
-    return load(store=str(store), embedding={"provider": "hashing"}, http={"rate": 0, **(http or {})}, **others)
+def make_settings(store: str | Path, *, http: dict[str, Any] | None = None, **others: Any) -> Settings:
+    """Return settings with a cheap embedder, and by default without a rate limit."""
+    return load(store=str(store), embedding={"provider": "hashing"}, http={"rate_limit": 0, **(http or {})}, **others)
 
 
-def key(
+def create_token(
     store: str | Path,
     *,
     scope: Scope = ADMIN,
-    collections: Iterable[str] = (EVERY,),
+    collections: Iterable[str] = (ALL_COLLECTIONS,),
     labels: Iterable[str] | None = None,
 ) -> str:
-    """The token of a new key."""
-    made, token = issued("a test", collections=collections, scope=scope, labels=labels)
+    """Create an API key and return its token."""
+    made, token = make_key("a test", collections=collections, scope=scope, labels=labels)
     with closing(open_registry(str(store))) as registry:
         registry.set_key(made)
     return token
 
 
 @asynccontextmanager
-async def running(of: Settings) -> AsyncIterator[FastAPI]:
-    """The application, started."""
-    app = create_app(of)
+async def start_app(settings: Settings) -> AsyncIterator[FastAPI]:
+    """Start the application in this process."""
+    app = create_app(settings)
     async with app.router.lifespan_context(app):
         yield app
 
 
-def client(app: FastAPI, token: str = "") -> httpx.AsyncClient:
-    """Asks an application of this process."""
+def create_client(app: FastAPI, token: str = "") -> httpx.AsyncClient:
+    """Return a client for an application of this process."""
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return httpx.AsyncClient(transport=transport, base_url="http://waylore", headers=headers)
 
 
 @asynccontextmanager
-async def asking(of: Settings, **opens: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A started service, and a client with a key of its own."""
-    async with running(of) as app, client(app, key(of.store, **opens)) as asked:
+async def open_client(settings: Settings, **rights: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """Start a service and return a client with a new key."""
+    async with start_app(settings) as app, create_client(app, create_token(settings.store, **rights)) as asked:
         yield asked
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A `waylore serve` that runs."""
+    """A running `waylore serve`."""
 
     process: subprocess.Popen[str]
     url: str
@@ -76,32 +77,30 @@ class Served:
     log: Path
 
     def client(self, **options: Any) -> httpx.Client:
-        """Asks it, with its key, and no proxy in between."""
+        """Return a client with the key of the service, without a proxy."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=30, **options)
 
 
 @contextmanager
-def served(store: str | Path, folder: Path, *options: str, **variables: str) -> Iterator[Served]:
-    """A `waylore serve` process, ready to answer; it is told to stop in the end, if it has not been."""
-    token = key(store)
+def start_service(store: str | Path, folder: Path, *options: str, **variables: str) -> Iterator[Served]:
+    """Start a `waylore serve` process, wait until it is ready, and stop it at the end."""
+    token = create_token(store)
     environment = {
         **os.environ,
         "WAYLORE_STORE": str(store),
         "WAYLORE_EMBEDDING_PROVIDER": "hashing",
         "WAYLORE_HTTP_PORT": "0",
-        "WAYLORE_HTTP_RATE": "0",
+        "WAYLORE_HTTP_RATE_LIMIT": "0",
         **variables,
     }
     log = folder / "serve.log"
     with (
         log.open("w") as to,
-        subprocess.Popen(
-            [*WAYLORE, "serve", *options], cwd=folder, env=environment, stderr=to, text=True
-        ) as process,
+        subprocess.Popen([*WAYLORE, "serve", *options], cwd=folder, env=environment, stderr=to, text=True) as process,
     ):
         try:
-            made = Served(process, _address(process, log), token, log)
+            made = Served(process, _wait_for_address(process, log), token, log)
             with made.client() as asked:
                 assert asked.get("/readyz").status_code == 200
             yield made
@@ -113,17 +112,17 @@ def served(store: str | Path, folder: Path, *options: str, **variables: str) -> 
                 process.kill()
 
 
-def _address(process: subprocess.Popen[str], log: Path) -> str:
-    """Where it says that it listens."""
+def _wait_for_address(process: subprocess.Popen[str], log: Path) -> str:
+    """Wait for the line with the address of the service, and return the address."""
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
         if found := re.search(r"^listening on (\S+) ", log.read_text(), re.MULTILINE):
             return found[1]
         time.sleep(0.02)
-    raise AssertionError(f"it does not listen: {log.read_text()}")
+    raise AssertionError(f"the service does not listen: {log.read_text()}")
 
 
-def told(done: httpx.Response) -> Any:
-    """What an answer says, which must be a good one."""
-    assert done.status_code < 300, done.text
-    return json.loads(done.content) if done.content else None
+def read_json(response: httpx.Response) -> Any:
+    """Check that a response is no error, and return its JSON."""
+    assert response.status_code < 300, response.text
+    return json.loads(response.content) if response.content else None

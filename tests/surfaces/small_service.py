@@ -1,8 +1,8 @@
-"""A small service with telemetry around it, served by uvicorn as a process of its own.
+"""Run a small service with telemetry, by uvicorn in a process of its own.
 
     python tests/surfaces/small_service.py PORT WORKERS
 
-It has a route with a name in its path, one that fails, one within an included router, and one that is mounted.
+It has a route with a name in its path, one that fails, one in an included router, and one in a mounted application.
 """
 
 import logging
@@ -15,17 +15,17 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from waylore.settings import load as settings
-from waylore.surfaces.http.instrumentation import Instrumented
-from waylore.surfaces.open import opened
-from waylore.surfaces.telemetry.metrics import shared
-from waylore.surfaces.telemetry.setup import configured
+from waylore.surfaces.http.instrumentation import Instrumentation
+from waylore.surfaces.open import open_collection
+from waylore.surfaces.telemetry.metrics import share_metrics
+from waylore.surfaces.telemetry.setup import configure
 
 
-def service() -> Instrumented:
-    """The service as uvicorn loads it."""
+def create_service() -> Instrumentation:
+    """Return the service for uvicorn."""
     wanted = settings.load(embedding={"provider": "hashing"})
     app, inner = FastAPI(), APIRouter()
-    waylore = opened(wanted)
+    waylore = open_collection(wanted)
 
     @inner.get("/collections/{name}/search")
     def search(name: str, q: str, request: Request) -> dict[str, object]:
@@ -41,14 +41,14 @@ def service() -> Instrumented:
 
     app.include_router(inner, prefix="/v1")
     app.mount("/mcp", Starlette(routes=[Route("/{session}", mounted)]))
-    return Instrumented(app, configured(wanted.telemetry))
+    return Instrumentation(app, configure(wanted.telemetry))
 
 
 if __name__ == "__main__":
     port, workers = int(sys.argv[1]), int(sys.argv[2])
-    with shared():
+    with share_metrics():
         uvicorn.run(
-            "small_service:service",
+            "small_service:create_service",
             factory=True,
             port=port,
             workers=workers,

@@ -1,7 +1,7 @@
-"""One corpus, four ways in: the same hits, scores and explanations through Python, command line, MCP and HTTP.
+"""Test that Python, command line, MCP and HTTP give the same hits, scores and explanations for one corpus.
 
-Each way has a copy of the stores of its own and asks the same questions in the same order, opening and closing
-for each: every use is counted before the next question, as it is for the others.
+Each surface has its own copy of the stores and gets the same questions in the same order. It opens and closes the
+store for each question, so that every use is counted before the next one, as on the other surfaces.
 """
 
 import json
@@ -15,8 +15,8 @@ from mcp import Client
 from tools.models import CACHE
 from typer.testing import CliRunner
 
-from acceptance.test_golden import QUESTIONS, WORLDS, Golden, filled
-from surfaces.serving import asking
+from acceptance.test_golden import QUESTIONS, WORLDS, GoldenQuestion, fill_memory
+from surfaces.serving import open_client
 from waylore import Waylore
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
 from waylore.recipes import RECIPES
@@ -26,7 +26,7 @@ from waylore.surfaces.cli.app import app
 from waylore.surfaces.mcp import server
 from waylore.surfaces.tools.tools import Agent
 
-ASKED = list({(golden.world, golden.recipe): golden for golden in QUESTIONS}.values())  # one of each
+SELECTED = list({(golden.world, golden.recipe): golden for golden in QUESTIONS}.values())  # one of each
 POTION = CACHE / "potion"
 EMBEDDING = {"provider": "model2vec", "path": str(POTION)}
 
@@ -40,16 +40,16 @@ def embedder() -> Model2VecEmbedder:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory, embedder: Model2VecEmbedder) -> Path:
-    """The four worlds, each in a file."""
+    """Write the four worlds, each into a file."""
     folder = tmp_path_factory.mktemp("worlds")
     for world in WORLDS:
-        filled(folder, embedder, world).close()
+        fill_memory(folder, embedder, world).close()
     return folder
 
 
 @pytest.fixture
-def own(stores: Path, tmp_path: Path) -> Callable[[Golden], Path]:
-    """A copy for one of the ways."""
+def own(stores: Path, tmp_path: Path) -> Callable[[GoldenQuestion], Path]:
+    """Return the path of a world in a copy of the stores."""
     shutil.copytree(stores, tmp_path / "own")
     return lambda golden: tmp_path / "own" / f"{golden.world}.waylore"
 
@@ -58,14 +58,14 @@ def own(stores: Path, tmp_path: Path) -> Callable[[Golden], Path]:
 def expected(
     stores: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Model2VecEmbedder
 ) -> list[dict[str, Any]]:
-    """What Python answers."""
+    """Return the results of Python."""
     own = tmp_path_factory.mktemp("python") / "own"
     shutil.copytree(stores, own)
-    return list(through_python(own, embedder))
+    return list(search_with_python(own, embedder))
 
 
-def through_python(own: Path, embedder: Model2VecEmbedder) -> Iterator[dict[str, Any]]:
-    for golden in ASKED:
+def search_with_python(own: Path, embedder: Model2VecEmbedder) -> Iterator[dict[str, Any]]:
+    for golden in SELECTED:
         with Waylore.open(own / f"{golden.world}.waylore", embedder=embedder) as memory:
             found = memory.search(
                 golden.question,
@@ -74,23 +74,23 @@ def through_python(own: Path, embedder: Model2VecEmbedder) -> Iterator[dict[str,
                 where=golden.where,
                 as_of=golden.as_of,
             )
-            yield timeless(wire.Found.of(found).model_dump(mode="json"))
+            yield drop_times(wire.SearchResult.of(found).model_dump(mode="json"))
 
 
-def timeless(found: dict[str, Any]) -> dict[str, Any]:
-    """An answer without how long it took."""
+def drop_times(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without its times."""
     return {name: value for name, value in found.items() if name != "seconds"}
 
 
-def test_they_differ_enough_to_be_worth_asking(expected: list[dict[str, Any]]) -> None:
-    assert {golden.world for golden in ASKED} == set(WORLDS)
-    assert {golden.recipe for golden in ASKED} == {"auto", *RECIPES}
+def test_questions_cover_all_worlds_and_recipes(expected: list[dict[str, Any]]) -> None:
+    assert {golden.world for golden in SELECTED} == set(WORLDS)
+    assert {golden.recipe for golden in SELECTED} == {"auto", *RECIPES}
     assert sum(any(hit["path"] for hit in found["hits"]) for found in expected) >= 10
     assert all(found["hits"] for found in expected)
 
 
-def test_the_command_line_answers_the_same(
-    own: Callable[[Golden], Path],
+def test_command_line_gives_equal_answers(
+    own: Callable[[GoldenQuestion], Path],
     expected: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -98,14 +98,14 @@ def test_the_command_line_answers_the_same(
     monkeypatch.chdir(tmp_path)
     for name, value in EMBEDDING.items():
         monkeypatch.setenv(f"WAYLORE_EMBEDDING_{name.upper()}", value)
-    for golden, found in zip(ASKED, expected, strict=True):
-        done = CliRunner().invoke(app, ["search", *arguments(golden), "--store", str(own(golden)), "--json"])
+    for golden, found in zip(SELECTED, expected, strict=True):
+        done = CliRunner().invoke(app, ["search", *make_arguments(golden), "--store", str(own(golden)), "--json"])
         assert done.exit_code == 0, done.output
-        assert timeless(json.loads(done.stdout)) == found, golden.id
+        assert drop_times(json.loads(done.stdout)) == found, golden.id
 
 
-def arguments(golden: Golden) -> list[str]:
-    """A question as somebody types it."""
+def make_arguments(golden: GoldenQuestion) -> list[str]:
+    """Return the command-line arguments of a question."""
     values = [
         ("--where", f"{key}={one}")
         for key, value in golden.metadata.items()
@@ -114,53 +114,53 @@ def arguments(golden: Golden) -> list[str]:
     seen = () if golden.labels is None else golden.labels or ("",)
     labels = [("--label", label) for label in seen]
     as_of = [("--as-of", golden.as_of.isoformat())] if golden.as_of else []
-    options = [("--method", golden.recipe), ("--top", str(golden.top_k)), *labels, *values, *as_of]
+    options = [("--method", golden.recipe), ("--top-k", str(golden.top_k)), *labels, *values, *as_of]
     return [golden.question, *(word for option in options for word in option)]
 
 
-async def test_http_answers_the_same(own: Callable[[Golden], Path], expected: list[dict[str, Any]]) -> None:
-    for golden, found in zip(ASKED, expected, strict=True):
-        settings = load(store=str(own(golden)), embedding=EMBEDDING, http={"rate": 0})
-        async with asking(settings) as client:
+async def test_http_gives_equal_answers(own: Callable[[GoldenQuestion], Path], expected: list[dict[str, Any]]) -> None:
+    for golden, found in zip(SELECTED, expected, strict=True):
+        settings = load(store=str(own(golden)), embedding=EMBEDDING, http={"rate_limit": 0})
+        async with open_client(settings) as client:
             made = await client.put("/v1/collections/default", json={})
             assert made.status_code < 300, made.text
-            answer = await client.post("/v1/collections/default/search", json=body(golden))
+            answer = await client.post("/v1/collections/default/search", json=make_body(golden))
         assert answer.status_code == 200, answer.text
-        assert timeless(answer.json()) == found, golden.id
+        assert drop_times(answer.json()) == found, golden.id
 
 
-def body(golden: Golden) -> dict[str, Any]:
-    """A question as a program sends it."""
+def make_body(golden: GoldenQuestion) -> dict[str, Any]:
+    """Return the HTTP body of a question."""
     asked = {"query": golden.question, "method": golden.recipe, "top_k": golden.top_k}
     labels = {} if golden.labels is None else {"labels": list(golden.labels)}
     as_of = {"as_of": golden.as_of.isoformat()} if golden.as_of else {}
-    return {**asked, "metadata": dict(golden.metadata), **labels, **as_of}
+    return {**asked, "where": dict(golden.metadata), **labels, **as_of}
 
 
-async def test_mcp_answers_the_same(
-    own: Callable[[Golden], Path], expected: list[dict[str, Any]], embedder: Model2VecEmbedder
+async def test_mcp_gives_equal_answers(
+    own: Callable[[GoldenQuestion], Path], expected: list[dict[str, Any]], embedder: Model2VecEmbedder
 ) -> None:
-    """Its tool has two methods, the graph and no graph, and knows labels, not dates: what it can be asked."""
+    """Compare the questions that MCP supports: with and without the graph, with labels, without dates."""
     compared = 0
-    for golden, found in zip(ASKED, expected, strict=True):
+    for golden, found in zip(SELECTED, expected, strict=True):
         if golden.recipe not in {"chain", "hybrid"} or golden.as_of or golden.metadata:
             continue
         labels = None if golden.labels is None else frozenset(golden.labels)
         with Waylore.open(own(golden), embedder=embedder) as memory:
             agent = Agent(memory, labels)
-            async with Client(server.server(lambda _, agent=agent: agent)) as client:  # type: ignore[misc]
+            async with Client(server.create_server(lambda _, agent=agent: agent)) as client:  # type: ignore[misc]
                 asked = {"query": golden.question, "max_results": golden.top_k, "max_tokens": 100_000}
                 told = await client.call_tool("memory_search", {**asked, "use_graph": golden.recipe == "chain"})
         assert told.structured_content is not None
-        assert told.structured_content["hits"] == [brief(hit) for hit in found["hits"]], golden.id
-        assert told.structured_content["skipped"] == found["skipped"]
+        assert told.structured_content["hits"] == [shorten_hit(hit) for hit in found["hits"]], golden.id
+        assert told.structured_content["skip_reason"] == found["skip_reason"]
         assert told.structured_content["entities"] == [entity["name"] for entity in found["entities"]]
         compared += 1
     assert compared >= 3
 
 
-def brief(hit: dict[str, Any]) -> dict[str, Any]:
-    """A hit as a model is shown it: all of its explanation, in lines."""
+def shorten_hit(hit: dict[str, Any]) -> dict[str, Any]:
+    """Return a hit as the MCP tool shows it, with its explanation as lines."""
     return {
         "score": hit["score"],
         "title": hit["passage"]["title"] or hit["document"]["title"],

@@ -1,4 +1,4 @@
-"""The specification's numbers are the defaults, and every one of them can be replaced."""
+"""Test configs: the defaults are the numbers of the specification, and each can be replaced."""
 
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from operator import attrgetter
@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from waylore import config
-from waylore.config import Cache, Context
-from waylore.recipes import ACTIVATION, CITATIONS, GUIDED, HYBRID, NEIGHBOURHOOD, RECIPES, Recipe
+from waylore.config import CacheConfig, ContextConfig
+from waylore.recipes import (
+    ACTIVATION,
+    CITATIONS,
+    GRAPH_ONLY,
+    GUIDED,
+    HYBRID,
+    NEIGHBOURHOOD,
+    RECIPES,
+    Recipe,
+)
 
 CLASSES = [kind for kind in vars(config).values() if isinstance(kind, type) and is_dataclass(kind)]
 PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, field.name))]
@@ -57,45 +66,47 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
         ("S15", GUIDED, "hybrid.rrf_k", 60),
         ("S18", CITATIONS, "walk.max_hops", 2),
         ("S18", CITATIONS, "graph", "citations"),
+        ("S16", GRAPH_ONLY, "walk.max_hops", 2),
+        ("S16", GRAPH_ONLY, "is_graph_only", True),
         ("S18", CITATIONS, "walk.predicates", ("cites",)),
     ],
 )
-def test_the_defaults_are_the_specification(requirement: str, recipe: Recipe, path: str, value: object) -> None:
+def test_defaults_equal_the_specification(requirement: str, recipe: Recipe, path: str, value: object) -> None:
     assert attrgetter(path)(recipe) == value, requirement
 
 
-def test_what_is_no_part_of_a_recipe_has_its_defaults_too() -> None:
-    assert (Context().max_tokens, Context().graph_tokens) == (4_000, 500)  # S9
-    assert Cache().seconds == 60  # S14
+def test_configs_outside_recipes_have_defaults() -> None:
+    assert (ContextConfig().max_tokens, ContextConfig().graph_tokens) == (4_000, 500)  # S9
+    assert CacheConfig().seconds == 60  # S14
 
 
-def test_weights_that_share_a_score_add_up_to_one() -> None:
+def test_weights_of_a_score_add_up_to_one() -> None:
     base = HYBRID
     assert base.hybrid.vector_weight + base.hybrid.text_weight == pytest.approx(1)
     assert base.merge.hybrid_weight + base.merge.graph_weight == pytest.approx(1)
     assert base.gate.specificity + base.gate.recognition + base.gate.quality == pytest.approx(1)
 
 
-def test_recipes_go_by_their_names() -> None:
-    graphs = ["neighbourhood", "guided", "activation", "citations"]
+def test_recipes_are_found_by_name() -> None:
+    graphs = ["neighbourhood", "guided", "activation", "citations", "graph_only"]
     assert [*RECIPES] == ["chain", "hybrid", "vector", "keyword", *graphs]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert [name for name, recipe in RECIPES.items() if recipe.graph] == ["chain", *graphs]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: str(kind.__name__))
-def test_every_configuration_is_frozen(kind: Any) -> None:
+def test_configs_are_frozen(kind: Any) -> None:
     with pytest.raises(FrozenInstanceError):
         setattr(kind.__new__(kind), fields(kind)[0].name, 1)
 
 
-def test_what_is_shared_cannot_be_changed() -> None:
+def test_shared_defaults_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         RECIPES["mine"] = HYBRID  # type: ignore[index]
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_every_number_can_be_replaced(part: str) -> None:
+def test_numbers_can_be_replaced(part: str) -> None:
     before = getattr(HYBRID, part)
     for field in fields(before):
         value = getattr(before, field.name)
@@ -105,5 +116,5 @@ def test_every_number_can_be_replaced(part: str) -> None:
             assert getattr(HYBRID, part) == before
 
 
-def test_a_recipe_can_key_a_cache() -> None:
+def test_recipes_can_be_keys_of_a_cache() -> None:
     assert {HYBRID: "answer"}[replace(HYBRID)] == "answer"

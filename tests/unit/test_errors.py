@@ -1,4 +1,4 @@
-"""The errors are those that are drawn, and each says by itself what to do next."""
+"""Test errors: the diagram equals the classes, and each default message names a remedy."""
 
 import re
 
@@ -11,8 +11,8 @@ CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type)]
 DRAWN = re.compile(r"^(?P<indent>[ │├└─]*)(?P<name>[A-Z]\w+)(?: {2,}\S|$)", re.MULTILINE)
 
 
-def drawing() -> dict[str, str]:
-    """Each class of the module's docstring, and the one it hangs from."""
+def read_diagram() -> dict[str, str]:
+    """Return each class of the diagram in the module's docstring, with its parent."""
     parents: dict[str, str] = {}
     above: list[tuple[int, str]] = [(-1, "Exception")]
     for line in DRAWN.finditer(errors.__doc__ or ""):
@@ -23,22 +23,22 @@ def drawing() -> dict[str, str]:
     return parents
 
 
-def test_the_drawing_is_the_hierarchy() -> None:
-    assert drawing() == {kind.__name__: kind.__mro__[1].__name__ for kind in CLASSES}
+def test_diagram_equals_the_class_hierarchy() -> None:
+    assert read_diagram() == {kind.__name__: kind.__mro__[1].__name__ for kind in CLASSES}
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_the_docstring_is_the_default_message(kind: type[WayloreError]) -> None:
+def test_default_message_is_the_docstring(kind: type[WayloreError]) -> None:
     assert str(kind()) == kind.__dict__["__doc__"]
     assert str(kind("another")) == "another"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind is not WayloreError])
-def test_the_message_names_a_remedy(kind: type[WayloreError]) -> None:
+def test_message_names_a_remedy(kind: type[WayloreError]) -> None:
     assert re.search(r"[;:] \w+.*\.$", str(kind()))
 
 
-def test_the_cause_is_kept() -> None:
+def test_errors_have_a_cause() -> None:
     cause = OSError("disk on fire")
     with pytest.raises(StoreError) as raised:
         raise StoreError from cause

@@ -1,15 +1,15 @@
-"""What can be told from names alone, as tables: which share a key, which do not, and what is short for what."""
+"""Test keys of names, as tables: names that share a key, names that do not, and short forms."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.names import is_short, is_short_for, keys, mirrored, spelled
+from waylore.names import is_short, is_short_for, keys, list_matching_keys, split_significant_words
 
 
-def meet(one: str, other: str) -> set[str]:
-    """The kinds of key by which one name finds the other."""
-    return {key.split(":")[0] for key in set(mirrored(one)) & set(keys(other))}
+def find_shared_kinds(one: str, other: str) -> set[str]:
+    """Return the kinds of the keys that two names share."""
+    return {key.split(":")[0] for key in set(list_matching_keys(one)) & set(keys(other))}
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def meet(one: str, other: str) -> set[str]:
         ("A. Byron", "Ada Byron", {"person"}),
     ],
 )
-def test_names_that_look_alike_meet(one: str, other: str, kinds: set[str]) -> None:
-    assert meet(one, other) == kinds
+def test_similar_names_share_keys(one: str, other: str, kinds: set[str]) -> None:
+    assert find_shared_kinds(one, other) == kinds
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_names_that_look_alike_meet(one: str, other: str, kinds: set[str]) -> No
         ("йод", "иод"),
     ],
 )
-def test_names_of_different_things_do_not(one: str, other: str) -> None:
-    assert meet(one, other) == set()
+def test_names_of_different_things_share_no_key(one: str, other: str) -> None:
+    assert find_shared_kinds(one, other) == set()
 
 
 @pytest.mark.parametrize(
@@ -92,24 +92,24 @@ def test_initials_are_short_for_a_name(short: str, full: str) -> None:
         ("WHO", ""),
     ],
 )
-def test_what_initials_do_not_spell_is_not(short: str, full: str) -> None:
+def test_other_initials_are_not_short_for_a_name(short: str, full: str) -> None:
     assert not is_short_for(short, full)
 
 
 @pytest.mark.parametrize(("name", "short"), [("WHO", True), ("W.H.O.", True), ("PhD", True), ("3M", False)])
-def test_a_short_form_is_one_word_of_capitals(name: str, short: bool) -> None:
+def test_short_form_is_one_word_of_capitals(name: str, short: bool) -> None:
     assert is_short(name) is short
     assert not is_short(f"{name} and more")
 
 
 @given(st.text(max_size=60))
-def test_any_text_has_few_keys_and_finds_itself_by_its_words(name: str) -> None:
+def test_any_text_has_few_keys_and_matches_itself(name: str) -> None:
     assert len(keys(name)) <= 4
-    assert {key for key in keys(name) if key.startswith("words:")} <= set(mirrored(name))
+    assert {key for key in keys(name) if key.startswith("words:")} <= set(list_matching_keys(name))
     assert is_short_for(name, name) is False
-    spelled(name)
+    split_significant_words(name)
 
 
 @given(st.text(max_size=12), st.text(max_size=200))
-def test_checking_initials_ends(short: str, full: str) -> None:
+def test_checking_initials_terminates(short: str, full: str) -> None:
     assert is_short_for(short, full) in {True, False}

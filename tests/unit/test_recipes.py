@@ -1,8 +1,19 @@
-"""Each rule speaks for its own questions, the first that matches wins, and each gives its reason."""
+"""Test methods and the rules of `auto`: each rule with its questions and its reason, the first match wins."""
 
 import pytest
 
-from waylore.recipes import OTHERWISE, RECIPES, RULES, Rule, route
+from waylore.errors import ArgumentError
+from waylore.recipes import (
+    GRAPH_ONLY,
+    METHODS,
+    OTHERWISE,
+    RECIPES,
+    RULES,
+    Rule,
+    choose_recipe,
+    match_rule,
+    resolve_method,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,23 +40,61 @@ from waylore.recipes import OTHERWISE, RECIPES, RULES, Rule, route
         ("", "chain", OTHERWISE.reason),
     ],
 )
-def test_a_question_falls_under_a_rule(question: str, recipe: str, reason: str) -> None:
-    assert (route(question).recipe, route(question).reason) == (recipe, reason)
+def test_auto_chooses_a_recipe_by_rule(question: str, recipe: str, reason: str) -> None:
+    assert (match_rule(question).recipe, match_rule(question).reason) == (recipe, reason)
 
 
-def test_the_first_rule_that_matches_wins() -> None:
+def test_first_matching_rule_wins() -> None:
     everything = " ".join(["overview", "versus", "load_settings", "arxiv", "citations"])
     for rule in RULES:
-        assert route(everything) == rule
+        assert match_rule(everything) == rule
         everything = everything.rpartition(" ")[0]
-    assert route(everything) is OTHERWISE
+    assert match_rule(everything) is OTHERWISE
 
 
-def test_rules_are_data() -> None:
+def test_rules_can_be_replaced() -> None:
     mine = Rule("ferry", "neighbourhood", "it is about ferries")
-    assert route("Which FERRY?", [mine]) is mine
-    assert route("Which train, versus what?", [mine]) is OTHERWISE
+    assert match_rule("Which FERRY?", [mine]) is mine
+    assert match_rule("Which train, versus what?", [mine]) is OTHERWISE
 
 
-def test_every_rule_leads_to_a_recipe() -> None:
+def test_every_rule_names_a_recipe() -> None:
     assert {rule.recipe for rule in (*RULES, OTHERWISE)} <= RECIPES.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        *((name, name) for name in ("auto", *RECIPES)),
+        ("graph", "chain"),
+        ("Graph", "chain"),
+        ("agentic", "auto"),
+        ("AGENTIC", "auto"),
+        ("Vector", "vector"),
+        ("KEYWORD", "keyword"),
+        ("Hybrid", "hybrid"),
+    ],
+)
+def test_methods_are_resolved_in_any_case(method: str, name: str) -> None:
+    assert resolve_method(method) == name
+
+
+def test_every_method_has_a_recipe() -> None:
+    assert {choose_recipe(method, "Ada vs Byron")[0].name for method in METHODS} == set(RECIPES)
+
+
+def test_only_auto_gives_a_reason() -> None:
+    assert choose_recipe("agentic", "Ada vs Byron") == (RECIPES["hybrid"], "hybrid: it compares")
+    assert choose_recipe("graph", "Ada vs Byron") == (RECIPES["chain"], "")
+
+
+@pytest.mark.parametrize("method", ["magic", "", "neighborhood"])
+def test_unknown_methods_are_refused_with_the_known_ones(method: str) -> None:
+    known = f"use auto, {', '.join(RECIPES)}, or graph .= chain. or agentic .= auto.$"
+    with pytest.raises(ArgumentError, match=f"^unknown method '{method}'; {known}"):
+        resolve_method(method)
+
+
+def test_graph_only_needs_a_graph() -> None:
+    assert not GRAPH_ONLY.has_hybrid
+    assert [name for name, recipe in RECIPES.items() if not recipe.has_hybrid] == ["graph_only"]

@@ -1,4 +1,4 @@
-"""Identities that never change, contributions that stand on their own, digests that notice what is said."""
+"""Test ids, embedded texts, indexed documents, digests, new facts and explanations."""
 
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from datetime import UTC, datetime
@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from waylore import types
 from waylore.types.identity import document_id, entity_id, fact_id, identity, passage_id
-from waylore.types.knowledge import Claim, Contribution, Document, Entity, Fact, Mention, Passage
-from waylore.types.search import Explanation, FactPath, Hit, Placement, Step
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
+from waylore.types.search import Explanation, GraphPath, Hit, Placement, Step
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 VECTOR = np.ones(3, dtype=np.float32)
 
 
-# -- identities ----------------------------------------------------------------------------------------
+# -- ids -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -34,44 +34,44 @@ VECTOR = np.ones(3, dtype=np.float32)
         (fact_id("e1", "born", "825", is_entity=False), "fcbded7caa24e0c1ccd4ee54d60f5b45"),
     ],
 )
-def test_identities_never_change(found: str, expected: str) -> None:
+def test_ids_never_change(found: str, expected: str) -> None:
     assert found == expected, "stores hold these identities: a change makes every one of them a stranger"
 
 
 @given(st.lists(st.text()), st.lists(st.text()))
-def test_different_parts_have_different_identities(one: list[str], other: list[str]) -> None:
+def test_different_parts_have_different_ids(one: list[str], other: list[str]) -> None:
     assert (identity("kind", *one) == identity("kind", *other)) == (one == other)
     assert len(bytes.fromhex(identity("kind", *one))) == 16
 
 
-def test_parts_do_not_run_together() -> None:
+def test_ids_separate_their_parts() -> None:
     assert identity("kind", "ab", "c") != identity("kind", "a", "bc")
     assert identity("kind", "") != identity("kind")
     assert identity("entity", "a") != identity("fact", "a")
 
 
-def test_a_text_that_others_may_read_is_another_document() -> None:
+def test_labels_are_part_of_a_document_id() -> None:
     alike = [frozenset[str](), frozenset({"a"}), frozenset({"a", "b"}), frozenset({"ab"})]
     assert len({document_id(text="t", labels=labels) for labels in alike}) == 4
 
 
-def test_a_document_with_an_address_keeps_its_identity_when_its_text_changes() -> None:
+def test_document_id_with_address_ignores_the_text() -> None:
     assert document_id(uri="u", text="one", labels=frozenset("a")) == document_id(uri="u", text="two")
     assert document_id(uri="u") != document_id(text="u")
 
 
-def test_an_entity_is_its_name_however_it_is_written() -> None:
+def test_entity_id_ignores_the_spelling() -> None:
     assert entity_id("Lothair II.") == entity_id("LOTHAIR  ii")
     assert entity_id("Mercury", "planet") != entity_id("Mercury")
 
 
-def test_an_entity_and_a_value_that_look_alike_make_two_facts() -> None:
+def test_entity_and_equal_value_make_two_facts() -> None:
     assert fact_id("e", "p", "o", is_entity=True) != fact_id("e", "p", "o", is_entity=False)
     assert fact_id("e", "born_in", "o", is_entity=True) == fact_id("e", "Born in", "o", is_entity=True)
     assert fact_id("e", "p", "o", is_entity=True) != fact_id("o", "p", "e", is_entity=True)
 
 
-# -- what is embedded ----------------------------------------------------------------------------------
+# -- embedded texts ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_an_entity_and_a_value_that_look_alike_make_two_facts() -> None:
         (Fact("f", "e", "A", "knows", "B", statement="A has met B."), "A has met B."),
     ],
 )
-def test_what_a_vector_stands_for(part: types.Embeddable, expected: str) -> None:
+def test_embedded_text_of_each_part(part: types.Embeddable, expected: str) -> None:
     assert part.embeddable == expected
 
 
-# -- contributions -------------------------------------------------------------------------------------
+# -- indexed documents ---------------------------------------------------------------------------------
 
-WHOLE = Contribution(
+WHOLE = IndexedDocument(
     document=Document("d"),
     passages=(Passage("p", "d", "A knows B."),),
     entities=(Entity("a", "A"), Entity("b", "B")),
@@ -110,23 +110,23 @@ WHOLE = Contribution(
         ({"entities": WHOLE.entities[:1]}, "'b'"),
     ],
 )
-def test_a_contribution_holds_what_it_points_at(without: dict[str, Any], missing: str) -> None:
+def test_indexed_document_contains_what_it_refers_to(without: dict[str, Any], missing: str) -> None:
     with pytest.raises(ValueError, match=missing):
         replace(WHOLE, **without)
 
 
 @pytest.mark.parametrize("value", [None, {"nested": 1}, [None], b"bytes", [["list"]]])
-def test_metadata_is_of_scalars_and_lists_of_them(value: Any) -> None:
+def test_metadata_holds_scalars_and_lists_of_scalars(value: Any) -> None:
     with pytest.raises(ValueError, match="'key' must be"):
         Document("d", metadata={"key": value})
 
 
-def test_a_value_points_at_nothing() -> None:
+def test_value_refers_to_no_entity() -> None:
     value = replace(WHOLE.facts[0], object_id="")
     assert replace(WHOLE, entities=WHOLE.entities[:1], facts=(value,)).facts == (value,)
 
 
-def test_parts_are_all_that_has_a_vector() -> None:
+def test_parts_are_everything_with_a_vector() -> None:
     assert [part.id for part in WHOLE.parts] == ["p", "a", "b", "f"]
 
 
@@ -146,8 +146,8 @@ CHANGED: dict[str, Any] = {
 }
 
 
-def varied(field: str, at: str, value: Any) -> Contribution:
-    """WHOLE with one field of one part changed."""
+def change_field(field: str, at: str, value: Any) -> IndexedDocument:
+    """Return WHOLE with one field of one part changed."""
     if at == "document":
         return replace(WHOLE, document=replace(WHOLE.document, **{field: value}))
     first, *others = getattr(WHOLE, at)
@@ -165,17 +165,17 @@ PLACES = [(at, field.name) for at, part in SAMPLES.items() for field in fields(p
 
 
 @pytest.mark.parametrize(("at", "field"), [place for place in PLACES if place[1] in IGNORED])
-def test_a_digest_ignores_when_and_by_what_it_is_found(at: str, field: str) -> None:
-    assert varied(field, at, IGNORED[field]).digest == WHOLE.digest
+def test_digest_ignores_times_and_vectors(at: str, field: str) -> None:
+    assert change_field(field, at, IGNORED[field]).digest == WHOLE.digest
 
 
 @pytest.mark.parametrize(
     ("at", "field"), [place for place in PLACES if place[1] not in IGNORED and place not in POINTERS]
 )
-def test_a_digest_notices_what_is_said(at: str, field: str) -> None:
+def test_digest_depends_on_the_content(at: str, field: str) -> None:
     old = getattr(SAMPLES[at], field)
     new = CHANGED.get(field) or (f"{old}!" if isinstance(old, str) else old + 1)
-    assert varied(field, at, new).digest != WHOLE.digest
+    assert change_field(field, at, new).digest != WHOLE.digest
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,12 @@ def test_a_digest_notices_what_is_said(at: str, field: str) -> None:
         {"passages": (*WHOLE.passages, Passage("q", "d", "B knows A."))},
     ],
 )
-def test_a_digest_notices_what_is_pointed_at(change: dict[str, Any]) -> None:
+def test_digest_depends_on_references(change: dict[str, Any]) -> None:
     assert replace(WHOLE, **change).digest != WHOLE.digest
 
 
 class Clash(str):
-    """A label that collides with every other: a set of them keeps the order in which they came."""
+    """A label with the hash of every other, so that a set of them is in the order of insertion."""
 
     __slots__ = ()
 
@@ -203,10 +203,10 @@ class Clash(str):
         return 0
 
 
-def test_a_digest_ignores_the_order_of_labels() -> None:
+def test_digest_ignores_the_order_of_labels() -> None:
     one, other = (frozenset(map(Clash, labels)) for labels in ("ab", "ba"))
     assert list(one) != list(other)
-    assert varied("labels", "document", one).digest == varied("labels", "document", other).digest
+    assert change_field("labels", "document", one).digest == change_field("labels", "document", other).digest
 
 
 @pytest.mark.parametrize(
@@ -216,73 +216,73 @@ def test_a_digest_ignores_the_order_of_labels() -> None:
         ("facts", "weight", 5, 5.0),
     ],
 )
-def test_equal_contributions_have_equal_digests(at: str, field: str, one: object, other: object) -> None:
-    assert varied(field, at, one) == varied(field, at, other)
-    assert varied(field, at, one).digest == varied(field, at, other).digest
+def test_equal_documents_have_equal_digests(at: str, field: str, one: object, other: object) -> None:
+    assert change_field(field, at, one) == change_field(field, at, other)
+    assert change_field(field, at, one).digest == change_field(field, at, other).digest
 
 
-# -- claims --------------------------------------------------------------------------------------------
+# -- new facts -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"subject": " "}, "needs a subject"),
-        ({"predicate": ""}, "needs a subject"),
-        ({"object": "\n"}, "needs a subject"),
-        ({"weight": 0.9}, "weight is 1 to 10"),
-        ({"weight": 10.1}, "weight is 1 to 10"),
-        ({"weight": float("nan")}, "weight is 1 to 10"),
-        ({"confidence": -0.1}, "confidence 0 to 1"),
-        ({"confidence": 1.1}, "confidence 0 to 1"),
+        ({"subject": " "}, "subject must not be empty"),
+        ({"predicate": ""}, "predicate must not be empty"),
+        ({"object": "\n"}, "object must not be empty"),
+        ({"weight": 0.9}, "weight must be a number from 1 to 10"),
+        ({"weight": 10.1}, "weight must be a number from 1 to 10"),
+        ({"weight": float("nan")}, "weight must be a number from 1 to 10"),
+        ({"confidence": -0.1}, "confidence must be a number from 0 to 1"),
+        ({"confidence": 1.1}, "confidence must be a number from 0 to 1"),
         ({"source": "rumour"}, "user_edit"),
         ({"status": "doubted"}, "retracted"),
     ],
 )
-def test_a_claim_that_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
+def test_invalid_facts_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(Claim("A", "knows", "B"), **wrong)
+        replace(NewFact("A", "knows", "B"), **wrong)
 
 
 @pytest.mark.parametrize(("weight", "confidence"), [(1, 0), (10, 1)])
-def test_a_claim_may_be_at_its_limits(weight: float, confidence: float) -> None:
-    assert Claim("A", "knows", "B", weight=weight, confidence=confidence).weight == weight
+def test_facts_may_have_values_at_their_limits(weight: float, confidence: float) -> None:
+    assert NewFact("A", "knows", "B", weight=weight, confidence=confidence).weight == weight
 
 
 # -- explanations --------------------------------------------------------------------------------------
 
 
-def test_an_explanation_is_an_indented_tree() -> None:
+def test_explanation_is_an_indented_tree() -> None:
     leaf = Explanation(0.25, "leaf")
     tree = Explanation(1, "root", (Explanation(0.5, "branch", (leaf,)), leaf))
     assert str(tree) == "1.0000  root\n  0.5000  branch\n    0.2500  leaf\n  0.2500  leaf"
 
 
-def test_a_hit_says_who_found_it_and_by_which_path() -> None:
+def test_hit_explains_its_searches_and_path() -> None:
     hit = Hit(
         passage=WHOLE.passages[0],
         document=WHOLE.document,
         score=0.75,
-        placements=(Placement("dense", 1, 0.9, 0.7), Placement("lexical", 3, 4.2, 0.05)),
-        path=FactPath("A", tuple(map(Step, WHOLE.facts))),
+        placements=(Placement("vector", 1, 0.9, 0.7), Placement("keyword", 3, 4.2, 0.05)),
+        path=GraphPath("A", tuple(map(Step, WHOLE.facts))),
     )
     assert str(hit.explanation).splitlines() == [
         "0.7500  the sum of its shares",
-        "  0.7000  dense: rank 1, score 0.9000",
-        "  0.0500  lexical: rank 3, score 4.2000",
-        "  1.0000  path: A —knows→ B → this passage",
-        "    1.0000  A knows B",
+        "  0.7000  vector: rank 1, score 0.9000",
+        "  0.0500  keyword: rank 3, score 4.2000",
+        "  path: A —knows→ B → this passage",
+        "    A knows B",
     ]
     assert len(replace(hit, path=None).explanation.details) == 2
 
 
-# -- all of them ---------------------------------------------------------------------------------------
+# -- all types -----------------------------------------------------------------------------------------
 
 CLASSES = [kind for kind in vars(types).values() if isinstance(kind, type) and is_dataclass(kind)]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: str(kind.__name__))
-def test_every_type_is_frozen(kind: Any) -> None:
+def test_types_are_frozen(kind: Any) -> None:
     name = fields(kind)[0].name
     with pytest.raises(FrozenInstanceError):
         setattr(kind.__new__(kind), name, "other")

@@ -13,15 +13,11 @@ from tools.figures.survey import compute_figures, survey_tree
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.figures", description="Measure how a source tree reads."
-    )
+    parser = argparse.ArgumentParser(prog="python -m tools.figures", description="Measure how a source tree reads.")
     parser.add_argument("tree", type=Path, help="folder of the package")
     parser.add_argument("--tests", type=Path, nargs="*", default=[], help="folders of its tests")
     parser.add_argument("--twins", default="", metavar="MODULE", help="module of JSON models that repeat types")
-    parser.add_argument(
-        "--docs", type=Path, default=Path(), help="folder with README.md and docs, default: here"
-    )
+    parser.add_argument("--docs", type=Path, default=Path(), help="folder with README.md and docs, default: here")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is broken, and name it")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--list", choices=[*LISTS, "pages"], help="print the names behind a figure")

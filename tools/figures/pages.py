@@ -54,7 +54,5 @@ def read_prose(page: Path) -> str:
 
 def _places(text: str) -> list[str]:
     lines = text.splitlines()
-    numbers = [
-        (text.count("\n", 0, found.start()), " ".join(found[0].split())) for found in RIDDLES.finditer(text)
-    ]
+    numbers = [(text.count("\n", 0, found.start()), " ".join(found[0].split())) for found in RIDDLES.finditer(text)]
     return [f"{number + 1}: [{phrase}] {lines[number].strip()}" for number, phrase in numbers]

@@ -73,9 +73,7 @@ class Survey:
     @cached_property
     def participles(self) -> list[str]:
         """Every function that is named by a participle."""
-        found = [
-            (m, f) for m, f in self.named_functions if not is_property(f) and is_named_by_participle(f.name)
-        ]
+        found = [(m, f) for m, f in self.named_functions if not is_property(f) and is_named_by_participle(f.name)]
         return [f"{module.name}.{function.name}" for module, function in found]
 
     @cached_property
@@ -113,8 +111,7 @@ class Survey:
 
     def _are_twins(self, modules: Sequence[str]) -> bool:
         of_twins = [name for name in modules if self.twins and f"{name}.".endswith(f".{self.twins}.")]
-        of_types = [name for name in modules if "types" in name.split(".")]
-        return len(of_twins) == len(of_types) == 1 and len(modules) == 2
+        return len(of_twins) == 1 and len(modules) == 2
 
     @cached_property
     def cycles_at_load(self) -> list[list[str]]:

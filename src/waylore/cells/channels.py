@@ -1,10 +1,11 @@
-"""The line to a cell: reads in threads of its own, with a limit of time, a second try, and a breaker.
+"""A channel to one cell: runs reads in its own threads, with a time limit, a second attempt and a breaker.
 
-A cell that hangs fills its own threads and no others'. A read that fails, or is later than the cell's reads
-usually are, is tried a second time, and the first answer counts. After some failures in a row the cell is left
-alone for a while; then one read tries it. (pybreaker counts what a call raises, but what fails here is mostly
-a call that does not come back, so the breaker is our own.) Threads are daemons: Python's own pool would wait
-for a hanging one when the process ends. Nothing here knows what is asked; writes do not go this way.
+A cell that hangs blocks only the threads of its own channel. If a read fails, or takes longer than the cell's
+reads usually take, a second attempt starts and the first answer counts. After several failures in a row the
+circuit breaker stops reads of the cell for a while, then lets one read through to test it. (pybreaker counts
+exceptions, but most failures here are calls that never return, so the breaker is our own.) The threads are
+daemons, because Python's ThreadPoolExecutor would wait for a hanging thread when the process ends. A channel
+does not know what is read, and writes do not use it.
 """
 
 import threading
@@ -15,188 +16,194 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from waylore.config import Cells
+from waylore.config import CellsConfig
 from waylore.errors import StoreError, StoreUnavailable
 
 T = TypeVar("T")
-RECENT = 128  # reads by which it is told what is late
-ABANDONED = 64  # threads that hang in one cell, above which no more are risked
+MAX_RECENT_READS = 128  # read times from which the 95th percentile is computed
+MAX_ABANDONED_THREADS = 64  # threads that hang in one cell; with this many no more reads are started
 Task = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Workers:
-    """Daemon threads that run what is submitted, started as they are needed."""
+    """Daemon threads that run submitted calls. Threads are started when they are needed."""
 
-    def __init__(self, name: str, most: int) -> None:
+    def __init__(self, name: str, max_threads: int) -> None:
         self._name = name
-        self._most = most
+        self._max_threads = max_threads
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._counting = threading.Lock()
-        self._under_way = 0
+        self._lock = threading.Lock()
+        self._unfinished = 0
         self.threads: list[threading.Thread] = []
 
-    def submit(self, verb: Callable[[], T]) -> "Future[T]":
-        """Have a thread run it."""
+    def submit(self, call: Callable[[], T]) -> "Future[T]":
+        """Run a call in a thread."""
         future: Future[T] = Future()
-        with self._counting:
-            self._under_way += 1
-            self._tasks.put((future, verb))
-            if len(self.threads) < min(self._under_way, self._most):
+        with self._lock:
+            self._unfinished += 1
+            self._tasks.put((future, call))
+            if len(self.threads) < min(self._unfinished, self._max_threads):
                 thread = threading.Thread(target=self._run, name=f"waylore {self._name}", daemon=True)
                 self.threads.append(thread)
                 thread.start()
         return future
 
-    def end(self) -> None:
-        """Let threads end when they are done with what they do."""
+    def stop(self) -> None:
+        """End each thread after its current call. Does not wait for the threads."""
         for _ in self.threads:
             self._tasks.put(None)
 
     def _run(self) -> None:
         while task := self._tasks.get():
-            future, verb = task
+            future, call = task
             if future.set_running_or_notify_cancel():
                 try:
-                    future.set_result(verb())
-                except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+                    future.set_result(call())
+                except BaseException as error:  # noqa: BLE001 (it is raised where the answer is read)
                     future.set_exception(error)
-            del task, future, verb  # an idle thread holds on to nothing
-            with self._counting:
-                self._under_way -= 1
+            del task, future, call  # an idle thread must not keep the last result alive
+            with self._lock:
+                self._unfinished -= 1
 
 
-class Breaker:
-    """Leaves a cell alone after failures in a row, and lets one read try it again after a rest."""
+class CircuitBreaker:
+    """Stops reads of a cell after failures in a row, then lets one read through after each rest."""
 
-    def __init__(self, config: Cells) -> None:
+    def __init__(self, config: CellsConfig) -> None:
         self._config = config
         self._failures = 0
         self._next_try = 0.0
 
     @property
     def is_open(self) -> bool:
-        """Whether the cell is left alone, but for one try."""
+        """Whether reads are stopped, except for one read after each rest."""
         return self._failures >= self._config.failures
 
-    def allows(self) -> bool:
-        """Whether to ask the cell now."""
+    def allows_read(self) -> bool:
+        """Return whether the cell may be read now."""
         now = time.monotonic()
         if self.is_open and now < self._next_try:
             return False
         self._next_try = now + self._config.rest_seconds
         return True
 
-    def succeeded(self) -> None:
-        """The cell has answered."""
+    def record_success(self) -> None:
+        """Close the breaker: the cell has answered."""
         self._failures = 0
 
-    def failed(self) -> bool:
-        """The cell has not answered; True if it is left alone from now on."""
+    def record_failure(self) -> bool:
+        """Count a failure. Return True if the breaker is open now."""
         self._failures += 1
         self._next_try = time.monotonic() + self._config.rest_seconds
         return self.is_open
 
 
-class Line:
-    """The way to one cell, or to the catalogue, by its name.
+class Channel:
+    """The way to read one cell, or the catalogue.
 
-    `generation` grows when its threads are given up: connections should be, too.
+    When the threads of a channel are abandoned because they hang, `generation` grows. Stores that were opened
+    in an earlier generation should be opened again, because their connections may hang, too.
     """
 
-    def __init__(self, name: str, config: Cells) -> None:
+    def __init__(self, name: str, config: CellsConfig) -> None:
         self.name = name
         self.config = config
         self.generation = 0
-        self._breaker = Breaker(config)
+        self._breaker = CircuitBreaker(config)
         self._workers = Workers(name, config.threads)
         self._abandoned: list[threading.Thread] = []
-        self._took: deque[float] = deque(maxlen=RECENT)
+        self._read_seconds: deque[float] = deque(maxlen=MAX_RECENT_READS)
         self._lock = threading.Lock()
 
-    def ask(self, verb: Callable[[], T], *, tries: int = 2) -> "Asked[T]":
-        """Begin to ask the cell something; only what may be done twice may be tried twice."""
+    def start_read(self, call: Callable[[], T], *, attempts: int = 2) -> "PendingRead[T]":
+        """Start a call in the cell. A call that must not run twice needs `attempts=1`."""
         with self._lock:
             self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
-            is_allowed = len(self._abandoned) < ABANDONED and self._breaker.allows()
-            return Asked(self, self._workers, verb, most=tries if is_allowed else 0)
+            is_allowed = len(self._abandoned) < MAX_ABANDONED_THREADS and self._breaker.allows_read()
+            return PendingRead(self, self._workers, call, max_attempts=attempts if is_allowed else 0)
 
-    def usual(self) -> float:
-        """How long all but one in twenty reads took lately, or the least that is worth a second try."""
-        took = sorted(self._took)
-        return max(self.config.hedge_seconds, took[len(took) * 95 // 100] if took else 0.0)
+    def get_hedge_delay(self) -> float:
+        """Return the 95th percentile of recent read times, at least `hedge_seconds`."""
+        recent = sorted(self._read_seconds)
+        return max(self.config.hedge_seconds, recent[len(recent) * 95 // 100] if recent else 0.0)
 
-    def succeeded(self, seconds: float) -> None:
-        """The cell has answered within so many seconds."""
+    def record_success(self, seconds: float) -> None:
+        """Record that the cell has answered after `seconds`."""
         with self._lock:
-            self._took.append(seconds)
-            self._breaker.succeeded()
+            self._read_seconds.append(seconds)
+            self._breaker.record_success()
 
-    def failed(self, workers: Workers) -> None:
-        """The cell has not answered; if that was once too often, the threads that wait for it are given up."""
+    def record_failure(self, workers: Workers) -> None:
+        """Record that the cell has not answered. If that opens the breaker, abandon the waiting threads."""
         with self._lock:
-            if self._breaker.failed() and workers is self._workers:
-                self._workers.end()
+            if self._breaker.record_failure() and workers is self._workers:
+                self._workers.stop()
                 self._abandoned += self._workers.threads
                 self._workers = Workers(self.name, self.config.threads)
                 self.generation += 1
 
-    def end(self) -> None:
-        """Let the threads end."""
-        self._workers.end()
+    def stop(self) -> None:
+        """End the threads, each after its current call."""
+        self._workers.stop()
 
 
-class Asked(Generic[T]):
-    """A read under way: one try, a second if the first fails or is late, and an end to waiting."""
+class PendingRead(Generic[T]):
+    """A read in progress: one attempt, a second one if the first fails or is late, and a deadline for both."""
 
-    def __init__(self, line: Line, workers: Workers, verb: Callable[[], T], *, most: int) -> None:
-        self._line = line
+    def __init__(self, channel: Channel, workers: Workers, call: Callable[[], T], *, max_attempts: int) -> None:
+        self._channel = channel
         self._workers = workers
-        self._verb = verb
-        self._most = most
-        self._begun = time.monotonic()
-        self._late = self._begun + line.usual()
-        self._deadline = self._begun + line.config.read_seconds
+        self._call = call
+        self._max_attempts = max_attempts
+        self._started = time.monotonic()
+        self._hedge_at = self._started + channel.get_hedge_delay()
+        self._deadline = self._started + channel.config.read_seconds
         self._answer: T | None = None
-        self.tries: list[Future[T]] = []
+        self.attempts: list[Future[T]] = []
         self.error: Exception | None = None
         self.is_settled = False
-        if most:
-            self.tries.append(workers.submit(verb))
+        if max_attempts:
+            self.attempts.append(workers.submit(call))
         else:
-            self._fail(StoreUnavailable(f"{line.name} has failed too often and is left alone for a while"))
+            self._fail(
+                StoreUnavailable(
+                    f"{channel.name} failed too often and is not read for {channel.config.rest_seconds:g} s"
+                )
+            )
 
     @property
     def answer(self) -> T:
-        """What the cell said; raises what went wrong, if something did."""
+        """The answer of the cell. Raises the error if the read failed."""
         if self.error is not None:
             raise self.error
         return self._answer  # type: ignore[return-value]
 
-    def look(self) -> float:
-        """Settle it if it can be, send a second try if that is due; return when to look again."""
-        done = [attempt for attempt in self.tries if attempt.done()]
+    def poll(self) -> float:
+        """Take an answer or an error, or start the second attempt if it is due. Return when to poll again."""
+        done = [attempt for attempt in self.attempts if attempt.done()]
         answered = [attempt for attempt in done if attempt.exception() is None]
         now = time.monotonic()
         if answered:
             self._answer = answered[0].result()
             self.is_settled = True
-            self._line.succeeded(now - self._begun)
-        elif foreign := [a.exception() for a in done if not isinstance(a.exception(), StoreError)]:
-            self._settle(foreign[0])
-        elif len(done) == self._most or now >= self._deadline:
+            self._channel.record_success(now - self._started)
+        elif not_from_store := [a.exception() for a in done if not isinstance(a.exception(), StoreError)]:
+            self._settle(not_from_store[0])  # the caller's mistake: no reason to try again or to blame the cell
+        elif len(done) == self._max_attempts or now >= self._deadline:
             self._give_up(done)
-        elif len(self.tries) < self._most and (done or now >= self._late):
-            self.tries.append(self._workers.submit(self._verb))
-        return self._deadline if len(self.tries) == self._most else min(self._late, self._deadline)
+        elif len(self.attempts) < self._max_attempts and (done or now >= self._hedge_at):
+            self.attempts.append(self._workers.submit(self._call))
+        is_last_attempt = len(self.attempts) == self._max_attempts
+        return self._deadline if is_last_attempt else min(self._hedge_at, self._deadline)
 
     def _give_up(self, done: Sequence["Future[T]"]) -> None:
-        for attempt in self.tries:
+        for attempt in self.attempts:
             attempt.cancel()
-        self._line.failed(self._workers)
+        self._channel.record_failure(self._workers)
         cause = done[0].exception() if done else None
-        seconds = self._line.config.read_seconds
-        why = str(cause) if cause else f"did not answer within {seconds:g} s"
-        self._fail(StoreUnavailable(f"{self._line.name}: {why}"), cause)
+        seconds = self._channel.config.read_seconds
+        reason = str(cause) if cause else f"did not answer within {seconds:g} s"
+        self._fail(StoreUnavailable(f"{self._channel.name}: {reason}"), cause)
 
     def _fail(self, error: Exception, cause: BaseException | None = None) -> None:
         error.__cause__ = cause
@@ -209,11 +216,11 @@ class Asked(Generic[T]):
         self.is_settled = True
 
 
-def settle(asked: Sequence[Asked[T]]) -> None:
-    """Wait until every read has its answer or its error."""
-    while waiting := [each for each in asked if not each.is_settled]:
-        again = min(each.look() for each in waiting)
-        tries = [attempt for each in waiting if not each.is_settled for attempt in each.tries]
-        pending = [attempt for attempt in tries if not attempt.done()]
-        if pending and len(pending) == len(tries):
-            wait(pending, timeout=max(again - time.monotonic(), 0.0), return_when=FIRST_COMPLETED)
+def settle(reads: Sequence[PendingRead[T]]) -> None:
+    """Wait until every read has an answer or an error."""
+    while unsettled := [read for read in reads if not read.is_settled]:
+        next_poll = min(read.poll() for read in unsettled)
+        attempts = [attempt for read in unsettled if not read.is_settled for attempt in read.attempts]
+        running = [attempt for attempt in attempts if not attempt.done()]
+        if running and len(running) == len(attempts):
+            wait(running, timeout=max(next_poll - time.monotonic(), 0.0), return_when=FIRST_COMPLETED)

@@ -1,112 +1,128 @@
-"""Facts across collections: each as the most trusted of all visible voices has it, wherever that voice lives.
+"""Read facts across collections, each as the most trusted assertion of all collections states it.
 
-What one collection has confirmed another may have retracted, so every fact that one tells is looked up in the
-others before it counts. Where that takes some away, more are asked for: caps hold after it, not before. With
-one collection nothing is looked up twice.
+A fact that one collection has confirmed may be retracted in another. So each fact that a collection returns is
+also read from the other collections before it counts. If that removes facts, more are read, because limits
+apply to the merged answer. A single collection is read only once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 
-from waylore.cells import merge as merging
+from waylore.cells.catalogue.protocol import CollectionPlacement
 from waylore.cells.members import Members
+from waylore.cells.merge import (
+    Facts,
+    cap,
+    index_by_id,
+    is_short,
+    merge_facts_of_entities,
+    merge_facts_of_passages,
+    pick_most_trusted,
+)
 from waylore.store.protocol import Store
-from waylore.types.knowledge import STATUSES, Fact, Status
-from waylore.types.search import Filter
+from waylore.types.knowledge import STATUSES, Fact
+from waylore.types.search import FactFilter
 
-Facts = Mapping[str, tuple[Fact, ...]]
-Told = Sequence[tuple[str, Facts]]  # by collection
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Which facts count: by the status of their most trusted voice, when they were valid, and who asks."""
-
-    statuses: Sequence[Status]
-    as_of: datetime | None
-    where: Filter
+FactsByCollection = Sequence[tuple[str, Facts]]  # the name of each collection, and its answer
 
 
-def facts(members: Members, ids: Sequence[str], held: Held) -> Mapping[str, Fact]:
-    """Facts by identity."""
-    trusted = _trusted(members, {}, ids, held)
-    return {id_: fact for id_, fact in trusted.items() if fact.status in held.statuses}
+def read_facts(members: Members, ids: Sequence[str], fact_filter: FactFilter) -> Mapping[str, Fact]:
+    """Return facts by id."""
+    trusted = _read_most_trusted(members, {}, ids, fact_filter)
+    return {id_: fact for id_, fact in trusted.items() if fact.status in fact_filter.statuses}
 
 
-def facts_of_entities(
-    members: Members, entities: Sequence[str], per_entity: int, predicates: Sequence[str], held: Held
+def read_facts_of_entities(
+    members: Members,
+    entities: Sequence[str],
+    per_entity: int,
+    predicates: Sequence[str],
+    fact_filter: FactFilter,
 ) -> Facts:
-    """Facts with one of these at either end, strongest first."""
+    """Return facts by subject or object, strongest first."""
 
-    def of_store(store: Store, most: int) -> Facts:
+    def read(store: Store, limit: int) -> Facts:
         return store.facts_of_entities(
             entities,
-            per_entity=most,
+            per_entity=limit,
             predicates=predicates,
-            statuses=held.statuses,
-            as_of=held.as_of,
-            where=held.where,
+            statuses=fact_filter.statuses,
+            as_of=fact_filter.as_of,
+            where=fact_filter.where,
         )
 
-    def merged(told: Told) -> Facts:
-        known = {name: merging.by_identity(found) for name, found in told}
-        every = list(dict.fromkeys(id_ for found in known.values() for id_ in found))
-        trusted = _trusted(members, known, every, held)
-        return merging.facts_of_entities([found for _, found in told], trusted, statuses=held.statuses)
+    def merge(answers: FactsByCollection) -> Facts:
+        known = {name: index_by_id(facts) for name, facts in answers}
+        ids = list(dict.fromkeys(id_ for facts in known.values() for id_ in facts))
+        trusted = _read_most_trusted(members, known, ids, fact_filter)
+        return merge_facts_of_entities([facts for _, facts in answers], trusted, statuses=fact_filter.statuses)
 
-    return _enough(members, of_store, merged, per_entity, entities)
+    return _read_until_enough(members, read, merge, per_entity, entities)
 
 
-def facts_of_passages(members: Members, passages: Sequence[str], per_passage: int, held: Held) -> Facts:
-    """Facts that these passages state, strongest first, each as the passage itself states it."""
-    statuses = held.statuses if members.is_one else STATUSES
+def read_facts_of_passages(
+    members: Members, passages: Sequence[str], per_passage: int, fact_filter: FactFilter
+) -> Facts:
+    """Return the facts that passages state, strongest first, each as its passage states it."""
+    statuses = fact_filter.statuses if members.is_one else STATUSES
 
-    def of_store(store: Store, most: int) -> Facts:
+    def read(store: Store, limit: int) -> Facts:
         return store.facts_of_passages(
-            passages, per_passage=most, statuses=statuses, as_of=held.as_of, where=held.where
+            passages, per_passage=limit, statuses=statuses, as_of=fact_filter.as_of, where=fact_filter.where
         )
 
-    def merged(told: Told) -> Facts:
-        answers = [found for _, found in told]
+    def merge(answers: FactsByCollection) -> Facts:
+        of_passage = [facts for _, facts in answers]
         if members.is_one:
-            return answers[0]
-        every = list(dict.fromkeys(id_ for found in answers for id_ in merging.by_identity(found)))
-        trusted = _trusted(members, {}, every, held)
-        return merging.facts_of_passages(answers, trusted, statuses=held.statuses)
+            return of_passage[0]
+        ids = list(dict.fromkeys(id_ for facts in of_passage for id_ in index_by_id(facts)))
+        trusted = _read_most_trusted(members, {}, ids, fact_filter)
+        return merge_facts_of_passages(of_passage, trusted, statuses=fact_filter.statuses)
 
-    return _enough(members, of_store, merged, per_passage, passages)
+    return _read_until_enough(members, read, merge, per_passage, passages)
 
 
-def _trusted(
-    members: Members, known: Mapping[str, Mapping[str, Fact]], ids: Sequence[str], held: Held
+def _read_most_trusted(
+    members: Members,
+    known: Mapping[str, Mapping[str, Fact]],
+    ids: Sequence[str],
+    fact_filter: FactFilter,
 ) -> dict[str, Fact]:
-    """Facts of any status as their most trusted voice has them; a collection is not asked for what it told."""
+    """Return facts of any status as their most trusted assertions state them.
+
+    `known` has the facts that each collection has returned already; they are not read again.
+    """
     if not ids or (members.is_one and known):
-        return merging.voices(known.values())
-    rest = members.ask(
-        lambda placed, store: store.facts(
-            [id_ for id_ in ids if id_ not in known.get(placed.collection, {})],
+        return pick_most_trusted(known.values())
+    others = members.read_all(
+        lambda placement, store: store.facts(
+            [id_ for id_ in ids if id_ not in known.get(placement.collection, {})],
             statuses=STATUSES,
-            as_of=held.as_of,
-            where=held.where,
+            as_of=fact_filter.as_of,
+            where=fact_filter.where,
         )
     )
-    return merging.voices([*known.values(), *rest])
+    return pick_most_trusted([*known.values(), *others])
 
 
-def _enough(
+def _read_with_name(
+    read: Callable[[Store, int], Facts], limit: int, placement: CollectionPlacement, store: Store
+) -> tuple[str, Facts]:
+    return placement.collection, read(store, limit)
+
+
+def _read_until_enough(
     members: Members,
-    of_store: Callable[[Store, int], Facts],
-    merged: Callable[[Told], Facts],
+    read: Callable[[Store, int], Facts],
+    merge: Callable[[FactsByCollection], Facts],
     wanted: int,
-    asked: Sequence[str],
+    ids: Sequence[str],
 ) -> Facts:
-    """So many of each, if there are: where other voices took some away, more are asked for."""
-    most = wanted
+    """Return `wanted` facts of each id if they exist. Double the limit while merging leaves too few."""
+    limit = wanted
     while True:
-        told = members.ask(lambda placed, store, most=most: (placed.collection, of_store(store, most)))  # type: ignore[misc]
-        kept = merged(told)
-        if not merging.is_short(kept, [found for _, found in told], wanted=wanted, asked=most):
-            return merging.cut(kept, wanted, asked)
-        most *= 2
+        answers = members.read_all(partial(_read_with_name, read, limit))
+        merged = merge(answers)
+        if not is_short(merged, [facts for _, facts in answers], wanted=wanted, requested=limit):
+            return cap(merged, wanted, ids)
+        limit *= 2

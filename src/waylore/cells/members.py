@@ -1,7 +1,7 @@
-"""The cells of a federation, and the collections of one store: asked all at once, written one at a time.
+"""The collections of a federated store: read all of them at once, write one of them.
 
-Here is when an answer may be partial, and when a write is done: `tolerance` and `federated_placing` say why.
-What is asked and what is made of the answers is not known here.
+This module decides when an answer may be partial and when a write is complete. `store/partial.py` and
+`placement.py` explain the reasons. It does not know which calls run, nor how their answers are merged.
 """
 
 import threading
@@ -11,129 +11,148 @@ from dataclasses import replace
 from functools import partial, reduce
 from typing import TypeVar
 
-from waylore.cells.catalogue.protocol import Catalogue, Placed
-from waylore.cells.channels import Asked, Line, settle
-from waylore.cells.placement import Places, is_same_place
-from waylore.config import Cells
+from waylore.cells.catalogue.protocol import Catalogue, CollectionPlacement
+from waylore.cells.channels import Channel, PendingRead, settle
+from waylore.cells.placement import CollectionPlaces, is_same_place
+from waylore.config import CellsConfig
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
-from waylore.store.partial import left_out
+from waylore.store.partial import get_left_out
 from waylore.store.protocol import Store
 
 T = TypeVar("T")
-OpenCell = Callable[[str, str], Store]
-Verb = Callable[[Placed, Store], T]
+OpenCell = Callable[[str, str], Store]  # gets the URL of a cell and the name of a collection
+StoreCall = Callable[[CollectionPlacement, Store], T]
 
 
 class Federation:
-    """The cells of a catalogue and the lines to them: what all stores of a process should share."""
+    """A catalogue, the function that opens its cells, and one channel to each cell.
 
-    def __init__(self, catalogue: Catalogue, open_cell: OpenCell, config: Cells = Cells()) -> None:  # noqa: B008
+    All stores of a process should share one federation, so that they share channels and breakers.
+    """
+
+    def __init__(self, catalogue: Catalogue, open_cell: OpenCell, config: CellsConfig = CellsConfig()) -> None:  # noqa: B008
         self.catalogue = catalogue
         self.open_cell = open_cell
         self.config = config
-        as_often = replace(
-            config, rest_seconds=config.place_seconds
-        )  # who does not hear of a move reads what is gone
-        self.catalogue_line = Line("the catalogue of cells", as_often)
-        self._lines: dict[str, Line] = {}
-        self._adding = threading.Lock()
+        # The catalogue rests only briefly: a process that misses a move reads a cell that is being emptied.
+        self.catalogue_channel = Channel("the catalogue of cells", replace(config, rest_seconds=config.place_seconds))
+        self._channels: dict[str, Channel] = {}
+        self._lock = threading.Lock()
 
-    def line(self, cell: str) -> Line:
-        """The line to a cell."""
-        with self._adding:
-            if cell not in self._lines:
-                self._lines[cell] = Line(f"cell {cell}", self.config)
-            return self._lines[cell]
+    def get_channel(self, cell: str) -> Channel:
+        """Return the channel to a cell."""
+        with self._lock:
+            if cell not in self._channels:
+                self._channels[cell] = Channel(f"cell {cell}", self.config)
+            return self._channels[cell]
 
     def close(self) -> None:
-        """Let go of threads and catalogue; stores are closed by whoever opened them."""
-        for line in (*self._lines.values(), self.catalogue_line):
-            line.end()
+        """Stop the threads and close the catalogue. Stores must be closed separately."""
+        for channel in (*self._channels.values(), self.catalogue_channel):
+            channel.stop()
         self.catalogue.close()
 
 
 class Members:
-    """The collections of one store (all there are, if None), and the one among them that is written, if any."""
+    """The collections of one store, or all of the catalogue if `collections` is None.
+
+    `written` is the collection that is written; empty if the store is read-only.
+    """
 
     def __init__(self, federation: Federation, collections: Sequence[str] | None, written: str) -> None:
         self.written = written
         self.is_one = collections is not None and len(collections) == 1
         self._federation = federation
-        self._places = Places(federation.catalogue, collections, federation.catalogue_line)
+        self._places = CollectionPlaces(federation.catalogue, collections, federation.catalogue_channel)
         self._stores: dict[tuple[str, str], tuple[int, Store]] = {}
 
-    def ask(self, verb: Verb[T], *, only: str = "", tries: int = 2) -> list[T]:
-        """What every collection says, in the order of their names, or `only` one; two tries are for reads."""
-        known = left_out()
-        placed = [p for name, p in self._places.now().items() if only in ("", name)]
-        asked = [
-            (p.cell, self._federation.line(p.cell).ask(partial(self._run, verb, p), tries=tries))
-            for p in placed
-            if not known or p.cell not in known
-        ]
-        settle([each for _, each in asked])
-        failed = {cell: str(each.error) for cell, each in asked if isinstance(each.error, StoreUnavailable)}
-        answered = [each for cell, each in asked if cell not in failed]
-        if (placed and not answered) or (failed and known is None):
-            raise _unavailable(failed or known or {}, [each for _, each in asked])
-        if known is not None:
-            known |= failed
-        return [each.answer for each in answered]
+    def read_all(self, call: StoreCall[T], *, only: str = "", attempts: int = 2) -> list[T]:
+        """Run a call on every collection, or on `only` one. Return the answers in the order of their names.
+
+        A call that changes something needs `attempts=1`. Cells that do not answer are left out if the caller
+        accepts partial answers; otherwise they raise StoreUnavailable.
+        """
+        missing = get_left_out()
+        placements = [p for name, p in self._places.get_placements().items() if only in ("", name)]
+        readable = [p for p in placements if not missing or p.cell not in missing]
+        reads = [(p.cell, self._start_read(call, p, attempts)) for p in readable]
+        settle([read for _, read in reads])
+        failed = {cell: str(read.error) for cell, read in reads if isinstance(read.error, StoreUnavailable)}
+        answered = [read for cell, read in reads if cell not in failed]
+        if (placements and not answered) or (failed and missing is None):
+            raise _make_error(failed or missing or {}, [read for _, read in reads])
+        if missing is not None:
+            missing |= failed
+        return [read.answer for read in answered]
 
     def write(
         self,
-        verb: Callable[[Store], T],
+        call: Callable[[Store], T],
         *,
-        both: Callable[[T, T], T],
-        stray: Callable[[Store], object] = lambda _: None,
+        combine: Callable[[T, T], T],
+        undo: Callable[[Store], object] = lambda _: None,
     ) -> T:
-        """Write to the written collection, and again where it lives now, if it moved meanwhile.
+        """Write to the written collection, and write again in its new cell if it moved in the meantime.
 
-        `both` says what is answered then, `stray` what is to be done in the cell that it has left.
+        `combine` merges the answers of two writes. `undo` removes a write from a cell that the collection has
+        left.
         """
         if not self.written:
             raise ConfigError(
-                "several collections are open, and none is to be written: open one alone, or mark it (+NAME,…)"
+                "several collections are open and none is marked for writing; open one alone, or mark one "
+                "with + (+NAME,…)"
             )
         answers: list[T] = []
-        placed = self._places.writable(self.written)
+        placement = self._places.wait_until_writable(self.written)
         while True:
-            store = self._store(placed)
+            store = self._open_store(placement)
             try:
-                answers.append(verb(store))
+                answers.append(call(store))
             except Exception:
-                if is_same_place(placed, self._places.writable(self.written)):
+                if is_same_place(placement, self._places.wait_until_writable(self.written)):
                     raise
-            before, placed = placed, self._places.writable(self.written)
-            if is_same_place(before, placed):
-                return reduce(both, answers)
-            if before.cell not in (placed.cell, placed.other):  # a mover empties the cell that is being left
+            before, placement = placement, self._places.wait_until_writable(self.written)
+            if is_same_place(before, placement):
+                return reduce(combine, answers)
+            if before.cell not in (placement.cell, placement.other):  # the mover empties `other` itself
                 with suppress(StoreError):
-                    stray(store)
+                    undo(store)
 
-    def each(self) -> list[Store]:
-        """The store of every collection, in the order of their names, without the care that `ask` takes."""
-        return [self._store(placed) for placed in self._places.now().values()]
+    def open_all(self) -> list[Store]:
+        """Return the store of every collection, in the order of their names, without channel or time limit."""
+        return [self._open_store(placement) for placement in self._places.get_placements().values()]
 
     def close(self) -> None:
-        """Close what is open; a cell that hangs does not hold this up."""
+        """Close all open stores. A cell that hangs delays this by at most `read_seconds`."""
         stores, self._stores = self._stores, {}
-        asked = [self._federation.line(cell).ask(s.close, tries=1) for (cell, _), (_, s) in stores.items()]
-        settle(asked)
+        settle(
+            [
+                self._federation.get_channel(cell).start_read(store.close, attempts=1)
+                for (cell, _), (_, store) in stores.items()
+            ]
+        )
 
-    def _run(self, verb: Verb[T], placed: Placed) -> T:
-        return verb(placed, self._store(placed))
+    def _start_read(self, call: StoreCall[T], placement: CollectionPlacement, attempts: int) -> PendingRead[T]:
+        channel = self._federation.get_channel(placement.cell)
+        return channel.start_read(partial(self._run, call, placement), attempts=attempts)
 
-    def _store(self, placed: Placed) -> Store:
-        """The store of a collection in its cell; another one after the cell was given up, for it may hang."""
-        key, generation = (placed.cell, placed.collection), self._federation.line(placed.cell).generation
+    def _run(self, call: StoreCall[T], placement: CollectionPlacement) -> T:
+        return call(placement, self._open_store(placement))
+
+    def _open_store(self, placement: CollectionPlacement) -> Store:
+        """Return the store of a collection in its cell.
+
+        It is opened again if the channel's threads were abandoned since, because its connections may hang.
+        """
+        key = (placement.cell, placement.collection)
+        generation = self._federation.get_channel(placement.cell).generation
         opened, store = self._stores.get(key, (-1, None))
         if store is None or opened != generation:
-            fresh = self._federation.open_cell(self._places.url(placed.cell), placed.collection)
-            kept = self._stores.get(key, (-1, None))
-            if kept[0] == generation and kept[1] is not None:
+            fresh = self._federation.open_cell(self._places.get_url(placement.cell), placement.collection)
+            current = self._stores.get(key, (-1, None))
+            if current[0] == generation and current[1] is not None:
                 fresh.close()  # another thread was faster
-                return kept[1]
+                return current[1]
             self._stores[key] = (generation, fresh)
             if store is not None:
                 threading.Thread(target=store.close, daemon=True).start()
@@ -141,7 +160,7 @@ class Members:
         return store
 
 
-def _unavailable(failed: Mapping[str, str], asked: Sequence[Asked[T]]) -> StoreUnavailable:
+def _make_error(failed: Mapping[str, str], reads: Sequence[PendingRead[T]]) -> StoreUnavailable:
     error = StoreUnavailable("; ".join(failed.values()))
-    error.__cause__ = next((each.error for each in asked if each.error), None)
+    error.__cause__ = next((read.error for read in reads if read.error), None)
     return error

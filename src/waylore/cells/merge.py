@@ -1,10 +1,10 @@
-"""Makes one answer of the answers of several collections: what one store that holds all of it would say.
+"""Merge the answers of several collections into the answer that one store with all of them would give.
 
-Rankings are merged by score and identity. What is in two collections under one identity is one: of a document
-or passage the first is taken, of a fact the most trusted voice, and of an entity what each says is put
-together, the collection that mentions it most first. Scores of words are each collection's own: a term weighs
-what its share of that collection's passages makes it weigh, as on every engine; where a term is equally common
-everywhere that is what one store would say. Nothing here asks a store.
+Rankings are merged by score and id. If two collections have an item with the same id, it is returned once: of
+a document or passage the first copy, of a fact the most trusted assertion, of an entity all descriptions
+together, beginning with the collection that mentions it most. Keyword scores are computed in each collection
+from its own term frequencies, so they equal those of one store only if a term is equally common everywhere.
+This module calls no store.
 """
 
 import heapq
@@ -14,17 +14,17 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
 
-from waylore.store.rows import by_strength, foremost, grouped
-from waylore.types.knowledge import SOURCES, Contribution, Document, Entity, Fact, Mention, Status
+from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
+from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
 from waylore.types.results import Receipt, Statistics
 from waylore.types.search import Ranking, Scored
 
 T = TypeVar("T")
-Facts = Mapping[str, tuple[Fact, ...]]
+Facts = Mapping[str, tuple[Fact, ...]]  # by the id of an entity or a passage
 
 
-def rankings(answers: Sequence[Ranking], *, top_k: int) -> Ranking:
-    """The best of all, ties broken by identity; what several found counts once, with its best score."""
+def merge_rankings(answers: Sequence[Ranking], *, top_k: int) -> Ranking:
+    """Return the best `top_k` by score and id. An item of several rankings counts once, with its best score."""
     best: dict[str, float] = {}
     for scored in (scored for ranking in answers for scored in ranking):
         best[scored.id] = max(best.get(scored.id, scored.score), scored.score)
@@ -32,39 +32,39 @@ def rankings(answers: Sequence[Ranking], *, top_k: int) -> Ranking:
     return tuple(Scored(id_, score) for id_, score in order[:top_k])
 
 
-def first(answers: Sequence[Mapping[str, T]]) -> dict[str, T]:
-    """By identity, as the first that has it says."""
+def take_first(answers: Sequence[Mapping[str, T]]) -> dict[str, T]:
+    """Return all items by id, each from the first answer that has it."""
     return {id_: value for answer in reversed(answers) for id_, value in answer.items()}
 
 
-def listed(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:
-    """By address and identity, each once."""
-    known = first([{d.id: d for d in answer} for answer in answers])
-    return tuple(sorted(known.values(), key=lambda d: (d.uri, d.id))[:limit])
+def merge_documents(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:
+    """Return the first `limit` documents by URI and id, each once."""
+    by_id = take_first([{d.id: d for d in answer} for answer in answers])
+    return tuple(sorted(by_id.values(), key=lambda d: (d.uri, d.id))[:limit])
 
 
-def exports(streams: Sequence[Iterator[Contribution]]) -> Iterator[Contribution]:
-    """Every document once, by identity, a document at a time."""
+def merge_exports(streams: Sequence[Iterator[IndexedDocument]]) -> Iterator[IndexedDocument]:
+    """Yield every document of sorted streams once, by id."""
     last = ""
-    for contribution in heapq.merge(*streams, key=lambda c: c.document.id):
-        if contribution.document.id != last:
-            yield contribution
-        last = contribution.document.id
+    for indexed in heapq.merge(*streams, key=lambda c: c.document.id):
+        if indexed.document.id != last:
+            yield indexed
+        last = indexed.document.id
 
 
-def identities(answers: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, tuple[str, ...]]:
-    """Identities by key, in order, each once."""
-    found: dict[str, set[str]] = defaultdict(set)
+def merge_ids(answers: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of each key, sorted, each once."""
+    merged: dict[str, set[str]] = defaultdict(set)
     for key, ids in (item for answer in answers for item in answer.items()):
-        found[key].update(ids)
-    return {key: tuple(sorted(ids)) for key, ids in found.items()}
+        merged[key].update(ids)
+    return {key: tuple(sorted(ids)) for key, ids in merged.items()}
 
 
-def statistics(answers: Sequence[Statistics]) -> Statistics:
-    """Sums; what several know counts once for each. Models, where they differ, are all named."""
-    filled = [known for known in answers if known.documents] or answers[:1]
-    models = sorted({known.model or "no model" for known in filled})
-    dimensions = {known.dimension for known in filled}
+def merge_statistics(answers: Sequence[Statistics]) -> Statistics:
+    """Return sums. An item of several collections counts once for each. Different models are all named."""
+    filled = [answer for answer in answers if answer.documents] or answers[:1]
+    models = sorted({answer.model or "no model" for answer in filled})
+    dimensions = {answer.dimension for answer in filled}
     return Statistics(
         documents=sum(a.documents for a in answers),
         passages=sum(a.passages for a in answers),
@@ -77,8 +77,8 @@ def statistics(answers: Sequence[Statistics]) -> Statistics:
     )
 
 
-def receipts(one: Receipt, other: Receipt) -> Receipt:
-    """What went, here and there."""
+def merge_receipts(one: Receipt, other: Receipt) -> Receipt:
+    """Return a receipt of all items that were removed in two cells."""
     return Receipt(
         *(
             tuple(sorted({*getattr(one, kind), *getattr(other, kind)}))
@@ -90,121 +90,123 @@ def receipts(one: Receipt, other: Receipt) -> Receipt:
 # -- entities ------------------------------------------------------------------------------------------
 
 
-def entities(answers: Sequence[Mapping[str, Entity]]) -> dict[str, Entity]:
-    """Each entity once, put together from what each collection says of it."""
-    found = grouped(item for answer in answers for item in answer.items())
-    return {id_: same[0] if len(same) == 1 else _united(same) for id_, same in found.items()}
+def merge_entities(answers: Sequence[Mapping[str, Entity]]) -> dict[str, Entity]:
+    """Return each entity once, combined from the descriptions of all collections."""
+    copies = group_pairs(item for answer in answers for item in answer.items())
+    return {id_: same[0] if len(same) == 1 else _combine(same) for id_, same in copies.items()}
 
 
-def _united(same: Sequence[Entity]) -> Entity:
-    told = sorted(same, key=lambda e: -e.passages)
+def _combine(copies: Sequence[Entity]) -> Entity:
+    """Combine the copies of one entity, beginning with the one that has the most passages."""
+    ordered = sorted(copies, key=lambda e: -e.passages)
     names: Counter[str] = Counter()
-    for entity in told:
+    for entity in ordered:
         names[entity.name] += max(entity.passages, 1)
     name = min(names, key=lambda n: (-names[n], n))
-    aliases = dict.fromkeys(a for e in told for a in (e.name, *e.aliases) if a != name)
+    aliases = dict.fromkeys(a for e in ordered for a in (e.name, *e.aliases) if a != name)
     return replace(
-        told[0],
+        ordered[0],
         name=name,
-        type=next((e.type for e in told if e.type), ""),
-        description=" ".join(_distinct(e.description for e in told)),
+        type=next((e.type for e in ordered if e.type), ""),
+        description=" ".join(_drop_contained(e.description for e in ordered)),
         aliases=tuple(aliases),
-        passages=sum(e.passages for e in told),
-        vector=next((e.vector for e in told if e.vector is not None), None),
+        passages=sum(e.passages for e in ordered),
+        vector=next((e.vector for e in ordered if e.vector is not None), None),
     )
 
 
-def _distinct(texts: Iterable[str]) -> Iterator[str]:
-    """Each text that is not within another; of the same ones the first."""
-    kept = list(dict.fromkeys(text for text in texts if text))
-    return (text for text in kept if not any(text in other for other in kept if other != text))
+def _drop_contained(texts: Iterable[str]) -> Iterator[str]:
+    """Yield each text once, without those that another text contains."""
+    distinct = list(dict.fromkeys(text for text in texts if text))
+    return (text for text in distinct if not any(text in other for other in distinct if other != text))
 
 
 # -- the graph -----------------------------------------------------------------------------------------
 
 
-def mentions(
-    answers: Sequence[Mapping[str, Sequence[Mention]]], *, most: int, asked: Sequence[str]
+def merge_mentions(
+    answers: Sequence[Mapping[str, Sequence[Mention]]], *, limit: int, ids: Sequence[str]
 ) -> dict[str, tuple[Mention, ...]]:
-    """Own passages first, then by how often; each pair of an entity and a passage once."""
-    found: dict[str, dict[tuple[str, str], Mention]] = defaultdict(dict)
-    for id_, told in (item for answer in reversed(answers) for item in answer.items()):
-        found[id_] |= {(m.passage_id, m.entity_id): m for m in told}
-    return cut({id_: foremost(told.values()) for id_, told in found.items()}, most, asked)
+    """Return at most `limit` mentions of each id, in a store's order, each pair of entity and passage once."""
+    merged: dict[str, dict[tuple[str, str], Mention]] = defaultdict(dict)
+    for id_, mentions in (item for answer in reversed(answers) for item in answer.items()):
+        merged[id_] |= {(m.passage_id, m.entity_id): m for m in mentions}
+    return cap({id_: sort_mentions(mentions.values()) for id_, mentions in merged.items()}, limit, ids)
 
 
-def nearby(
-    answers: Sequence[tuple[Mapping[str, Sequence[Mention]], Mapping[str, float]]],
-    *,
-    most: int,
+def merge_nearby(
+    answers: Sequence[tuple[Mapping[str, Sequence[Mention]], Mapping[str, float]]], *, limit: int
 ) -> tuple[dict[str, tuple[Mention, ...]], dict[str, float]]:
-    """Mentions as above, and how near the passages are."""
-    told = [mentioned for mentioned, _ in answers]
-    asked = [id_ for mentioned in told for id_ in mentioned]
-    return mentions(told, most=most, asked=asked), first([near for _, near in answers])
+    """Return merged mentions, and the similarity of their passages."""
+    mentions = [of_entity for of_entity, _ in answers]
+    ids = [id_ for of_entity in mentions for id_ in of_entity]
+    return merge_mentions(mentions, limit=limit, ids=ids), take_first([cosines for _, cosines in answers])
 
 
-def voices(answers: Iterable[Mapping[str, Fact]]) -> dict[str, Fact]:
-    """Each fact as the most trusted of several voices has it, used as often as where it was used most."""
-    found = grouped(item for answer in answers for item in answer.items())
-    return {id_: facts[0] if len(facts) == 1 else _foremost(facts) for id_, facts in found.items()}
+def pick_most_trusted(answers: Iterable[Mapping[str, Fact]]) -> dict[str, Fact]:
+    """Return each fact as its most trusted assertion states it, with the largest use count."""
+    assertions = group_pairs(item for answer in answers for item in answer.items())
+    return {id_: facts[0] if len(facts) == 1 else _pick(facts) for id_, facts in assertions.items()}
 
 
-def _foremost(facts: Sequence[Fact]) -> Fact:
-    return reduce(used, facts, min(facts, key=_trust))
+def _pick(assertions: Sequence[Fact]) -> Fact:
+    return reduce(take_uses, assertions, min(assertions, key=_make_trust_key))
 
 
-def _trust(fact: Fact) -> tuple[int, float, str]:
+def _make_trust_key(fact: Fact) -> tuple[int, float, str]:
     return SOURCES.index(fact.source), -fact.weight * fact.confidence, fact.passage_id
 
 
-def used(fact: Fact, also: Fact) -> Fact:
-    """A fact with the uses of another that is the same, if those are more or later."""
-    times = [at for at in (fact.last_accessed, also.last_accessed) if at]
-    count = max(fact.access_count, also.access_count)
+def take_uses(fact: Fact, other: Fact) -> Fact:
+    """Return a fact with the larger use count and the later use of two copies."""
+    times = [at for at in (fact.last_accessed, other.last_accessed) if at]
+    count = max(fact.access_count, other.access_count)
     return replace(fact, access_count=count, last_accessed=max(times, default=None))
 
 
-def by_identity(told: Facts) -> dict[str, Fact]:
-    """All facts of an answer, each once."""
-    return {fact.id: fact for facts in told.values() for fact in facts}
+def index_by_id(facts: Facts) -> dict[str, Fact]:
+    """Return all facts of an answer by id."""
+    return {fact.id: fact for some in facts.values() for fact in some}
 
 
-def facts_of_entities(
+def merge_facts_of_entities(
     answers: Sequence[Facts], trusted: Mapping[str, Fact], *, statuses: Sequence[Status]
 ) -> dict[str, tuple[Fact, ...]]:
-    """By entity, the facts of all collections in the words of their most trusted voice, strongest first."""
-    of_entity = identities([{id_: [f.id for f in facts] for id_, facts in a.items()} for a in answers])
+    """Return the facts of each entity, strongest first, as their most trusted assertions state them."""
+    of_entity = merge_ids([{id_: [f.id for f in facts] for id_, facts in a.items()} for a in answers])
     live = {id_: fact for id_, fact in trusted.items() if fact.status in statuses}
-    return {id_: by_strength(live[fact] for fact in facts if fact in live) for id_, facts in of_entity.items()}
+    return {id_: sort_by_strength(live[fact] for fact in facts if fact in live) for id_, facts in of_entity.items()}
 
 
-def facts_of_passages(
+def merge_facts_of_passages(
     answers: Sequence[Facts], trusted: Mapping[str, Fact], *, statuses: Sequence[Status]
 ) -> dict[str, tuple[Fact, ...]]:
-    """By passage, the facts that it states in its own words, unless somebody more trusted retracted them."""
+    """Return the facts of each passage, strongest first, as the passage states them.
+
+    A fact is left out if its most trusted assertion has another status, such as retracted.
+    """
     live = {id_: fact for id_, fact in trusted.items() if fact.status in statuses}
     return {
-        id_: by_strength(used(f, live[f.id]) for f in facts if f.id in live and f.status in statuses)
-        for id_, facts in first(answers).items()
+        id_: sort_by_strength(take_uses(f, live[f.id]) for f in facts if f.id in live and f.status in statuses)
+        for id_, facts in take_first(answers).items()
     }
 
 
 def is_short(
-    kept: Mapping[str, Sequence[Any]],
+    merged: Mapping[str, Sequence[Any]],
     answers: Sequence[Mapping[str, Sequence[Any]]],
     *,
     wanted: int,
-    asked: int,
+    requested: int,
 ) -> bool:
-    """Whether less is left than was wanted, though a collection may have more than it was asked for."""
+    """Return whether an id has fewer items than wanted although a collection may have more than `requested`."""
     return any(
-        len(kept.get(id_, ())) < wanted and len(told) >= asked
+        len(merged.get(id_, ())) < wanted and len(items) >= requested
         for answer in answers
-        for id_, told in answer.items()
+        for id_, items in answer.items()
     )
 
 
-def cut(kept: Mapping[str, Sequence[T]], most: int, asked: Sequence[str]) -> dict[str, tuple[T, ...]]:
-    """At most so many of each, in the order in which they were asked for, and nothing where there is none."""
-    return {id_: tuple(kept[id_][:most]) for id_ in dict.fromkeys(asked) if kept.get(id_)}
+def cap(items: Mapping[str, Sequence[T]], limit: int, ids: Sequence[str]) -> dict[str, tuple[T, ...]]:
+    """Return at most `limit` items of each id, in the order of `ids`, without ids that have no items."""
+    return {id_: tuple(items[id_][:limit]) for id_ in dict.fromkeys(ids) if items.get(id_)}

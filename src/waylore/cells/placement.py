@@ -1,12 +1,14 @@
-"""Where the collections of a federated store live: remembered for a moment by readers, asked for by writers.
+"""Where collections live: readers use a cached answer of the catalogue, writers ask the catalogue each time.
 
-While the catalogue is down nothing can move, so readers go on with what they remember, and do not wait for it
-any more until it is heard of again. Who cannot reach a catalogue that others can reach may read where a
-collection no longer is: move none until that is mended.
+While the catalogue is unavailable no collection can move, so readers continue with the cached placements. They
+query the catalogue in the background until it answers, without waiting for it. A process that cannot reach a
+catalogue that other processes can reach may read the old cell of a moved collection: do not move collections
+until all processes can reach the catalogue.
 
-A writer asks before and after he writes. If the collection did not move in between, nor stood still to be
-moved, whoever moves it will see what he wrote; otherwise he writes again where it lives now. So no write is
-lost, and no writer holds a lock. Nobody waits for a mover that died: its stop ends by itself.
+A writer reads the placement before and after each write. If it is the same, and writers were not stopped in
+between, the mover has seen the write. Otherwise the writer repeats the write in the new cell. So no write is
+lost and no writer holds a lock. If the process that moves a collection dies, writers continue after
+`stop_seconds`.
 """
 
 import logging
@@ -15,114 +17,119 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from waylore.cells.catalogue.protocol import Catalogue, Cell, Placed
-from waylore.cells.channels import Asked, Line, settle
+from waylore.cells.catalogue.protocol import Catalogue, Cell, CollectionPlacement
+from waylore.cells.channels import Channel, PendingRead, settle
 from waylore.errors import NotFound, StoreUnavailable
 
-PAUSE = 0.01  # seconds between two looks at a move
+POLL_SECONDS = 0.01  # between two checks whether a move lets writers continue
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What the catalogue said, and until when that may be relied on."""
+class CatalogueSnapshot:
+    """An answer of the catalogue, valid until a monotonic time. Version -1 means: never read."""
 
     until: float = 0.0
     version: int = -1
-    placed: Mapping[str, Placed] = field(default_factory=dict)
+    placements: Mapping[str, CollectionPlacement] = field(default_factory=dict)
     cells: Mapping[str, Cell] = field(default_factory=dict)
 
 
-class Places:
-    """Where some collections live, or all of them."""
+class CollectionPlaces:
+    """The placements of some collections, or of all of them if `collections` is None."""
 
-    def __init__(self, catalogue: Catalogue, collections: Sequence[str] | None, line: Line) -> None:
+    def __init__(self, catalogue: Catalogue, collections: Sequence[str] | None, channel: Channel) -> None:
         self._catalogue = catalogue
         self._collections = collections
-        self._line = line
+        self._channel = channel
         self._lock = threading.Lock()
-        self._known = Look()
-        self._unheard: Asked[Look] | None = None  # a look that is not waited for
-        self._asked_at = 0.0
+        self._snapshot = CatalogueSnapshot()
+        self._background_read: PendingRead[CatalogueSnapshot] | None = None
+        self._background_started = 0.0
 
-    def now(self) -> Mapping[str, Placed]:
-        """Where they live, as it was at most a moment ago, or when the catalogue was last heard of."""
+    def get_placements(self) -> Mapping[str, CollectionPlacement]:
+        """Return placements at most `place_seconds` old. They are older while the catalogue is unavailable."""
         with self._lock:
-            while time.monotonic() >= self._known.until and not self._is_unheard():
-                asked = self._line.ask(self._look)
-                settle([asked])
-                self._hear(asked)
-            return self._known.placed
+            while time.monotonic() >= self._snapshot.until and not self._is_reading_in_background():
+                read = self._channel.start_read(self._read_catalogue)
+                settle([read])
+                self._take_snapshot(read)
+            return self._snapshot.placements
 
-    def url(self, cell: str) -> str:
-        """The address of a cell."""
-        known = self._known.cells
-        return (known if cell in known else self._catalogue.cells())[cell].url
+    def get_url(self, cell: str) -> str:
+        """Return the URL of a cell."""
+        cached = self._snapshot.cells
+        return (cached if cell in cached else self._catalogue.get_cells())[cell].url
 
-    def writable(self, collection: str) -> Placed:
-        """Where a collection lives at this moment; waits while a move keeps writers from it."""
-        deadline = time.monotonic() + self._line.config.wait_seconds
-        while not (placed := found(self._catalogue, collection)).is_writable:
-            if time.time() > placed.until:
-                self._catalogue.change(placed, resumed(placed))
+    def wait_until_writable(self, collection: str) -> CollectionPlacement:
+        """Return the current placement of a collection. Wait while a move stops writers."""
+        deadline = time.monotonic() + self._channel.config.wait_seconds
+        while not (placement := get_placement(self._catalogue, collection)).is_writable:
+            if time.time() > placement.until:  # the mover has died or is too slow
+                self._catalogue.change(placement, resume_writers(placement))
             elif time.monotonic() > deadline:
-                raise StoreUnavailable(f"{collection} is being moved to {placed.other}: try again in a moment")
+                raise StoreUnavailable(
+                    f"collection {collection} is being moved to cell {placement.other}; try again in a moment"
+                )
             else:
-                time.sleep(PAUSE)
-        return placed
+                time.sleep(POLL_SECONDS)
+        return placement
 
-    def _look(self) -> Look:
-        until, version = time.monotonic() + self._line.config.place_seconds, self._catalogue.version()
-        if version == self._known.version:
-            return replace(self._known, until=until)
-        names = self._catalogue.names() if self._collections is None else self._collections
-        placed = self._catalogue.placed(names)
-        there = {name: placed[name] for name in names if name in placed}
-        return Look(until, version, there, self._catalogue.cells())
+    def _read_catalogue(self) -> CatalogueSnapshot:
+        # The time and the version are read first, so that the snapshot is never newer than they say.
+        until, version = time.monotonic() + self._channel.config.place_seconds, self._catalogue.version()
+        if version == self._snapshot.version:
+            return replace(self._snapshot, until=until)
+        names = self._catalogue.list_collections() if self._collections is None else self._collections
+        placements = self._catalogue.find_placements(names)
+        in_order = {name: placements[name] for name in names if name in placements}
+        return CatalogueSnapshot(until, version, in_order, self._catalogue.get_cells())
 
-    def _hear(self, asked: Asked[Look]) -> None:
-        """Remember what the catalogue said; if it says nothing, go on with what it said before, if it did."""
-        if not isinstance(asked.error, StoreUnavailable):
-            self._known = asked.answer
-        elif self._known.version < 0:
-            raise asked.error.__cause__ or asked.error
+    def _take_snapshot(self, read: PendingRead[CatalogueSnapshot]) -> None:
+        """Store the answer of the catalogue. If it is unavailable, keep the last snapshot if there is one."""
+        if not isinstance(read.error, StoreUnavailable):
+            self._snapshot = read.answer
+        elif self._snapshot.version < 0:
+            raise read.error.__cause__ or read.error
         else:
-            log.warning("reading where collections were last known to be: %s", asked.error)
-            self._ask_aside()
+            log.warning("the catalogue is unavailable, using the last known placements: %s", read.error)
+            self._read_in_background()
 
-    def _ask_aside(self) -> None:
-        self._unheard, self._asked_at = self._line.ask(self._look, tries=1), time.monotonic()
+    def _read_in_background(self) -> None:
+        self._background_read = self._channel.start_read(self._read_catalogue, attempts=1)
+        self._background_started = time.monotonic()
 
-    def _is_unheard(self) -> bool:
-        """Whether the catalogue was just asked in vain, and is asked again without being waited for.
+    def _is_reading_in_background(self) -> bool:
+        """Return whether the catalogue failed recently and is being read without waiting for it.
 
-        Who has not asked for a while does wait: the catalogue may have come back meanwhile, and all have moved.
+        If the last background read started longer than `read_seconds` ago, the caller waits again: the
+        catalogue may have come back in the meantime, and all collections may have moved.
         """
-        if self._unheard is None:
+        if self._background_read is None:
             return False
-        if not self._unheard.is_settled:
-            self._unheard.look()
-        is_long_ago = time.monotonic() - self._asked_at > self._line.config.read_seconds
-        if is_long_ago or (self._unheard.is_settled and self._unheard.error is None):
-            self._unheard = None
-        elif self._unheard.is_settled:
-            self._ask_aside()
-        return self._unheard is not None
+        if not self._background_read.is_settled:
+            self._background_read.poll()
+        is_long_ago = time.monotonic() - self._background_started > self._channel.config.read_seconds
+        if is_long_ago or (self._background_read.is_settled and self._background_read.error is None):
+            self._background_read = None
+        elif self._background_read.is_settled:
+            self._read_in_background()
+        return self._background_read is not None
 
 
-def found(catalogue: Catalogue, collection: str) -> Placed:
-    """Where a collection lives at this moment."""
-    placed = catalogue.placed([collection])
-    if collection not in placed:
-        raise NotFound(f"there is no collection {collection!r} in the catalogue; open it alone to make it")
-    return placed[collection]
+def get_placement(catalogue: Catalogue, collection: str) -> CollectionPlacement:
+    """Return the current placement of a collection, from the catalogue."""
+    placements = catalogue.find_placements([collection])
+    if collection not in placements:
+        raise NotFound(f"no collection {collection!r} in the catalogue; open it alone to create it")
+    return placements[collection]
 
 
-def resumed(placed: Placed) -> Placed:
-    """A move that let writers wait, and lets them write again."""
-    return replace(placed, state="copying" if placed.state == "stopped" else "leaving")
+def resume_writers(placement: CollectionPlacement) -> CollectionPlacement:
+    """Return the placement in the state that lets writers continue during a move."""
+    return replace(placement, state="copying" if placement.state == "stopped" else "leaving")
 
 
-def is_same_place(one: Placed, other: Placed) -> bool:
-    """Whether a collection did not move meanwhile, not even there and back: `base` grows with every move."""
-    return (one.cell, one.base) == (other.cell, other.base)
+def is_same_place(before: CollectionPlacement, after: CollectionPlacement) -> bool:
+    """Return whether a collection did not move, not even away and back: `base` grows with every move."""
+    return (before.cell, before.base) == (after.cell, after.base)

@@ -1,9 +1,9 @@
-"""A store over several stores: one collection wherever it lives, or several searched as one.
+"""The Store protocol over several stores: one collection in any cell, or several collections searched as one.
 
-Reading verbs ask every collection at once and make one answer of what they say (`federated_merging`), so a walk
-goes on from one cell to another: identities are the same everywhere. Writing verbs concern one collection: the
-only one, or the one that is marked. This module is the verbs; `federated_members` carries them out. It knows
-neither databases nor files, only the Store protocol and the catalogue.
+Reading methods read every collection at once and merge the answers (`merge.py`). Ids are the same in every
+cell, so a walk through the graph continues from one cell to another. Writing methods write one collection: the
+only one, or the one marked with `+`. This module maps the methods of the protocol to reads and writes;
+`members.py` runs them. It knows only the Store protocol and the catalogue, no databases and no files.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,145 +12,167 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from waylore.cells import facts as telling
-from waylore.cells import merge as merging
-from waylore.cells.catalogue.protocol import Placed
-from waylore.cells.members import Federation, Members, Verb
+from waylore.cells.catalogue.protocol import CollectionPlacement
+from waylore.cells.facts import read_facts, read_facts_of_entities, read_facts_of_passages
+from waylore.cells.members import Federation, Members, StoreCall
+from waylore.cells.merge import (
+    merge_documents,
+    merge_entities,
+    merge_exports,
+    merge_ids,
+    merge_mentions,
+    merge_nearby,
+    merge_rankings,
+    merge_receipts,
+    merge_statistics,
+    take_first,
+)
 from waylore.errors import ConfigError, NotFound
 from waylore.store import similar_names
 from waylore.store.partial import partial_answers
-from waylore.store.protocol import NONE, Store
+from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import run_request
-from waylore.store.requests import Ask, ask
+from waylore.store.requests import ReadRequest, make_request
 from waylore.types.knowledge import (
     LIVE,
-    Alike,
-    Contribution,
     Document,
     Embeddable,
     Entity,
     Fact,
+    IndexedDocument,
     Mention,
     Passage,
+    SimilarEntities,
     Status,
     Vector,
 )
 from waylore.types.results import Receipt, Statistics
-from waylore.types.search import EVERYTHING, Filter, Ranking
+from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking
 
 T = TypeVar("T")
-EVERY, AND, WRITTEN = "*", ",", "+"  # in the names of collections that are opened together
+ALL, SEPARATOR, WRITE_MARK = "*", ",", "+"  # in the names of collections that are opened together
 
 
 def open_federated(
-    federation: Federation, collections: str, *, closing: Callable[[], None] = lambda: None
+    federation: Federation, collections: str, *, on_close: Callable[[], None] = lambda: None
 ) -> "FederatedStore":
-    """One collection, made if need be, or several as one: `team,library`, or `*`, or `+team,*` to write one."""
-    names = [name.strip() for name in collections.split(AND)]
-    is_one = len(names) == 1 and names != [EVERY]
-    written = [name.removeprefix(WRITTEN) for name in names if is_one or name.startswith(WRITTEN)]
+    """Open one collection, or several as one store. A single or marked collection is created if it is new.
+
+    collections: a name, several names (`team,library`), or `*` for all. `+team,*` reads all and writes team.
+    on_close: called after the store was closed.
+    """
+    names = [name.strip() for name in collections.split(SEPARATOR)]
+    is_one = len(names) == 1 and names != [ALL]
+    written = [name.removeprefix(WRITE_MARK) for name in names if is_one or name.startswith(WRITE_MARK)]
     if len(written) > 1:
-        raise ConfigError(f"{' and '.join(written)} cannot be written at once: mark one of them with {WRITTEN}")
+        raise ConfigError(
+            f"{' and '.join(written)} are marked for writing, but only one collection can be written; "
+            f"mark one of them with {WRITE_MARK}"
+        )
     for name in written:
         federation.catalogue.place(name)
-    named = sorted({name.removeprefix(WRITTEN) for name in names} - {EVERY})
-    unknown = set(named) - federation.catalogue.placed(named).keys()
+    named = sorted({name.removeprefix(WRITE_MARK) for name in names} - {ALL})
+    unknown = set(named) - federation.catalogue.find_placements(named).keys()
     if unknown:
-        raise NotFound(f"no collection {', '.join(sorted(unknown))}: open it alone to make it")
-    members = Members(federation, None if EVERY in names else named, "".join(written))
-    return FederatedStore(members, closing)
+        raise NotFound(f"no collection {', '.join(sorted(unknown))}; open it alone to create it")
+    members = Members(federation, None if ALL in names else named, "".join(written))
+    return FederatedStore(members, on_close)
 
 
 class FederatedStore:
     """Collections in cells, as one store."""
 
-    def __init__(self, members: Members, closing: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, members: Members, on_close: Callable[[], None] = lambda: None) -> None:
         self._members = members
-        self._closing = closing
+        self._on_close = on_close
 
     # -- writing ---------------------------------------------------------------------------------------
 
     def write(
         self,
-        contributions: Sequence[Contribution],
+        documents: Sequence[IndexedDocument],
         *,
         model: str | None,
-        fingerprints: Mapping[str, str] = NONE,
-        instead_of: Sequence[str] = (),
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
     ) -> int:
-        """Write all of the contributions or none; return how many were new or changed."""
+        """Write all documents or none. Return how many were new or changed."""
         return self._members.write(
-            lambda s: s.write(contributions, model=model, fingerprints=fingerprints, instead_of=instead_of),
-            both=max,
-            stray=lambda store: store.forget([c.document.id for c in contributions]),
+            lambda s: s.write(documents, model=model, fingerprints=fingerprints, replacing=replacing),
+            combine=max,
+            undo=lambda store: store.forget([c.document.id for c in documents]),
         )
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
-        """What these files were when they were last read, by the collection that is written, if one is."""
-        return self._one(lambda _, s: s.fingerprints(files), merging.first, only=self._members.written)
+        """Return the fingerprint of each file as of its last read, of the written collection if it exists."""
+        return self._read(lambda _, s: s.fingerprints(files), take_first, only=self._members.written)
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
-        """What is there of these documents, in the collection that is written, if one is."""
-        return self._one(lambda _, s: s.digests(documents), merging.first, only=self._members.written)
+        """Return the digest of each stored document, from the written collection if there is one."""
+        return self._read(lambda _, s: s.digests(documents), take_first, only=self._members.written)
 
     def forget(self, documents: Sequence[str]) -> Receipt:
-        """Remove documents with all that nothing else supports, and say what went."""
-        return self._members.write(lambda s: s.forget(documents), both=merging.receipts)
+        """Remove documents with everything that no other document supports. Return a receipt."""
+        return self._members.write(lambda s: s.forget(documents), combine=merge_receipts)
 
-    def remains(self, receipt: Receipt) -> tuple[str, ...]:
-        """What is left of what a receipt says went, a line each."""
-        return self._members.write(lambda s: s.remains(receipt), both=_last)
+    def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
+        """Return one line for each trace of the receipt's items that is still stored."""
+        return self._members.write(lambda s: s.find_remains(receipt), combine=_take_last)
 
     def compact(self) -> None:
-        """Write everything anew, so that nothing is kept but what is there."""
-        self._members.write(lambda s: s.compact(), both=_last)
+        """Rewrite the written collection's store without unused bytes."""
+        self._members.write(lambda s: s.compact(), combine=_take_last)
 
-    def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count a use of each, in every collection that has it and answers."""
+    def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
+        """Count a use of each item in every collection that has it. Cells that do not answer are skipped."""
         with partial_answers():
-            self._members.ask(lambda _, s: s.touch(passages=passages, facts=facts, at=at), tries=1)
+            self._members.read_all(lambda _, s: s.count_uses(passages=passages, facts=facts, at=at), attempts=1)
 
     # -- searching -------------------------------------------------------------------------------------
 
-    def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by cosine, best first."""
-        return self._ranked(lambda _, s: s.dense(vector, top_k=top_k, where=where), top_k)
+    def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by cosine similarity, best first."""
+        return self._rank(lambda _, s: s.dense(vector, top_k=top_k, where=where), top_k)
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by BM25, best first, each by the statistics of its own collection."""
-        return self._ranked(lambda _, s: s.lexical(query, top_k=top_k, where=where), top_k)
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by BM25, best first, each scored by the statistics of its own collection."""
+        return self._rank(lambda _, s: s.lexical(query, top_k=top_k, where=where), top_k)
 
-    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Entities by the cosine of their names, best first."""
-        return self._ranked(lambda _, s: s.nearest_entities(vector, top_k=top_k, where=where), top_k)
+    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find entities by the cosine similarity of their names, best first."""
+        return self._rank(lambda _, s: s.nearest_entities(vector, top_k=top_k, where=where), top_k)
 
-    def entities_by_names(
-        self, names: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Entity, ...]]:
-        """Entities that have one of these names or aliases; names are normalised before they are compared."""
+    def entities_by_names(self, names: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, tuple[Entity, ...]]:
+        """Find entities by name or alias. Names are normalised before they are compared."""
         if self._members.is_one:
-            return self._members.ask(lambda _, s: s.entities_by_names(names, where=where))[0]
-        permitted = replace(where, metadata={})  # a name finds whoever has it, whichever document says so
-        found = self._members.ask(lambda _, s: s.entities_by_names(names, where=permitted))
-        by_name = merging.identities([{name: [e.id for e in es] for name, es in f.items()} for f in found])
-        known = self.entities(list({id_ for ids in by_name.values() for id_ in ids}), where=where)
-        named = {name: tuple(known[id_] for id_ in ids if id_ in known) for name, ids in by_name.items()}
+            return self._members.read_all(lambda _, s: s.entities_by_names(names, where=where))[0]
+        # A document may name an entity that only a document of another collection describes. So names are
+        # searched with the caller's labels only, and the metadata filter applies to the merged entities.
+        permitted = replace(where, metadata={})
+        answers = self._members.read_all(lambda _, s: s.entities_by_names(names, where=permitted))
+        by_name = merge_ids([{name: [e.id for e in es] for name, es in a.items()} for a in answers])
+        visible = self.entities(list({id_ for ids in by_name.values() for id_ in ids}), where=where)
+        named = {name: tuple(visible[id_] for id_ in ids if id_ in visible) for name, ids in by_name.items()}
         return {name: entities for name, entities in named.items() if entities}
 
-    def keyed(
-        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    def find_entities_by_key(
+        self, keys: Sequence[str], *, max_per_key: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[str, ...]]:
-        """Entities whose names have one of these keys, by identity."""
-        return self._one(lambda _, s: s.keyed(keys, most=most, where=where), merging.identities)
+        """Find the ids of entities by the keys of their names."""
+        return self._read(lambda _, s: s.find_entities_by_key(keys, max_per_key=max_per_key, where=where), merge_ids)
 
-    def alike(
-        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Alike, ...]]:
-        """For each entity that asks with keys, the others whose names have one of them, wherever they live."""
-        having = self.keyed(similar_names.wanted(asked), most=most + 1, where=where) if asked else {}
-        others = similar_names.others(asked, having, most=most)
-        every = [*others, *(id_ for found in others.values() for id_ in found)]
-        return similar_names.alike(others, self.entities(every, where=where, vectors=True)) if every else {}
+    def find_similar_entities(
+        self, keys: Mapping[str, Sequence[str]], *, max_per_key: int, where: Filter = NO_FILTER
+    ) -> Mapping[str, tuple[SimilarEntities, ...]]:
+        """Find, for each entity, others of any collection whose names have one of its keys."""
+        if not keys:
+            return {}
+        having = self.find_entities_by_key(similar_names.list_keys(keys), max_per_key=max_per_key + 1, where=where)
+        others = similar_names.find_others(keys, having, max_per_key=max_per_key)
+        ids = [*others, *(id_ for other in others.values() for id_ in other)]
+        if not ids:
+            return {}
+        return similar_names.pair_entities(others, self.entities(ids, where=where, vectors=True))
 
     # -- the graph -------------------------------------------------------------------------------------
 
@@ -162,11 +184,11 @@ class FederatedStore:
         predicates: Sequence[str] = (),
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts with one of these at either end, strongest first, as the most trusted visible voice has it."""
-        held = telling.Held(statuses, as_of, where)
-        return telling.facts_of_entities(self._members, entities, per_entity, predicates, held)
+        """Return facts by subject or object, strongest first, as the most trusted assertion states them."""
+        fact_filter = FactFilter(statuses, as_of, where)
+        return read_facts_of_entities(self._members, entities, per_entity, predicates, fact_filter)
 
     def facts_of_passages(
         self,
@@ -175,19 +197,19 @@ class FederatedStore:
         per_passage: int,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts that these passages state, strongest first, each as the passage itself states it."""
-        held = telling.Held(statuses, as_of, where)
-        return telling.facts_of_passages(self._members, passages, per_passage, held)
+        """Return the facts that passages state, strongest first, each as its passage states it."""
+        fact_filter = FactFilter(statuses, as_of, where)
+        return read_facts_of_passages(self._members, passages, per_passage, fact_filter)
 
     def passages_of_entities(
-        self, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """Where entities are mentioned: their own passages first, then by how often."""
-        return self._one(
+        """Return the mentions of entities: first in passages about the entity, then by count."""
+        return self._read(
             lambda _, s: s.passages_of_entities(entities, per_entity=per_entity, where=where),
-            partial(merging.mentions, most=per_entity, asked=entities),
+            partial(merge_mentions, limit=per_entity, ids=entities),
         )
 
     def nearby(
@@ -197,68 +219,72 @@ class FederatedStore:
         *,
         per_entity: int,
         keys: Sequence[str] = (),
-        most: int = 0,
-        where: Filter = EVERYTHING,
+        max_per_key: int = 0,
+        where: Filter = NO_FILTER,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
-        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
-        asked = ask(Store.nearby, vector, entities, per_entity=per_entity, keys=keys, most=most, where=where)
-        found = self._members.ask(lambda _, s: run_request(s, asked))
-        return found[0] if self._members.is_one else merging.nearby(found, most=per_entity)
+        """Return the result of `passages_of_entities`, and the similarity of those passages to a vector."""
+        request = make_request(
+            Store.nearby,
+            vector,
+            entities,
+            per_entity=per_entity,
+            keys=keys,
+            max_per_key=max_per_key,
+            where=where,
+        )
+        answers = self._members.read_all(lambda _, s: run_request(s, request))
+        return answers[0] if self._members.is_one else merge_nearby(answers, limit=per_entity)
 
     def entities_of_passages(
-        self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
+        self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """What passages mention: what they are about first, then by how often."""
-        return self._one(
+        """Return the entities that passages mention: first the passage's subject, then by count."""
+        return self._read(
             lambda _, s: s.entities_of_passages(passages, per_passage=per_passage, where=where),
-            partial(merging.mentions, most=per_passage, asked=passages),
+            partial(merge_mentions, limit=per_passage, ids=passages),
         )
 
     # -- fetching --------------------------------------------------------------------------------------
 
-    def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """Documents by identity."""
-        return self._one(lambda _, s: s.documents(ids, where=where), merging.first)
+    def documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return documents by id."""
+        return self._read(lambda _, s: s.documents(ids, where=where), take_first)
 
-    def listed(
+    def list_documents(
         self,
         *,
         under: str = "",
         after: tuple[str, str] = ("", ""),
         limit: int = 1_000,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> tuple[Document, ...]:
-        """Documents whose address begins with `under`, by address and identity, from `after` on."""
-        return self._one(
-            lambda _, s: s.listed(under=under, after=after, limit=limit, where=where),
-            partial(merging.listed, limit=limit),
+        """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
+        return self._read(
+            lambda _, s: s.list_documents(under=under, after=after, limit=limit, where=where),
+            partial(merge_documents, limit=limit),
         )
 
     def passages(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+        self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
-        """Passages by identity, with their vectors if asked for."""
-        return self._one(lambda _, s: s.passages(ids, where=where, vectors=vectors), merging.first)
+        """Return passages by id, with their vectors if `vectors` is true."""
+        return self._read(lambda _, s: s.passages(ids, where=where, vectors=vectors), take_first)
 
-    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """The documents that passages are of, by the identity of the passage."""
-        return self._one(lambda _, s: s.sources(passages, where=where), merging.first)
+    def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return the document of each passage, by the id of the passage."""
+        return self._read(lambda _, s: s.sources(passages, where=where), take_first)
 
-    def cosines(
-        self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, float]:
-        """How near these passages are to a vector; those without a vector are left out."""
-        return self._one(lambda _, s: s.cosines(vector, passages, where=where), merging.first)
+    def cosines(self, vector: Vector, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
+        return self._read(lambda _, s: s.cosines(vector, passages, where=where), take_first)
 
-    def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
-        """Documents by identity, each with all that it says."""
-        return self._one(lambda _, s: s.contributions(ids, where=where), merging.first)
+    def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
+        """Return documents with all their parts by id."""
+        return self._read(lambda _, s: s.get_indexed_documents(ids, where=where), take_first)
 
-    def entities(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
-    ) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
-        return self._one(lambda _, s: s.entities(ids, where=where, vectors=vectors), merging.entities)
+    def entities(self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False) -> Mapping[str, Entity]:
+        """Return entities by id, described by the documents that the caller may see."""
+        return self._read(lambda _, s: s.entities(ids, where=where, vectors=vectors), merge_entities)
 
     def facts(
         self,
@@ -266,69 +292,73 @@ class FederatedStore:
         *,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, Fact]:
-        """Facts by identity, each as its most trusted visible voice has it."""
-        return telling.facts(self._members, ids, telling.Held(statuses, as_of, where))
+        """Return facts by id, each as the most trusted assertion that the caller may see states it."""
+        return read_facts(self._members, ids, FactFilter(statuses, as_of, where))
 
-    # -- several at once -------------------------------------------------------------------------------
+    # -- several requests ------------------------------------------------------------------------------
 
-    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
-        """Answers to several reading verbs: at once from a single collection, else one after another."""
+    def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
+        """Run several read requests: together on a single collection, otherwise one after another."""
         if not self._members.is_one:
-            return [run_request(self, each) for each in asks]
-        return self._members.ask(lambda p, s: [_placed(p, answer) for answer in s.together(asks)])[0]
+            return [run_request(self, each) for each in requests]
+        answers = self._members.read_all(lambda p, s: [_add_base(p, answer) for answer in s.read_many(requests)])
+        return answers[0]
 
     # -- the collection --------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """A number that grows with every write by anyone, and with every move."""
+        """Return a number that grows with every write, by any process, and with every move."""
         return self.statistics().version
 
     def statistics(self) -> Statistics:
-        """How much there is, and the embedding model; where models differ all are named, and none will do."""
-        return self._one(lambda placed, s: _placed(placed, s.statistics()), merging.statistics)
+        """Return the number of items of each kind, and the embedding model.
 
-    def export(self) -> Iterator[Contribution]:
-        """Everything, a document at a time, by identity; what is in several collections comes once."""
-        yield from merging.exports([store.export() for store in self._members.each()])
+        If collections have different models, `model` names all of them, so no embedder fits.
+        """
+        return self._read(lambda placement, s: _add_base(placement, s.statistics()), merge_statistics)
+
+    def export(self) -> Iterator[IndexedDocument]:
+        """Yield every document with all its parts, by id. A document of several collections is yielded once."""
+        yield from merge_exports([store.export() for store in self._members.open_all()])
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._members.close()
-        self._closing()
+        self._on_close()
 
-    # -- another embedding model -----------------------------------------------------------------------
+    # -- changing the embedding model ------------------------------------------------------------------
 
-    def unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
-        """Passages, entities and facts that have no vector of this model staged yet."""
-        return self._members.write(lambda s: s.unembedded(model, limit=limit), both=_last)
+    def list_unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
+        """Return passages, entities and facts that have no staged vector of this model."""
+        return self._members.write(lambda s: s.list_unembedded(model, limit=limit), combine=_take_last)
 
-    def stage(self, items: Sequence[Embeddable], *, model: str) -> None:
-        """Keep vectors of a model that is not the collection's yet; a move leaves them behind."""
-        self._members.write(lambda s: s.stage(items, model=model), both=_last)
+    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+        """Store vectors of a model that the collection does not use yet. A move does not copy them."""
+        self._members.write(lambda s: s.stage_vectors(items, model=model), combine=_take_last)
 
-    def adopt(self, model: str) -> bool:
-        """Make the staged vectors the collection's own; False if some are still unembedded."""
-        return self._members.write(lambda s: s.adopt(model), both=_last)
+    def activate_model(self, model: str) -> bool:
+        """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
+        return self._members.write(lambda s: s.activate_model(model), combine=_take_last)
 
-    # -- asking ----------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------
 
-    def _one(self, verb: Verb[T], merge: Callable[[Sequence[T]], T], *, only: str = "") -> T:
-        """The answer of the only collection, or one made of several."""
-        answers = self._members.ask(verb, only=only)
+    def _read(self, call: StoreCall[T], merge: Callable[[Sequence[T]], T], *, only: str = "") -> T:
+        """Return the answer of the only collection, or merge the answers of several."""
+        answers = self._members.read_all(call, only=only)
         return answers[0] if self._members.is_one else merge(answers)
 
-    def _ranked(self, verb: Verb[Ranking], top_k: int) -> Ranking:
-        return self._one(verb, partial(merging.rankings, top_k=top_k))
+    def _rank(self, call: StoreCall[Ranking], top_k: int) -> Ranking:
+        return self._read(call, partial(merge_rankings, top_k=top_k))
 
 
-def _placed(placed: Placed, answer: T) -> T:
-    """What a store says of a collection here: its version goes on from where it was before."""
+def _add_base(placement: CollectionPlacement, answer: T) -> T:
+    """Add the placement's base to the version in statistics, so that versions grow across moves."""
     if not isinstance(answer, Statistics):
         return answer
-    return replace(answer, version=placed.base + answer.version)
+    return replace(answer, version=placement.base + answer.version)
 
 
-def _last(_: T, last: T) -> T:
+def _take_last(_: T, last: T) -> T:
     return last

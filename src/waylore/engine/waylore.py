@@ -1,86 +1,59 @@
-"""The facade: open a collection, add to it, search it, forget. No logic of its own.
+"""The facade: open a collection, add to it, search it, forget. Each method checks its arguments and calls one stage.
 
 Everything here is synchronous; the `a…` twins run the same methods in a thread. A `Waylore` may be used from
 many threads at once.
 """
 
-import asyncio
-import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
-from cachetools import TTLCache
-
-from waylore import text
-from waylore.config import Cache, Context, Resolution
-from waylore.errors import ConfigError, ModelMismatch, NotFound, QueryError, StoreError
+from waylore import text as texts
+from waylore.config import CacheConfig, ContextConfig
+from waylore.dates import Moment
+from waylore.engine import arguments, transfer
+from waylore.engine.answers import Answers, describe_mismatch
+from waylore.engine.arguments import FactLike, Strings, Where
+from waylore.engine.wrappers import check_call, make_async, observe
+from waylore.errors import ArgumentError, ModelMismatch, NotFound
 from waylore.indexing import exports, pipeline
 from waylore.indexing.blocks import Limits
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.files.add import Task, add_files
-from waylore.indexing.files.progress import Added, Progress
+from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.importers import dispatch
+from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
 from waylore.indexing.memory import repeats
-from waylore.protocols import Count, Embedder, Extractor, Observer, Reranker
-from waylore.recipes import CHAIN, RECIPES, Recipe, route
-from waylore.retrieval.context import Rendered, Style, context
+from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
+from waylore.recipes import CHAIN, Recipe
+from waylore.retrieval.context import Layout, RenderedContext, render_context
 from waylore.retrieval.graph import same_as
-from waylore.retrieval.graph.browse import surroundings
-from waylore.retrieval.graph.validity import current
-from waylore.retrieval.search import NO_EMBEDDER, search
-from waylore.store.partial import left_out, partial_answers
+from waylore.retrieval.graph.browse import browse
+from waylore.retrieval.graph.validity import select_current
+from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
-from waylore.store.reads import answered
-from waylore.store.urls import open_store
-from waylore.types.identity import document_id
-from waylore.types.knowledge import Claim, Contribution, Document, Fact, Metadata, Passage, Source
-from waylore.types.results import Merge, Receipt, Statistics, Surroundings
-from waylore.types.search import EVERYTHING, Filter, Found, Query
+from waylore.store.reads import run_stage
+from waylore.store.urls import open_store, parse_url
+from waylore.types.identity import document_id, get_file
+from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
+from waylore.types.results import EntityGraph, Merge, Receipt, Statistics
+from waylore.types.search import Filter, Query, SearchResult
 
-log = logging.getLogger(__name__)
-BATCH = 256  # documents or vectors that one transaction writes
 RULES = RuleExtractor()
+MAX_HOPS = 3
 Clock = Callable[[], datetime]
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _awaited(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
-    """The method run in a thread, for callers with an event loop."""
-
-    @wraps(method)
-    async def twin(*arguments: P.args, **options: P.kwargs) -> T:
-        return await asyncio.to_thread(method, *arguments, **options)
-
-    return twin
-
-
-def _observed(method: Callable[Concatenate["Waylore", P], T]) -> Callable[Concatenate["Waylore", P], T]:
-    """The method, with the observer watching, if there is one."""
-
-    @wraps(method)
-    def watched(self: "Waylore", /, *arguments: P.args, **options: P.kwargs) -> T:
-        if self._observer is None:
-            return method(self, *arguments, **options)
-        with self._observer.watching(method.__name__) as tell:
-            result = method(self, *arguments, **options)
-            tell(result)
-            return result
-
-    return watched
+def _ignore(_: object) -> None:
+    """Ignore progress."""
 
 
 class Waylore:
@@ -91,28 +64,32 @@ class Waylore:
         store: Store,
         embedder: Embedder | None = None,
         *,
-        extractor: Extractor | None = RULES,
-        functional: Iterable[str] = (),
+        extractor: Extractor | str | None = RULES,
+        single_valued: Strings = (),
         clock: Clock = _now,
-        cache: Cache = Cache(),  # noqa: B008
+        cache: CacheConfig | float | None = CacheConfig(),  # noqa: B008
         observer: Observer | None = None,
+        method: str | Recipe = CHAIN.name,
+        top_k: int | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
+        if isinstance(store, str | bytes | Path):
+            raise ArgumentError(f"store must be an open Store; use Waylore.open({str(store)!r})")
+        self._closed = False
         self._store = store
-        self._embedder = embedder
-        self._observer = observer
-        self._extractor = extractor
-        self._functional = tuple(functional)
-        self._clock = clock
-        self._answers: TTLCache[object, Found] = TTLCache(cache.size, cache.seconds)
-        self._kept_version = 0
-        self._asked_for: Counter[str] = Counter()
-        self._keeping = Lock()
-        self._used: SimpleQueue[Found] = SimpleQueue()
-        self._after_answers = ThreadPoolExecutor(1, thread_name_prefix="waylore-usage")
+        self._embedder = arguments.check_embedder(embedder)
+        self._observer = arguments.check_observer(observer)
+        self._extractor = arguments.check_extractor(extractor, RULES)
+        self._single_valued = arguments.to_strings("single_valued", single_valued)
+        self._clock = arguments.check_callable("clock", clock)
+        self._method, self._top_k = method, top_k
+        self._choose_recipe(None, "", None)
+        self._reranker = arguments.check_reranker(reranker)
         with partial_answers():
             known = store.statistics()
-        if problem := _mismatch(known, embedder):
+        if problem := describe_mismatch(known, embedder):
             raise ModelMismatch(problem)
+        self._answers = Answers(store, embedder, arguments.to_cache(cache), clock)
 
     @classmethod
     def open(
@@ -121,320 +98,437 @@ class Waylore:
         *,
         collection: str = "default",
         embedder: Embedder | None = None,
-        extractor: Extractor | None = RULES,
-        functional: Iterable[str] = (),
+        extractor: Extractor | str | None = RULES,
+        single_valued: Strings = (),
         clock: Clock = _now,
-        cache: Cache = Cache(),  # noqa: B008
+        cache: CacheConfig | float | None = CacheConfig(),  # noqa: B008
         observer: Observer | None = None,
+        method: str | Recipe = CHAIN.name,
+        top_k: int | None = None,
+        reranker: Reranker | None = None,
     ) -> Self:
-        """Open a collection, making it if need be.
+        """Open a collection; create it if it does not exist.
 
-        Without an embedder only words are searched. `extractor` finds names and facts in what is added; by
-        default rules do, and None leaves texts as they are. By `functional` predicates (`works_at`) a subject
-        has one object at a time: a newer fact ends the older one. An `observer` is told what is asked.
+        url: a file name, `postgresql://…`, or `cells+` and the address of a catalogue.
+        collection: the name of the collection.
+        embedder: makes vectors; None searches by words only.
+        extractor: finds names and facts in added texts; None stores texts without them.
+        single_valued: predicates, such as `works_at`, of which a subject has one object at a time. A newer fact
+            ends the older one.
+        clock: returns the current time.
+        cache: how long answers are cached; a number of seconds, or None to cache none.
+        observer: is called around each method.
+        method, top_k, reranker: what `search` uses if a call does not give them.
         """
-        store = open_store(str(url), collection)
+        address = arguments.check_url(url)
+        name = arguments.check_collection(collection, is_cells=parse_url(address).is_cells)
+        arguments.check_embedder(embedder)
+        store = open_store(address, name)
         try:
             return cls(
                 store,
                 embedder,
                 extractor=extractor,
-                functional=functional,
+                single_valued=single_valued,
                 clock=clock,
                 cache=cache,
                 observer=observer,
+                method=method,
+                top_k=top_k,
+                reranker=reranker,
             )
         except BaseException:
             store.close()
             raise
 
-    # -- adding ----------------------------------------------------------------------------------------
+    # -- add -------------------------------------------------------------------------------------------
 
-    @_observed
+    @observe
     def add(
         self,
         text: str,
         *,
-        title: str = "",
-        uri: str = "",
+        title: str | None = "",
+        uri: str | Path | None = "",
         metadata: Metadata | None = None,
-        labels: Iterable[str] = (),
+        labels: Strings = (),
         source: Source = "file",
-        facts: Sequence[Claim | tuple[str, str, str]] = (),
+        facts: Iterable[FactLike] | None = (),
     ) -> str:
-        """Add a text and the facts it states; return the document's identity.
+        """Add a text and the facts it states, and return the id of its document.
 
-        Without `facts`, names and facts are found by the extractor. A text with the same `uri` replaces what
-        was there. `labels` say who may read it: everyone, if there are none. Adding the same again changes
-        nothing. Of a memory (`source="conversation"`, no `uri`) only what is new is stored: what the same
-        readers have already is used once more, and if that is all of it, the identity is that of the document
-        which has it.
+        text: one text. Adding the same text again changes nothing.
+        title: the title that hits show.
+        uri: the address of the document; a text with the same address replaces it.
+        metadata: values to filter by; dates become ISO text, and None leaves a key out.
+        labels: permissions; a document without labels is visible to every caller of the collection.
+        source: user_edit, file, system or conversation. With conversation and no `uri`, sentences that the same
+            readers already have are not stored again; their use count grows. If nothing is new, the id of the
+            existing document is returned.
+        facts: the facts that the text states; without them the extractor finds names and facts.
         """
-        readers = frozenset(labels)
-        id_ = document_id(uri=uri, text=text, labels=readers)
-        frame = self._document(id_, metadata=metadata, labels=readers, source=source)
-        document = replace(frame, title=title, uri=uri)
-        claims = [_claim(fact, source) for fact in facts]
-        if source == "conversation" and not uri:
-            return repeats.remember(self._store, self._embedder, self._extractor, document, text, claims)
-        added = pipeline.contribution(document, text, claims, extractor=self._extractor)
+        remedy = "call add for each text, or add_files for files"
+        text = arguments.check_text("text", text, remedy)
+        source = arguments.check_source(source)
+        readers = arguments.to_labels(labels)
+        address = arguments.check_uri("uri", uri)
+        id_ = document_id(uri=address, text=text, labels=readers)
+        frame = self._make_document(id_, metadata, readers, source)
+        document = replace(frame, title=arguments.check_string("title", title), uri=address)
+        stated = arguments.to_facts(() if facts is None else facts, source)
+        if source == "conversation" and not address:
+            return repeats.remember(self._store, self._embedder, self._extractor, document, text, stated)
+        added = pipeline.index_text(document, text, stated, extractor=self._extractor)
         pipeline.write(self._store, self._embedder, [added])
         return id_
 
-    @_observed
+    @observe
     def add_files(
         self,
-        path: str | Path,
+        path: str | Path | Iterable[str | Path],
         *,
         root: str | Path | None = None,
-        uri: str = "",
+        uri: str | None = "",
         metadata: Metadata | None = None,
-        labels: Iterable[str] = (),
+        labels: Strings = (),
         limits: Limits = Limits(),  # noqa: B008
         prune: bool = False,
-        progress: Callable[[Progress], None] = lambda _: None,
-    ) -> Added:
-        """Add a file, or all files of a folder that `.gitignore` does not leave out.
+        progress: Callable[[Progress], None] = _ignore,
+    ) -> AddReport:
+        """Add a file, or all files of a folder that `.gitignore` does not exclude.
 
-        Files that did not change cost a hash; a changed one replaces what it said; `prune` forgets those that
-        vanished. May be stopped at any moment: the next run goes on. Addresses are paths below `root`, or as
-        given; `uri` is that of one file that lies elsewhere. What could not be read is told in `refusals`.
+        path: a file or folder, or several. An unchanged file costs a hash; a changed one replaces its documents.
+        root: addresses are paths relative to this folder; None takes paths as given.
+        uri: the address of one file that lies elsewhere.
+        metadata, labels: for every document, as in `add`.
+        limits: the size of files that are read.
+        prune: forget the documents of files that no longer exist.
+        progress: is called with the state of the work.
+
+        An interrupted run is resumed by the next one. Files that cannot be read are listed in `skipped`.
         """
-        frame = self._document("", metadata=metadata, labels=frozenset(labels), source="file")
-        task = Task(Path(path), None if root is None else Path(root), frame, limits, prune, uri)
-        return add_files(self._store, self._embedder, self._extractor, task, progress)
+        frame = self._make_document("", metadata, arguments.to_labels(labels), "file")
+        below = None if root is None else arguments.to_path("root", root)
+        arguments.check_type("limits", limits, Limits)
+        arguments.check_callable("progress", progress)
+        address = arguments.check_string("uri", uri)
+        reports = []
+        for each in _check_exists(arguments.to_paths(path)):
+            task = Task(each, below, frame, limits, arguments.check_type("prune", prune, bool), address)
+            reports.append(add_files(self._store, self._embedder, self._extractor, task, progress))
+        return merge_reports(reports)
 
-    @_observed
+    @observe
     def add_facts(
         self,
-        facts: Iterable[Claim | tuple[str, str, str]],
+        facts: Iterable[FactLike],
         *,
         metadata: Metadata | None = None,
-        labels: Iterable[str] = (),
+        labels: Strings = (),
         source: Source = "user_edit",
     ) -> tuple[str, ...]:
-        """Add facts that come without a text; each is a document of its own, whose identity is returned.
+        """Add facts that come without a text, and return the ids of their documents, one for each fact.
 
-        A fact that is there already is used once more instead; if it was heard in conversation, also where
-        another document states it, or where only its spelling differs.
+        facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that is stored
+            already counts as used again. With the source conversation this holds also if another document states
+            it, or if only its spelling differs.
+        metadata, labels, source: as in `add`.
         """
-        frame = self._document("", metadata=metadata, labels=frozenset(labels), source=source)
-        told = [pipeline.stated(_claim(fact, source), frame) for fact in facts]
-        batches = list(pipeline.batches(told, BATCH))
+        source = arguments.check_source(source)
+        frame = self._make_document("", metadata, arguments.to_labels(labels), source)
+        stated = [pipeline.build_fact_document(each, frame) for each in arguments.to_facts(facts, source)]
+        batches = list(pipeline.split_into_batches(stated, BATCH_DOCUMENTS))
         if source != "file":
-            return tuple(
-                id_ for batch in batches for id_ in repeats.remember_facts(self._store, self._embedder, batch)
-            )
+            return tuple(id_ for batch in batches for id_ in repeats.remember_facts(self._store, self._embedder, batch))
         for batch in batches:
             pipeline.write(self._store, self._embedder, batch)
-        return tuple(c.document.id for c in told)
+        return tuple(each.document.id for each in stated)
 
-    def part(self, one: str, other: str, *, labels: Iterable[str] = ()) -> str:
-        """Say that two names are not of one thing, whatever documents or their likeness say.
+    @check_call
+    def mark_distinct(self, name: str, other: str, *, labels: Strings = ()) -> str:
+        """State that two names mean different things, whatever documents or similar spelling suggest.
 
-        Returns the identity of a document that holds this; forget it, and what joined them joins them again.
+        Returns the id of a document that holds this; forget it to undo it.
         """
-        frame = self._document("", metadata=None, labels=frozenset(labels), source="user_edit")
-        told = pipeline.parted(one, other, frame)
-        pipeline.write(self._store, self._embedder, [told])
-        return told.document.id
+        pair = _check_pair(name, other)
+        frame = self._make_document("", None, arguments.to_labels(labels), "user_edit")
+        document = pipeline.build_distinct_document(*pair, frame)
+        pipeline.write(self._store, self._embedder, [document])
+        return document.document.id
 
-    @_observed
-    def import_from(
+    @check_call
+    def mark_same(self, name: str, other: str, *, labels: Strings = ()) -> str:
+        """State that two names mean the same thing.
+
+        Returns the id of a document that holds this; forget it to undo it.
+        """
+        [id_] = self.add_facts([NewFact(*_insert(_check_pair(name, other), SAME))], labels=labels)
+        return id_
+
+    @observe
+    def import_(
         self,
         path: str | Path,
         format: str = dispatch.AUTO,  # noqa: A002
         *,
-        uri: str = "",
+        uri: str | None = "",
         metadata: Metadata | None = None,
-        labels: Iterable[str] = (),
-        limits: Limits = dispatch.LIMITS,
-        progress: Callable[[int], None] = lambda _: None,
-    ) -> dispatch.Imported:
-        """Add what another program knows: triples, papers, or the graph of GraphRAG, LightRAG or an MCP memory.
+        labels: Strings = (),
+        limits: Limits = dispatch.IMPORT_LIMITS,
+        progress: Callable[[int], None] = _ignore,
+    ) -> ImportReport:
+        """Add what `export` wrote, or what another program knows.
 
-        Broken lines are refused with their reason and passed over. Importing the same again changes nothing.
-        `progress` is told how many documents so far; `uri` is what the file is called in refusals.
+        path: a file or folder. Importing the same again changes nothing.
+        format: auto, waylore (an export), triples, ntriples, research, graphrag, lightrag or mcp-memory.
+        uri: the name of the file in the report of skipped lines.
+        metadata, labels: for every document; an export has its own.
+        limits: the size of files that are read.
+        progress: is called with the number of documents so far.
+
+        Broken lines are skipped and reported with their reason.
         """
-        frame = self._document("", metadata=metadata, labels=frozenset(labels), source="file")
-        return dispatch.imported(
-            self._store, self._embedder, Path(path), format, frame, uri=uri, limits=limits, progress=progress
+        [file] = _check_exists([arguments.to_path("path", path)])
+        frame = self._make_document("", metadata, arguments.to_labels(labels), "file")
+        arguments.check_type("limits", limits, Limits)
+        arguments.check_callable("progress", progress)
+        kind = _check_format(format)
+        address = arguments.check_string("uri", uri)
+        if kind == transfer.EXPORT or (kind == dispatch.AUTO and exports.is_export(file)):
+            return transfer.import_export(self._store, self._embedder, file, progress)
+        return dispatch.import_file(
+            self._store, self._embedder, file, kind, frame, uri=address, limits=limits, progress=progress
         )
 
-    # -- asking ----------------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------------
 
-    @_observed
+    @property
+    def method(self) -> str | Recipe:
+        """The method or recipe that `search` uses if a call does not give one."""
+        return self._method
+
+    @observe
     def search(
         self,
         query: str,
         *,
         top_k: int | None = None,
-        where: Filter = EVERYTHING,
-        method: str = CHAIN.name,
-        recipe: Recipe | None = None,
-        as_of: datetime | None = None,
+        where: Where = None,
+        method: str | Recipe | None = None,
+        as_of: Moment | None = None,
         reranker: Reranker | None = None,
-        count_use: bool = True,
-    ) -> Found:
-        """Passages that bear on a question, best first, each with its explanation.
+        record_use: bool = True,
+    ) -> SearchResult:
+        """Search the collection and return hits, best first, each with its explanation.
 
-        `method` names a recipe, or is "auto" to have one chosen by the question; `recipe` is one of your own.
-        Facts count if they are valid now, or `as_of` another time. The graph may add to the `top_k` hits of
-        hybrid search, it takes none away.
+        query: the question, or keywords.
+        top_k: number of hits; None takes that of `open`, else the recipe's (10). The graph may add hits.
+        where: metadata that a document must have, as a dict or a Filter; None searches everything.
+        method: "auto", "graph", "hybrid", "vector", "keyword", the name of another recipe, or a Recipe of your own.
+            None takes that of `open` ("graph").
+        as_of: use the facts that were valid at this time; None means now. A date or an ISO string will do.
+        reranker: reorders the hits by reading question and passage together.
+        record_use: count the hits as used; the recipe `activation` reads the counts.
+
+        Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
+        could not run is listed in `SearchResult.missing`.
         """
-        if not query.strip():
-            raise QueryError("there is nothing to search for: the question is empty")
-        if top_k is not None and top_k < 1:
-            raise QueryError(f"top_k is {top_k}; ask for at least one hit")
-        wanted, chosen = (recipe, "") if recipe else _recipe(method, query)
-        wanted = wanted if top_k is None else replace(wanted, top_k=top_k)
-        if self._functional:
-            wanted = replace(wanted, walk=replace(wanted.walk, functional=self._functional))
+        query = arguments.check_text("query", query, "the question is one string")
+        arguments.check_reranker(reranker)
+        arguments.check_type("record_use", record_use, bool)
+        recipe, reason = self._choose_recipe(method, query, top_k)
+        question = Query(query, where=arguments.to_filter(where), as_of=arguments.to_moment(as_of))
         with partial_answers():
-            found = self._found(Query(query, where=where, as_of=as_of), wanted, chosen, reranker)
-        if count_use and found.hits:
-            self._used.put(found)
-            self._after_answers.submit(self._count_uses)
-        return found
+            result = self._answers.search(question, recipe, reason, reranker or self._reranker)
+        if record_use:
+            self._answers.record_use(result)
+        return result
 
+    @check_call
     def context(
         self,
-        found: Found,
+        result: SearchResult | str,
         *,
-        style: Style = "graph",
-        config: Context = Context(),  # noqa: B008
-        count: Count = text.pieces,
-    ) -> Rendered:
-        """The text to hand to a model, within a budget of tokens; `waylore.providers.tokens` counts exactly."""
-        return context(found, style=style, config=config, count=count)
+        layout: Layout = "graph",
+        max_tokens: int | None = None,
+        config: ContextConfig | None = None,
+        count: CountTokens = texts.estimate_tokens,
+    ) -> RenderedContext:
+        """Return the text to hand to a model, within a budget of tokens.
 
-    def prewarm(self, *names: str, most: int = 20) -> int:
-        """Answer ahead for entities: those named, or those asked for most; return how many that were."""
-        asked = list(names) or [name for name, _ in self._asked_for.most_common(most)]
-        for name in asked:
-            self.search(name, count_use=False)
-        return len(asked)
+        result: what `search` returned, or a question to search for first.
+        layout: passages, graph or narrative.
+        max_tokens: length of the text in tokens; None takes the config's (4,000).
+        config: which parts the text has; None takes the default.
+        count: counts the tokens of a text; `waylore.providers.tokens` has exact counters.
+        """
+        if isinstance(result, str):
+            result = self.search(arguments.check_text("result", result))
+        arguments.check_type("result", result, SearchResult)
+        arguments.check_callable("count", count)
+        wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
+        if max_tokens is not None:
+            wanted = replace(wanted, max_tokens=arguments.check_count("max_tokens", max_tokens))
+        return render_context(result, layout=arguments.check_layout(layout), config=wanted, count=count)
 
-    @_observed
-    def get(self, document: str, *, where: Filter = EVERYTHING) -> Contribution:
-        """A document with all that it says."""
-        found = self._store.contributions([document], where=where)
-        if document not in found:
-            raise NotFound(f"no document {document} that you may see")
-        return found[document]
+    @check_call
+    def warm_cache(self, *names: str, limit: int = 20) -> int:
+        """Search for entities ahead of time, so that their answers are cached; return how many that were.
 
-    def passage(self, passage: str, *, where: Filter = EVERYTHING) -> tuple[Passage, Document]:
-        """A passage, and the document that it is of."""
-        found = self._store.passages([passage], where=where)
-        sources = self._store.sources([passage], where=where)
-        if passage not in found or passage not in sources:
-            raise NotFound(f"no passage {passage} that you may see")
-        return found[passage], sources[passage]
+        names: the entities; without any, those that questions named most often.
+        limit: the number of these.
+        """
+        frequent = arguments.check_count("limit", limit)
+        searched = arguments.to_strings("names", names) or self._answers.list_frequent_names(frequent)
+        for name in searched:
+            self.search(name, record_use=False)
+        return len(searched)
 
-    @_observed
+    @observe
+    def get(self, document: str, *, where: Where = None) -> IndexedDocument:
+        """Return a document with everything that was found in it."""
+        id_ = arguments.check_text("document", document, "give the id of a document")
+        known = self._store.get_indexed_documents([id_], where=arguments.to_filter(where))
+        if id_ not in known:
+            raise NotFound(f"no document {id_}; list ids with documents()")
+        return known[id_]
+
+    @check_call
+    def get_passage(self, passage: str, *, where: Where = None) -> tuple[Passage, Document]:
+        """Return a passage and its document."""
+        id_ = arguments.check_text("passage", passage, "give the id of a passage")
+        visible = arguments.to_filter(where)
+        passages = self._store.passages([id_], where=visible)
+        documents = self._store.sources([id_], where=visible)
+        if id_ not in passages or id_ not in documents:
+            raise NotFound(f"no passage {id_}; a hit has its id in hit.id")
+        return passages[id_], documents[id_]
+
+    @observe
     def facts(
-        self,
-        name: str,
-        *,
-        as_of: datetime | None = None,
-        limit: int = 100,
-        where: Filter = EVERYTHING,
+        self, name: str, *, as_of: Moment | None = None, limit: int = 100, where: Where = None
     ) -> tuple[Fact, ...]:
-        """What is known of an entity, strongest first: what held `as_of` a time, or all, each with its end."""
-        query = Query(name, where=where, as_of=as_of)
-        named = self._store.entities_by_names([name], where=where).get(name, ())
-        ids = [entity.id for entity in named]
-        told = self._store.facts_of_entities(ids, per_entity=limit, as_of=as_of, where=where)
-        held = answered(self._store, current(query, told, self._functional))
-        distinct = {fact.id: fact for id_ in ids for fact in held.get(id_, ())}
+        """Return the facts of an entity, strongest first.
+
+        name: the name of the entity.
+        as_of: only facts that were valid at this time; None returns all, each with its period.
+        limit: the number of facts.
+        where: metadata that a document must have, as a dict or a Filter.
+        """
+        name = arguments.check_text("name", name, "give the name of an entity")
+        limit, visible = arguments.check_count("limit", limit), arguments.to_filter(where)
+        query = Query(name, where=visible, as_of=arguments.to_moment(as_of))
+        ids = [entity.id for entity in self._store.entities_by_names([name], where=visible).get(name, ())]
+        known = self._store.facts_of_entities(ids, per_entity=limit, as_of=query.as_of, where=visible)
+        current = run_stage(self._store, select_current(query, known, self._single_valued))
+        distinct = {fact.id: fact for id_ in ids for fact in current.get(id_, ())}
         return tuple(distinct.values())[:limit]
 
-    @_observed
+    @observe
     def graph(
         self,
         name: str,
         *,
         hops: int = 1,
         per_entity: int = 10,
-        most: int = 100,
-        as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
-    ) -> tuple[Surroundings, ...]:
-        """What stands around the entities of a name, as trees of facts; nothing, if nobody is called so."""
-        if not 1 <= hops <= 3:
-            raise QueryError(f"hops is {hops}; look 1 to 3 hops far")
-        query = Query(name, where=where, as_of=as_of)
-        around = surroundings(query, hops=hops, per_entity=per_entity, most=most, functional=self._functional)
-        return answered(self._store, around)
+        limit: int = 100,
+        as_of: Moment | None = None,
+        where: Where = None,
+    ) -> tuple[EntityGraph, ...]:
+        """Return the facts around the entities of a name, as trees; empty if no entity has the name.
 
+        name: the name of the entity.
+        hops: how many facts away, 1 to 3.
+        per_entity: facts of each entity.
+        limit: facts in all.
+        as_of: only facts that were valid at this time; None returns all.
+        where: metadata that a document must have, as a dict or a Filter.
+        """
+        name = arguments.check_text("name", name, "give the name of an entity")
+        query = Query(name, where=arguments.to_filter(where), as_of=arguments.to_moment(as_of))
+        stage = browse(
+            query,
+            hops=arguments.check_count("hops", hops, MAX_HOPS),
+            per_entity=arguments.check_count("per_entity", per_entity),
+            limit=arguments.check_count("limit", limit),
+            single_valued=self._single_valued,
+        )
+        return run_stage(self._store, stage)
+
+    @check_call
     def documents(
-        self,
-        *,
-        under: str = "",
-        after: Document | None = None,
-        limit: int = 1_000,
-        where: Filter = EVERYTHING,
+        self, *, under: str | None = "", after: Document | None = None, limit: int = 1_000, where: Where = None
     ) -> tuple[Document, ...]:
-        """Documents by address, those that begin with `under`; the next page comes `after` the last of one."""
-        last = (after.uri, after.id) if after else ("", "")
-        return self._store.listed(under=under, after=last, limit=limit, where=where)
+        """Return documents by address, a page at a time.
 
-    def merges(
-        self,
-        name: str,
-        *,
-        where: Filter = EVERYTHING,
-        config: Resolution = Resolution(),  # noqa: B008
-    ) -> tuple[Merge, ...]:
-        """With what a name is taken to be the same, then what it resembles, and why; `part` undoes it."""
-        asked = Query(name, where=where, as_of=self._clock())
-        return answered(self._store, same_as.merges(asked, config))
+        under: only addresses that begin with this.
+        after: the last document of the page before.
+        limit: the number of documents.
+        where: metadata that a document must have, as a dict or a Filter.
+        """
+        prefix, page = arguments.check_string("under", under), arguments.check_count("limit", limit)
+        last = None if after is None else arguments.check_type("after", after, Document)
+        place = (last.uri, last.id) if last else ("", "")
+        return self._store.list_documents(under=prefix, after=place, limit=page, where=arguments.to_filter(where))
 
+    @check_call
+    def merges(self, name: str, *, where: Where = None) -> tuple[Merge, ...]:
+        """Return the entities that are treated as the same as a name, then similar ones, each with the evidence.
+
+        `mark_distinct` undoes a merge.
+        """
+        name = arguments.check_text("name", name, "give the name of an entity")
+        query = Query(name, where=arguments.to_filter(where), as_of=self._clock())
+        return run_stage(self._store, same_as.list_merges(query))
+
+    @check_call
     def stats(self) -> Statistics:
-        """How much there is, and the embedding model."""
+        """Return the size of the collection, and its embedding model."""
         return self._store.statistics()
 
-    # -- forgetting, moving ----------------------------------------------------------------------------
+    # -- forget ----------------------------------------------------------------------------------------
 
-    @_observed
-    def forget(self, *documents: str, where: Filter = EVERYTHING) -> Receipt:
-        """Remove documents with all that nothing else supports; the receipt says what went.
+    @observe
+    def forget(self, *documents: str | Iterable[str], where: Where = None) -> Receipt:
+        """Remove documents with everything that no other document supports, and return what was removed.
 
-        What `where` hides is left alone, as if it were not there.
+        documents: ids and addresses, one by one or as a list. The address of a file stands for all documents of
+            the file. Those that do not exist are in `Receipt.missing`.
+        where: documents outside of this filter are left alone, as if they did not exist.
         """
-        if where != EVERYTHING:
-            documents = tuple(self._store.documents(documents, where=where))
-        return self._store.forget(documents)
+        visible = arguments.to_filter(where)
+        found = {name: self._find_documents(name, visible) for name in arguments.to_documents(documents)}
+        receipt = self._store.forget([id_ for ids in found.values() for id_ in ids])
+        return replace(receipt, missing=tuple(name for name, ids in found.items() if not ids))
 
+    @check_call
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
-        """What is left of what went, a line each; nothing, if it is gone from every table, index and page.
+        """Return one line for each trace of the receipt's items that is still stored.
 
-        Reads everything that is stored, in proportion to its size.
+        An empty tuple proves that they are gone from every table, index and page. Reads the whole store.
         """
-        return self._store.remains(receipt)
+        return self._store.find_remains(arguments.check_type("receipt", receipt, Receipt))
 
-    def exported(self) -> Generator[str]:
-        """What `export` writes, a line at a time."""
-        return exports.lines(self._store.statistics(), self._store.export())
-
+    @check_call
     def compact(self) -> None:
-        """Write the store anew without a byte that belongs to nothing; nobody else can write meanwhile."""
+        """Rewrite the store without unused bytes. Other processes cannot write meanwhile."""
         self._store.compact()
 
-    @_observed
-    def export(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Write everything to a file; return how many documents that is."""
-        with Path(path).open("w", encoding="utf-8") as file:
-            told = pipeline.counted(self._store.export(), progress)
-            return exports.dump(self._store.statistics(), told, file)
+    # -- move ------------------------------------------------------------------------------------------
 
-    @_observed
-    def import_(self, path: str | Path, *, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Add everything from an export, vectors included; return how many documents were new or changed."""
-        with Path(path).open(encoding="utf-8") as file:
-            model, contributions = exports.load(file)
-            told = pipeline.counted(contributions, progress)
-            return sum(self._store.write(batch, model=model) for batch in pipeline.batches(told, BATCH))
+    @check_call
+    def export_lines(self) -> Generator[str]:
+        """Return what `export` writes, line by line."""
+        return exports.to_lines(self._store.statistics(), self._store.export())
+
+    @observe
+    def export(self, path: str | Path, *, progress: Callable[[int], None] = _ignore) -> int:
+        """Write the collection to a file and return the number of documents.
+
+        An older file is replaced only when the new one is complete.
+        """
+        file = arguments.to_path("path", path)
+        return transfer.export_file(self._store, file, arguments.check_callable("progress", progress))
 
     @classmethod
     def reembed(
@@ -443,34 +537,41 @@ class Waylore:
         *,
         embedder: Embedder,
         collection: str = "default",
-        progress: Callable[[int], None] = lambda _: None,
+        progress: Callable[[int], None] = _ignore,
     ) -> int:
-        """Give a collection another embedding model; go on where an interrupted run stopped.
+        """Give an existing collection another embedding model, and return the number of new vectors.
 
-        Searches go on with the old vectors until all the new ones are there. Returns how many were made.
+        Searches use the old vectors until all new ones exist. An interrupted run is resumed by the next one.
         """
-        store = open_store(str(url), collection)
-        done = 0
+        address = parse_url(arguments.check_url(url))
+        name = arguments.check_collection(collection, is_cells=address.is_cells)
+        if arguments.check_embedder(embedder) is None:
+            raise ArgumentError("embedder must be an Embedder, for example FastEmbedder(), got None")
+        arguments.check_callable("progress", progress)
+        if address.is_file and not address.path.exists():
+            raise NotFound(f"no store at {address.path}; check the path")
+        store = open_store(str(url), name)
         try:
-            is_done = store.statistics().model == embedder.name
-            while not is_done:
-                while items := store.unembedded(embedder.name, limit=BATCH):
-                    vectors = pipeline.vectors_of(items, embedder)
-                    made = [replace(item, vector=vectors[item.embeddable]) for item in items]
-                    store.stage(made, model=embedder.name)
-                    done += len(made)
-                    progress(done)
-                is_done = store.adopt(embedder.name)
+            return transfer.reembed_store(store, embedder, progress)
         finally:
             store.close()
-        return done
 
-    # -- closing ---------------------------------------------------------------------------------------
+    # -- close -----------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Finish counting uses and let go of the store."""
-        self._after_answers.shutdown(wait=True)
-        self._store.close()
+        """Finish counting uses and close the store. Further calls raise ClosedError."""
+        if not self._closed:
+            self._closed = True
+            self._answers.close()
+            self._store.close()
+
+    def is_closed(self) -> bool:
+        """Return whether `close` was called."""
+        return self._closed
+
+    def observe_call(self, verb: str) -> AbstractContextManager[Callable[[object], None]] | None:
+        """Return the observer's context around a call, or None without an observer."""
+        return self._observer.observe(verb) if self._observer else None
 
     def __enter__(self) -> Self:
         return self
@@ -483,98 +584,75 @@ class Waylore:
     ) -> None:
         self.close()
 
-    # -- the same, awaited -----------------------------------------------------------------------------
+    # -- async twins -----------------------------------------------------------------------------------
 
-    aadd = _awaited(add)
-    aadd_files = _awaited(add_files)
-    aadd_facts = _awaited(add_facts)
-    aimport_from = _awaited(import_from)
-    asearch = _awaited(search)
-    acontext = _awaited(context)
-    aprewarm = _awaited(prewarm)
-    aget = _awaited(get)
-    apassage = _awaited(passage)
-    amerges = _awaited(merges)
-    apart = _awaited(part)
-    adocuments = _awaited(documents)
-    afacts = _awaited(facts)
-    agraph = _awaited(graph)
-    astats = _awaited(stats)
-    aforget = _awaited(forget)
-    averify_forgotten = _awaited(verify_forgotten)
-    acompact = _awaited(compact)
-    aexport = _awaited(export)
-    aimport_ = _awaited(import_)
+    aadd = make_async(add)
+    aadd_files = make_async(add_files)
+    aadd_facts = make_async(add_facts)
+    aimport_ = make_async(import_)
+    asearch = make_async(search)
+    acontext = make_async(context)
+    awarm_cache = make_async(warm_cache)
+    aget = make_async(get)
+    aget_passage = make_async(get_passage)
+    amerges = make_async(merges)
+    amark_distinct = make_async(mark_distinct)
+    amark_same = make_async(mark_same)
+    adocuments = make_async(documents)
+    afacts = make_async(facts)
+    agraph = make_async(graph)
+    astats = make_async(stats)
+    aforget = make_async(forget)
+    averify_forgotten = make_async(verify_forgotten)
+    acompact = make_async(compact)
+    aexport = make_async(export)
 
-    def _found(self, query: Query, recipe: Recipe, chosen: str, reranker: Reranker | None) -> Found:
-        """An answer, kept for a while (S14). A write by anyone changes the version, and so the key."""
-        known = self._store.statistics()
-        problem = _mismatch(known, self._embedder)
-        embedder = None if problem else self._embedder
-        key = (query.text, repr(query.where), query.as_of, recipe, known.version)
-        with self._keeping:
-            if known.version != self._kept_version:  # what was kept of another can never be given again
-                self._answers.clear()
-                self._kept_version = known.version
-            found = None if reranker or left_out() else self._answers.get(key)
-        is_kept = found is not None
-        if found is None:
-            now = self._clock()
-            valid = query if query.as_of else replace(query, as_of=now)
-            found = search(self._store, embedder, valid, recipe, now=now, reranker=reranker)
-            if problem:
-                found = replace(found, missing=(f"dense: {problem}", *found.missing[1:]))
-            if not reranker and set(found.missing) <= {NO_EMBEDDER}:
-                with self._keeping:
-                    self._answers[key] = found
-        with self._keeping:
-            self._asked_for.update(entity.name for entity in found.entities)
-        return replace(found, chosen=chosen, is_kept=is_kept)
+    def _choose_recipe(self, method: str | Recipe | None, query: str, top_k: int | None) -> tuple[Recipe, str]:
+        recipe, reason = arguments.to_recipe(self._method if method is None else method, query)
+        hits = self._top_k if top_k is None else top_k
+        if hits is not None:
+            recipe = replace(recipe, top_k=arguments.check_count("top_k", hits, arguments.MAX_TOP_K))
+        if self._single_valued:
+            recipe = replace(recipe, walk=replace(recipe.walk, single_valued=self._single_valued))
+        return recipe, reason
 
-    def _count_uses(self) -> None:
-        """Uses are worth counting, but not worth an error: a file that cannot be written can be read."""
-        used: list[Found] = []
-        while not self._used.empty():
-            used.append(self._used.get())
-        hits = [hit for found in used for hit in found.hits]
-        facts = [fact.id for hit in hits if hit.path for fact in hit.path.facts]
-        try:
-            if hits:
-                self._store.touch(passages=[hit.passage.id for hit in hits], facts=facts, at=self._clock())
-        except StoreError as error:
-            log.warning("uses were not counted: %s", error)
+    def _find_documents(self, name: str, where: Filter) -> tuple[str, ...]:
+        """Return the ids of the visible documents that an id or an address stands for."""
+        if name in self._store.documents([name], where=where):
+            return (name,)
+        listed = self._store.list_documents(under=name, after=("", ""), limit=arguments.MAX_LIMIT, where=where)
+        return tuple(each.id for each in listed if name in (each.uri, get_file(each.uri)))
 
-    def _document(
-        self, id_: str, *, metadata: Metadata | None, labels: frozenset[str], source: Source
-    ) -> Document:
+    def _make_document(self, id_: str, metadata: Metadata | None, labels: frozenset[str], source: Source) -> Document:
         return Document(
             id=id_,
             source=source,
-            metadata=metadata or {},
+            metadata=arguments.to_metadata(metadata),
             labels=labels,
             recorded_at=self._clock(),
         )
 
 
-def _recipe(method: str, question: str) -> tuple[Recipe, str]:
-    """The recipe of a method, and why it was chosen where the choice was ours."""
-    if method == "auto":
-        rule = route(question)
-        return RECIPES[rule.recipe], f"{rule.recipe}: {rule.reason}"
-    if method not in RECIPES:
-        raise ConfigError(f"there is no method {method!r}: use auto, {', '.join(RECIPES)}")
-    return RECIPES[method], ""
+def _check_pair(name: object, other: object) -> tuple[str, str]:
+    remedy = "give the names of two entities"
+    return arguments.check_text("name", name, remedy), arguments.check_text("other", other, remedy)
 
 
-def _mismatch(known: Statistics, embedder: Embedder | None) -> str:
-    """What is wrong with searching a collection with this embedder, if anything."""
-    if embedder is None or not known.documents or known.model == embedder.name:
-        return ""
-    return (
-        f"the collection was embedded with {known.model or 'no model'}, not with {embedder.name}: "
-        "open it with that model, or change it with `waylore reembed` (Waylore.reembed(url, embedder=…))"
-    )
+def _check_format(format_: object) -> str:
+    known = (dispatch.AUTO, transfer.EXPORT, *dispatch.FORMATS)
+    name = arguments.check_text("format", format_, f"use one of {', '.join(known)}")
+    if name not in known:
+        raise ArgumentError(f"format must be one of {', '.join(known)}, got {name!r:.60}")
+    return name
 
 
-def _claim(fact: Claim | tuple[str, str, str], source: Source) -> Claim:
-    return fact if isinstance(fact, Claim) else Claim(*fact, source=source)
+def _insert(pair: tuple[str, str], predicate: str) -> tuple[Any, ...]:
+    return pair[0], predicate, pair[1]
+
+
+def _check_exists(paths: Iterable[Path]) -> list[Path]:
+    found = list(paths)
+    for path in found:
+        if not path.exists():
+            raise NotFound(f"no file or folder {path}; check the path")
+    return found

@@ -1,1 +1,1 @@
-"""Questions with known answers, and how well they are answered."""
+"""Measure how well recipes answer the questions of benchmark sets."""

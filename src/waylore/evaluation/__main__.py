@@ -1,11 +1,11 @@
-"""python -m waylore.evaluation: how well recipes answer benchmark sets, as a table and as JSON.
+"""Evaluate recipes on benchmark sets and print the figures as a table and as JSON.
 
     python -m waylore.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
 
-A set is indexed from its own triples, and with `--read-by` from its text alone as well. `--vectors` and
-`--folder` keep vectors and indexed sets for the next run, `--store` keeps the sets on a server or in cells
-instead, `--sample` asks that many questions only, `--json` writes figures and rankings, and `--beside` puts
-runs from another program's JSON into the same table.
+A set is indexed from its own triples and, with `--read-by`, also from its text alone. `--vectors` and
+`--folder` store vectors and indexed sets for the next run; `--store` stores the sets on a server or in cells
+instead. `--sample` limits the number of questions, `--json` writes figures and rankings, and `--beside` adds
+runs from the JSON of another program to the table.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from waylore.errors import WayloreError
 from waylore.evaluation import report
-from waylore.evaluation.datasets import Dataset, load
-from waylore.evaluation.index import add_embedder_options, chosen_embedder, from_text, indexed
-from waylore.evaluation.run import Progress, Run, as_json, asked, from_json
+from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.index import add_embedder_options, create_embedder, extract_from_text, open_indexed
+from waylore.evaluation.run import Progress, Run, from_json, run_questions, to_json
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.providers.extractors.spacy import SpacyExtractor
@@ -28,74 +28,79 @@ from waylore.store.protocol import Store
 
 
 def main(arguments: list[str] | None = None, *, prog: str = "python -m waylore.evaluation") -> int:
-    """Evaluate as the command line says; 0, or 1 with the reason."""
-    options = parser_of(prog).parse_args(arguments)
+    """Run the evaluation that the command line describes. Return 0, or print the reason and return 1."""
+    options = create_parser(prog).parse_args(arguments)
     try:
-        embedder = chosen_embedder(options)
+        embedder = create_embedder(options)
         beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
-        sets = (load(options.data / name, sample=options.sample) for name in options.sets)
-        read = (version for dataset in sets for version in _versions(dataset, options))
-        results = [_evaluated(dataset, embedder, beside, options) for dataset in read]
+        sets = (load_dataset(options.data / name, sample=options.sample) for name in options.sets)
+        read = (version for dataset in sets for version in _list_versions(dataset, options))
+        results = [_evaluate(dataset, embedder, beside, options) for dataset in read]
     except WayloreError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     rows = [row for of_set, _, _ in results for row in of_set]
     sentences = [sentence for _, of_set, _ in results for sentence in of_set]
-    print("\n".join([report.table(rows), "", *sentences]))
+    print("\n".join([report.format_table(rows), "", *sentences]))
     if options.json:
-        runs = as_json(run for _, _, of_set in results for run in of_set)
-        told = {"rows": [report.as_json(row) for row in rows], "sentences": sentences}
-        options.json.write_text(json.dumps({**told, **runs}, ensure_ascii=False), encoding="utf-8")
+        runs = to_json(run for _, _, of_set in results for run in of_set)
+        figures = {"rows": [report.to_json(row) for row in rows], "sentences": sentences}
+        options.json.write_text(json.dumps({**figures, **runs}, ensure_ascii=False), encoding="utf-8")
     return 0
 
 
-def _versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dataset]:
-    """The set with its own triples, or read from its text by each of the extractors asked for."""
+def _list_versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dataset]:
+    """Yield the set with its own triples, or read from its text by each requested extractor."""
     for reader in options.read_by:
         if reader == "triples":
             yield dataset
         else:
-            yield from_text(dataset, RuleExtractor() if reader == "rules" else SpacyExtractor(options.spacy))
+            yield extract_from_text(dataset, RuleExtractor() if reader == "rules" else SpacyExtractor(options.spacy))
 
 
-def _evaluated(
+def _evaluate(
     dataset: Dataset, embedder: Embedder, beside: Sequence[Run], options: argparse.Namespace
-) -> tuple[list[report.Row], list[str], list[Run]]:
-    """The rows of one set, what is to be said of them, and the runs behind them."""
+) -> tuple[list[report.ReportRow], list[str], list[Run]]:
+    """Return the rows of one set, the sentences about them, and the runs behind them."""
     gold = {q.id: q.gold for q in dataset.questions}
     recipes = [RECIPES[name] for name in options.recipes]
-    with indexed(dataset, embedder, options.folder, options.store) as store:
-        runs = {r.name: asked(store, embedder, dataset, r, _progress(dataset, r)) for r in recipes}
-        gates = list(_gates(store, embedder, dataset, runs, gold))
-    others = [_answers_to(gold, run) for run in beside if run.set == dataset.name]
-    every = [*others, *runs.values()]
-    first = runs.get("chain", every[-1])
-    compared = [report.sentence(first, run, report.versus(first, run, gold)) for run in every if run != first]
-    return [report.row(run, gold) for run in every], [*compared, *gates], list(runs.values())
+    with open_indexed(dataset, embedder, options.folder, options.store) as store:
+        runs = {r.name: run_questions(store, embedder, dataset, r, _create_progress(dataset, r)) for r in recipes}
+        gates = list(_measure_gates(store, embedder, dataset, runs, gold))
+    others = [_select_answers(gold, run) for run in beside if run.set == dataset.name]
+    all_runs = [*others, *runs.values()]
+    first = runs.get("chain", all_runs[-1])
+    compared = [
+        report.format_comparison(first, run, report.compare(first, run, gold)) for run in all_runs if run != first
+    ]
+    return [report.make_row(run, gold) for run in all_runs], [*compared, *gates], list(runs.values())
 
 
-def _gates(
+def _measure_gates(
     store: Store, embedder: Embedder, dataset: Dataset, runs: Mapping[str, Run], gold: report.Gold
 ) -> Iterator[str]:
-    """For each recipe with a graph how often its gate was wrong: the graph let loose, against hybrid."""
+    """Yield a sentence for each recipe with a graph: how often its gate was wrong.
+
+    A run without the gate is compared with hybrid search.
+    """
     for recipe in (RECIPES[name] for name in runs if RECIPES[name].graph and "hybrid" in runs):
         run, ungated = runs[recipe.name], runs[recipe.name]
-        if any(answer.skipped for answer in run.answers):
-            ungated = asked(store, embedder, dataset, _without_gate(recipe), _progress(dataset, recipe))
-        yield report.gate_sentence(run, report.gate_errors(run, ungated, runs["hybrid"], gold))
+        if any(answer.skip_reason for answer in run.answers):
+            ungated = run_questions(store, embedder, dataset, _open_gate(recipe), _create_progress(dataset, recipe))
+        yield report.format_gate_errors(run, report.measure_gate_errors(run, ungated, runs["hybrid"], gold))
 
 
-def _without_gate(recipe: Recipe) -> Recipe:
+def _open_gate(recipe: Recipe) -> Recipe:
     return replace(recipe, gate=replace(recipe.gate, min_confidence=0.0))
 
 
-def _answers_to(gold: report.Gold, run: Run) -> Run:
-    """A run over the questions that are asked here, which may be a sample."""
+def _select_answers(gold: report.Gold, run: Run) -> Run:
+    """Return a run with only the answers to the questions of this evaluation, which may be a sample."""
     return replace(run, answers=tuple(answer for answer in run.answers if answer.id in gold))
 
 
-def _progress(dataset: Dataset, recipe: Recipe) -> Progress:
-    """A line on the terminal, if there is one."""
+def _create_progress(dataset: Dataset, recipe: Recipe) -> Progress:
+    """Return a function that prints progress if stderr is a terminal."""
 
     def show(done: int, of: int) -> None:
         if sys.stderr.isatty() and (done % 10 == 0 or done == of):
@@ -105,13 +110,13 @@ def _progress(dataset: Dataset, recipe: Recipe) -> Progress:
     return show
 
 
-def parser_of(prog: str) -> argparse.ArgumentParser:
-    """Its options."""
+def create_parser(prog: str) -> argparse.ArgumentParser:
+    """Create the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="How well recipes answer benchmark sets, as a table and as JSON.",
+        description="Evaluate recipes on benchmark sets; print a table and write JSON.",
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the sets")
+    parser.add_argument("--data", type=Path, required=True, help="Folder of the sets")
     parser.add_argument("--sets", nargs="+", required=True)
     parser.add_argument("--recipes", nargs="+", choices=sorted(RECIPES), default=["hybrid", "chain"])
     parser.add_argument(
@@ -119,12 +124,12 @@ def parser_of(prog: str) -> argparse.ArgumentParser:
         nargs="+",
         choices=("triples", "rules", "spacy"),
         default=["triples"],
-        help="what facts come from: the set's triples, or its text as an extractor reads it",
+        help="Source of facts: the set's triples, or its text as an extractor reads it",
     )
-    parser.add_argument("--spacy", type=Path, default=Path("en_core_web_sm"), help="spaCy's pipeline")
-    parser.add_argument("--sample", type=int, help="ask this many questions of each set, evenly spread")
-    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON of runs to print with ours")
-    parser.add_argument("--json", type=Path, help="write figures and rankings to this file")
+    parser.add_argument("--spacy", type=Path, default=Path("en_core_web_sm"), help="Name or path of the spaCy pipeline")
+    parser.add_argument("--sample", type=int, help="Number of questions of each set, evenly spread")
+    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON files of runs to add to the table")
+    parser.add_argument("--json", type=Path, help="File for figures and rankings")
     add_embedder_options(parser)
     return parser
 

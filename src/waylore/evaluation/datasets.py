@@ -1,8 +1,8 @@
-"""Reads a benchmark set: passages, questions with the passages that answer them, and ready-made triples.
+"""Read a benchmark set: passages, questions with the passages that answer them, and ready-made triples.
 
-A set is a folder with `corpus.jsonl.gz`, `queries.jsonl.gz` and, where there are any, `triples.jsonl.gz`. Gold
-annotations that tell how a question is to be answered (`decomposition`, `evidences`, `query_entities`) are
-not read: retrieval must not see them. Nothing here searches or scores.
+A set is a folder with `corpus.jsonl.gz`, `queries.jsonl.gz` and, if there are any, `triples.jsonl.gz`. Gold
+annotations that describe how to answer a question (`decomposition`, `evidences`, `query_entities`) are not
+read, because retrieval must not see them. This module neither searches nor scores.
 """
 
 import gzip
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from waylore.errors import ConfigError
-from waylore.text import normalise, without_aside
+from waylore.text import normalise, strip_parentheses
 from waylore.types.identity import document_id, entity_id, fact_id, passage_id
-from waylore.types.knowledge import Contribution, Document, Entity, Fact, Mention, Passage
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question, the pages that answer it, and where to look: within `scope`, but not at `without`."""
+class EvaluationQuestion:
+    """A question and the pages that answer it. Only `scope` is searched, except for the page `without`."""
 
     id: str
     text: str
@@ -33,33 +33,33 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A set: contributions, one for each page of the corpus, and questions."""
+    """A set: an indexed document for each page of the corpus, and questions."""
 
     name: str
-    contributions: tuple[Contribution, ...]
-    questions: tuple[Question, ...]
+    pages: tuple[IndexedDocument, ...]
+    questions: tuple[EvaluationQuestion, ...]
 
 
-def load(folder: Path, *, sample: int | None = None) -> Dataset:
-    """Read a set; `sample` takes that many of its questions, evenly spread, and all of its pages."""
+def load_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
+    """Read a set. `sample` takes that many of its questions, evenly spread, and all of its pages."""
     if not (folder / "corpus.jsonl.gz").exists():
-        raise ConfigError(f"{folder} holds no corpus.jsonl.gz: give the folder of one set")
-    triples = {row["passage_id"]: row for row in _rows(folder / "triples.jsonl.gz")}
-    pages = tuple(_page(row, triples.get(row["id"], {})) for row in _rows(folder / "corpus.jsonl.gz"))
-    asked = [question for row in _rows(folder / "queries.jsonl.gz") if (question := _question(row)).gold]
-    step = 1.0 if sample is None else max(len(asked) / sample, 1.0)
-    chosen = [asked[int(i * step)] for i in range(int(len(asked) / step))]
-    return Dataset(folder.name, pages, tuple(chosen))
+        raise ConfigError(f"{folder} has no corpus.jsonl.gz; pass the folder of one set")
+    triples = {row["passage_id"]: row for row in _read_rows(folder / "triples.jsonl.gz")}
+    pages = tuple(_make_page(row, triples.get(row["id"], {})) for row in _read_rows(folder / "corpus.jsonl.gz"))
+    questions = [question for row in _read_rows(folder / "queries.jsonl.gz") if (question := _make_question(row)).gold]
+    step = 1.0 if sample is None else max(len(questions) / sample, 1.0)
+    sampled = [questions[int(i * step)] for i in range(int(len(questions) / step))]
+    return Dataset(folder.name, pages, tuple(sampled))
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     if path.exists():
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)
 
 
-def _question(row: dict[str, Any]) -> Question:
-    return Question(
+def _make_question(row: dict[str, Any]) -> EvaluationQuestion:
+    return EvaluationQuestion(
         id=row["id"],
         text=row["question"],
         gold=frozenset() if row.get("abstention") else frozenset(row["gold"]),
@@ -69,8 +69,8 @@ def _question(row: dict[str, Any]) -> Question:
     )
 
 
-def _page(row: dict[str, Any], told: dict[str, Any]) -> Contribution:
-    """A page of the corpus: its triples are facts; their ends, its entities and its title are mentioned."""
+def _make_page(row: dict[str, Any], annotations: dict[str, Any]) -> IndexedDocument:
+    """Return a page of the corpus with facts from its triples. It mentions their ends and its title."""
     document = Document(
         id=document_id(uri=row["id"]),
         uri=row["id"],
@@ -80,14 +80,14 @@ def _page(row: dict[str, Any], told: dict[str, Any]) -> Contribution:
     passage = Passage(
         passage_id(document.id, row["text"]), document.id, row["text"], row["title"], end=len(row["text"])
     )
-    triples = [t for t in told.get("triples", ()) if normalise(t[0]) and normalise(t[1]) and normalise(t[2])]
-    names = [name for t in triples for name in (t[0], t[2])] + told.get("entities", [])
+    triples = [t for t in annotations.get("triples", ()) if normalise(t[0]) and normalise(t[1]) and normalise(t[2])]
+    names = [name for t in triples for name in (t[0], t[2])] + annotations.get("entities", [])
     counts = Counter(normalise(name) for name in names)
-    own = normalise(without_aside(row["title"]))
+    own = normalise(strip_parentheses(row["title"]))
     counts[own] += 2
     del counts[""]
-    facts = {f.id: f for f in (_fact(t, passage) for t in triples)}
-    return Contribution(
+    facts = {f.id: f for f in (_make_fact(t, passage) for t in triples)}
+    return IndexedDocument(
         document,
         (passage,),
         tuple(Entity(entity_id(name), name) for name in counts),
@@ -96,7 +96,7 @@ def _page(row: dict[str, Any], told: dict[str, Any]) -> Contribution:
     )
 
 
-def _fact(triple: list[str], passage: Passage) -> Fact:
+def _make_fact(triple: list[str], passage: Passage) -> Fact:
     subject, object_ = normalise(triple[0]), normalise(triple[2])
     ends = entity_id(subject), entity_id(object_)
     return Fact(

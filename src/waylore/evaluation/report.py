@@ -1,6 +1,6 @@
-"""Says how good runs are: a row for each, the gate's two error rates, and whether two runs differ.
+"""Report how good runs are: a row for each, the gate's two error rates, and whether two runs differ.
 
-Figures are percentages but for the reciprocal rank; times are milliseconds without the question's embedding.
+Figures are percentages, except the reciprocal rank. Times are milliseconds without embedding the question.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from waylore.evaluation.metrics import Interval, Scores, difference, interval, recall, reciprocal_rank
+from waylore.evaluation.metrics import (
+    Interval,
+    Scores,
+    compute_difference,
+    compute_interval,
+    compute_recall,
+    compute_reciprocal_rank,
+)
 from waylore.evaluation.run import Run
 
 DEPTHS = (2, 5, 10, 20)
@@ -16,8 +23,8 @@ Gold = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """How well one recipe answers one set."""
+class ReportRow:
+    """The figures of one recipe on one set."""
 
     set: str
     recipe: str
@@ -33,42 +40,46 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GateErrors:
-    """Of the questions that the graph helps, how many were kept from it; of those it harms, how many not."""
+    """How often the gate was wrong.
+
+    `skipped_help` is the percentage of the questions that the graph helps and the gate skipped. `used_harm` is
+    the percentage of those that it harms and the gate did not skip.
+    """
 
     helps: int
-    kept_from_help: float
+    skipped_help: float
     harms: int
-    let_do_harm: float
+    used_harm: float
 
 
-def recalls(run: Run, gold: Gold, k: int) -> Scores:
-    """Recall at k of each question."""
-    return np.array([recall(a.ranked, gold[a.id], k) for a in run.answers if a.id in gold])
+def list_recalls(run: Run, gold: Gold, k: int) -> Scores:
+    """Return recall at k of each question."""
+    return np.array([compute_recall(a.ranked, gold[a.id], k) for a in run.answers if a.id in gold])
 
 
-def row(run: Run, gold: Gold) -> Row:
-    """The figures of one run."""
-    at = {k: recalls(run, gold, k) for k in DEPTHS}
+def make_row(run: Run, gold: Gold) -> ReportRow:
+    """Return the figures of one run."""
+    recalls = {k: list_recalls(run, gold, k) for k in DEPTHS}
     milliseconds = 1000 * np.array([a.seconds for a in run.answers])
-    ranks = [reciprocal_rank(a.ranked, gold[a.id]) for a in run.answers]
-    return Row(
+    ranks = [compute_reciprocal_rank(a.ranked, gold[a.id]) for a in run.answers]
+    return ReportRow(
         set=run.set,
         recipe=run.recipe,
         questions=len(run.answers),
-        recall={k: 100 * float(at[k].mean()) for k in DEPTHS},
-        interval=_percent(interval(at[5])),
-        all_gold={k: 100 * float((at[k] == 1.0).mean()) for k in (5, 10)},
+        recall={k: 100 * float(recalls[k].mean()) for k in DEPTHS},
+        interval=_to_percent(compute_interval(recalls[5])),
+        all_gold={k: 100 * float((recalls[k] == 1.0).mean()) for k in (5, 10)},
         reciprocal_rank=float(np.mean(ranks)),
         p50=float(np.percentile(milliseconds, 50)),
         p95=float(np.percentile(milliseconds, 95)),
-        skipped=100 * float(np.mean([bool(a.skipped) for a in run.answers])),
+        skipped=100 * float(np.mean([bool(a.skip_reason) for a in run.answers])),
     )
 
 
-def gate_errors(gated: Run, ungated: Run, hybrid: Run, gold: Gold) -> GateErrors:
-    """How often the gate was wrong, by recall at 5 of the graph let loose against hybrid search."""
-    gain = recalls(ungated, gold, 5) - recalls(hybrid, gold, 5)
-    was_skipped = np.array([bool(a.skipped) for a in gated.answers if a.id in gold])
+def measure_gate_errors(gated: Run, ungated: Run, hybrid: Run, gold: Gold) -> GateErrors:
+    """Return how often the gate was wrong, by recall at 5 of a run without the gate against hybrid search."""
+    gain = list_recalls(ungated, gold, 5) - list_recalls(hybrid, gold, 5)
+    was_skipped = np.array([bool(a.skip_reason) for a in gated.answers if a.id in gold])
     helps, harms = gain > 0, gain < 0
     return GateErrors(
         int(helps.sum()),
@@ -78,13 +89,13 @@ def gate_errors(gated: Run, ungated: Run, hybrid: Run, gold: Gold) -> GateErrors
     )
 
 
-def versus(one: Run, other: Run, gold: Gold) -> Interval:
-    """By how many points of recall at 5 one run is better than another over the same questions."""
-    return _percent(difference(recalls(one, gold, 5), recalls(other, gold, 5)))
+def compare(one: Run, other: Run, gold: Gold) -> Interval:
+    """Return by how many points of recall at 5 one run is better than another over the same questions."""
+    return _to_percent(compute_difference(list_recalls(one, gold, 5), list_recalls(other, gold, 5)))
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Rows under one head, for people."""
+def format_table(rows: Sequence[ReportRow]) -> str:
+    """Format rows as a table."""
     head = [
         "set",
         "recipe",
@@ -100,58 +111,59 @@ def table(rows: Sequence[Row]) -> str:
         "p95 ms",
         "skipped",
     ]
-    cells = [head, *map(_cells, rows)]
+    cells = [head, *map(_format_cells, rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
-    lines = ["  ".join(_padded(line, widths)).rstrip() for line in cells]
+    lines = ["  ".join(_pad(line, widths)).rstrip() for line in cells]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
-def sentence(one: Run, other: Run, by: Interval) -> str:
-    """Whether two runs differ, in words."""
-    verdict = "differ" if by.low > 0 or by.high < 0 else "do not differ measurably"
-    span = f"{by.mean:+.1f} points of R@5 [{by.low:+.1f}, {by.high:+.1f}]"
+def format_comparison(one: Run, other: Run, difference: Interval) -> str:
+    """Return a sentence that says whether two runs differ."""
+    verdict = "differ" if difference.low > 0 or difference.high < 0 else "do not differ measurably"
+    span = f"{difference.mean:+.1f} points of R@5 [{difference.low:+.1f}, {difference.high:+.1f}]"
     return f"{one.set}: {one.recipe} and {other.recipe} {verdict}: {span}"
 
 
-def gate_sentence(run: Run, errors: GateErrors) -> str:
-    """The gate's error rates, in words."""
+def format_gate_errors(run: Run, errors: GateErrors) -> str:
+    """Return a sentence with the gate's error rates."""
     return (
-        f"{run.set}: the gate of {run.recipe} kept {errors.kept_from_help:.1f} % of {errors.helps} questions "
-        f"from help, and let harm through to {errors.let_do_harm:.1f} % of {errors.harms}"
+        f"{run.set}: the gate of {run.recipe} skipped the graph for {errors.skipped_help:.1f} % of the "
+        f"{errors.helps} questions that it helps, and used it for {errors.used_harm:.1f} % of the "
+        f"{errors.harms} that it harms"
     )
 
 
-def as_json(row: Row) -> dict[str, object]:
-    """A row as JSON has it."""
+def to_json(row: ReportRow) -> dict[str, object]:
+    """Return a row as JSON."""
     return asdict(row)
 
 
-def _cells(row: Row) -> list[str]:
-    at = {k: f"{row.recall[k]:.1f}" for k in DEPTHS}
+def _format_cells(row: ReportRow) -> list[str]:
+    recalls = {k: f"{row.recall[k]:.1f}" for k in DEPTHS}
     span = f"{row.interval.low:.1f}–{row.interval.high:.1f}"
     gold = [f"{row.all_gold[k]:.1f}" for k in (5, 10)]
     times = [f"{row.p50:.1f}", f"{row.p95:.1f}", f"{row.skipped:.0f} %"]
     return [
         row.set,
         row.recipe,
-        at[2],
-        at[5],
+        recalls[2],
+        recalls[5],
         span,
-        at[10],
-        at[20],
+        recalls[10],
+        recalls[20],
         *gold,
         f"{row.reciprocal_rank:.3f}",
         *times,
     ]
 
 
-def _padded(line: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Names to the left, numbers to the right."""
+def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Align names left and numbers right."""
     return [
         cell.ljust(width) if i < 2 else cell.rjust(width)
         for i, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]
 
 
-def _percent(of: Interval) -> Interval:
-    return Interval(100 * of.mean, 100 * of.low, 100 * of.high)
+def _to_percent(interval: Interval) -> Interval:
+    return Interval(100 * interval.mean, 100 * interval.low, 100 * interval.high)

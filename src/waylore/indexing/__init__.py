@@ -1,1 +1,1 @@
-"""The way in: text and facts become contributions, which are embedded and written. The only writer."""
+"""Index texts, files, imports and facts: build indexed documents, embed them and write them to the store."""

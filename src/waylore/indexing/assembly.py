@@ -1,156 +1,157 @@
-"""Puts a document together from what was found in its passages: entities, mentions, facts, each in its place.
+"""Assemble an indexed document from the extractions of its passages: entities, mentions and facts.
 
-It finds nothing itself: an extractor has read each passage (`extraction`, `waylore.providers`), or a caller has
-said what a text states and `placed` looks for where.
+The module extracts nothing. The extractions come from an extractor (`indexing.extractors`,
+`waylore.providers`), or a caller passes facts and `assign_facts_to_passages` finds the passage that states
+each of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from waylore.protocols import Extraction
-from waylore.text import normalise, occurrences, without_aside
+from waylore.text import count_occurrences, normalise, strip_parentheses
 from waylore.types.identity import entity_id, fact_id
-from waylore.types.knowledge import Claim, Contribution, Document, Entity, Fact, Mention, Passage
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
 
 
-def assembled(
+def assemble_document(
     document: Document, passages: Sequence[Passage], extractions: Sequence[Extraction]
-) -> Contribution:
-    """A document with its passages and with what each of them says."""
+) -> IndexedDocument:
+    """Return an indexed document with the entities, mentions and facts of all its passages."""
     entities: dict[str, Entity] = {}
     mentions: list[Mention] = []
     facts: dict[tuple[str, str], Fact] = {}
-    for passage, said in zip(passages, extractions, strict=True):
-        told = _entities(said)
-        for id_, entity in told.items():
-            entities[id_] = _united(entities.get(id_), entity)
-        mentions += _mentions(passage, told)
-        facts |= {(f.id, passage.id): f for f in (_fact(c, passage, document) for c in said.claims)}
-    return Contribution(
-        document, tuple(passages), tuple(entities.values()), tuple(mentions), tuple(facts.values())
-    )
+    for passage, extraction in zip(passages, extractions, strict=True):
+        named = _build_entities(extraction)
+        for id_, entity in named.items():
+            entities[id_] = _merge_entities(entities.get(id_), entity)
+        mentions += _build_mentions(passage, named)
+        stated = (_build_fact(fact, passage, document) for fact in extraction.facts)
+        facts |= {(fact.id, passage.id): fact for fact in stated}
+    return IndexedDocument(document, tuple(passages), tuple(entities.values()), tuple(mentions), tuple(facts.values()))
 
 
-def together(first: Extraction, second: Extraction) -> Extraction:
-    """What two have found in one passage."""
+def merge_extractions(first: Extraction, second: Extraction) -> Extraction:
+    """Merge two extractions of one passage; for a name that both have, the second one's type counts."""
     return Extraction(
-        (*first.claims, *second.claims),
+        (*first.facts, *second.facts),
         {**first.names, **second.names},
         {**first.descriptions, **second.descriptions},
         {**first.aliases, **second.aliases},
     )
 
 
-def placed(passages: Sequence[Passage], claims: Iterable[Claim]) -> list[Extraction]:
-    """Claims by the passage that states each, and in every passage the names that they are about."""
-    claims = list(claims)
-    read = [normalise(p.text) for p in passages]
-    told: list[list[Claim]] = [[] for _ in passages]
-    for claim in claims:
-        told[_place(claim, read)].append(claim)
-    types = _types(claims)
+def assign_facts_to_passages(passages: Sequence[Passage], facts: Iterable[NewFact]) -> list[Extraction]:
+    """Return an extraction for each passage: the facts that it states, and the names of all facts in it."""
+    facts = list(facts)
+    texts = [normalise(p.text) for p in passages]
+    assigned: list[list[NewFact]] = [[] for _ in passages]
+    for fact in facts:
+        assigned[_find_passage(fact, texts)].append(fact)
+    types = _collect_types(facts)
     named = {name: normalise(name) for name in types}
     return [
-        Extraction(tuple(said), {name: types[name] for name in named if _names(named[name], text, passage)})
-        for passage, text, said in zip(passages, read, told, strict=True)
+        Extraction(tuple(stated), {name: types[name] for name in named if _is_named(named[name], text, passage)})
+        for passage, text, stated in zip(passages, texts, assigned, strict=True)
     ]
 
 
-def claim_id(claim: Claim) -> str:
-    """The identity of the fact that a claim becomes."""
-    object_ = claim.object if claim.is_value else entity_id(claim.object)
-    return fact_id(entity_id(claim.subject), claim.predicate, object_, is_entity=not claim.is_value)
+def compute_fact_id(fact: NewFact) -> str:
+    """Return the id that the fact will have in the store."""
+    object_ = fact.object if fact.is_value else entity_id(fact.object)
+    return fact_id(entity_id(fact.subject), fact.predicate, object_, is_entity=not fact.is_value)
 
 
-def statement_of(claim: Claim) -> str:
-    """What a claim says, in its own words, if they are more than blanks, or in those of its parts."""
-    own = claim.statement if claim.statement.strip() else ""
-    return own or f"{claim.subject} {words(claim.predicate)} {claim.object}"
+def get_statement(fact: NewFact) -> str:
+    """Return the statement of a fact, or "subject predicate object" if it is blank."""
+    own = fact.statement if fact.statement.strip() else ""
+    return own or f"{fact.subject} {spell_predicate(fact.predicate)} {fact.object}"
 
 
-def words(predicate: str) -> str:
-    """A predicate as it would be said."""
+def spell_predicate(predicate: str) -> str:
+    """Return a predicate with spaces instead of underscores."""
     return predicate.replace("_", " ")
 
 
-def _types(claims: Iterable[Claim]) -> dict[str, str]:
-    """What claims are about, by name, with the first type that is told of it."""
+def _collect_types(facts: Iterable[NewFact]) -> dict[str, str]:
+    """Return the names of all entities in facts, each with the first type that a fact gives it."""
     types: dict[str, str] = {}
-    for claim in claims:
-        ends = [(claim.subject, claim.subject_type), (claim.object, claim.object_type)]
-        for name, type_ in ends[:1] if claim.is_value else ends:
+    for fact in facts:
+        ends = [(fact.subject, fact.subject_type), (fact.object, fact.object_type)]
+        for name, type_ in ends[:1] if fact.is_value else ends:
             types[name] = types.get(name) or type_
     return types
 
 
-def _entities(said: Extraction) -> dict[str, Entity]:
-    """What a passage names, by identity."""
-    types = _types(said.claims)
-    found: dict[str, Entity] = {}
-    for name in dict.fromkeys((*said.names, *types)):
-        type_, description = said.names.get(name) or types.get(name, ""), said.descriptions.get(name, "")
-        told = Entity(entity_id(name), name, type_, description, tuple(said.aliases.get(name, ())))
-        found[told.id] = _united(found.get(told.id), told)
-    return found
+def _build_entities(extraction: Extraction) -> dict[str, Entity]:
+    """Return the entities that a passage names, by id."""
+    types = _collect_types(extraction.facts)
+    entities: dict[str, Entity] = {}
+    for name in dict.fromkeys((*extraction.names, *types)):
+        type_ = extraction.names.get(name) or types.get(name, "")
+        aliases = tuple(extraction.aliases.get(name, ()))
+        entity = Entity(entity_id(name), name, type_, extraction.descriptions.get(name, ""), aliases)
+        entities[entity.id] = _merge_entities(entities.get(entity.id), entity)
+    return entities
 
 
-def _united(known: Entity | None, told: Entity) -> Entity:
-    """An entity as one document has it: the first name and type, all aliases, the longest description."""
-    if known is None or known == told:
-        return told
+def _merge_entities(known: Entity | None, other: Entity) -> Entity:
+    """Merge two descriptions of one entity: the first name and type, all aliases, the longest description."""
+    if known is None or known == other:
+        return other
     return replace(
         known,
-        type=known.type or told.type,
-        description=max(known.description, told.description, key=len),
-        aliases=tuple(dict.fromkeys((*known.aliases, *told.aliases))),
+        type=known.type or other.type,
+        description=max(known.description, other.description, key=len),
+        aliases=tuple(dict.fromkeys((*known.aliases, *other.aliases))),
     )
 
 
-def _mentions(passage: Passage, told: Mapping[str, Entity]) -> list[Mention]:
-    text, titles = normalise(passage.text), _names_of_title(passage.title)
-    found = []
-    for id_, entity in told.items():
+def _build_mentions(passage: Passage, named: Mapping[str, Entity]) -> list[Mention]:
+    text, titles = normalise(passage.text), _get_title_names(passage.title)
+    mentions = []
+    for id_, entity in named.items():
         name = normalise(entity.name)
-        found.append(Mention(id_, passage.id, max(occurrences(name, text), 1), name in titles))
-    return found
+        mentions.append(Mention(id_, passage.id, max(count_occurrences(name, text), 1), name in titles))
+    return mentions
 
 
-def _names_of_title(title: str) -> set[str]:
-    """What a title names: `Mercury (planet)` names itself and Mercury."""
-    return {normalise(title), normalise(without_aside(title))} - {""}
+def _get_title_names(title: str) -> set[str]:
+    """Return the names in a title: `Mercury (planet)` names itself and Mercury."""
+    return {normalise(title), normalise(strip_parentheses(title))} - {""}
 
 
-def _names(name: str, text: str, passage: Passage) -> bool:
-    return occurrences(name, text) > 0 or name in _names_of_title(passage.title)
+def _is_named(name: str, text: str, passage: Passage) -> bool:
+    return count_occurrences(name, text) > 0 or name in _get_title_names(passage.title)
 
 
-def _fact(claim: Claim, passage: Passage, document: Document) -> Fact:
+def _build_fact(fact: NewFact, passage: Passage, document: Document) -> Fact:
     return Fact(
-        id=claim_id(claim),
-        subject_id=entity_id(claim.subject),
-        subject=claim.subject,
-        predicate=claim.predicate,
-        object=claim.object,
-        object_id="" if claim.is_value else entity_id(claim.object),
+        id=compute_fact_id(fact),
+        subject_id=entity_id(fact.subject),
+        subject=fact.subject,
+        predicate=fact.predicate,
+        object=fact.object,
+        object_id="" if fact.is_value else entity_id(fact.object),
         passage_id=passage.id,
-        statement=claim.statement,
-        weight=claim.weight,
-        confidence=claim.confidence,
-        source=claim.source,
-        status=claim.status,
-        valid_from=claim.valid_from,
-        valid_to=claim.valid_to,
+        statement=fact.statement,
+        weight=fact.weight,
+        confidence=fact.confidence,
+        source=fact.source,
+        status=fact.status,
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
         recorded_at=document.recorded_at,
     )
 
 
-def _place(claim: Claim, read: Sequence[str]) -> int:
-    """The passage that states a claim word for word, or names most of it; the first of several."""
-    statement = normalise(claim.statement)
-    parts = [normalise(part) for part in (claim.subject, words(claim.predicate), claim.object)]
+def _find_passage(fact: NewFact, texts: Sequence[str]) -> int:
+    """Return the number of the first passage that has the statement of a fact, else most of its parts."""
+    statement = normalise(fact.statement)
+    parts = [normalise(part) for part in (fact.subject, spell_predicate(fact.predicate), fact.object)]
 
-    def said(number: int) -> tuple[bool, int]:
-        text = read[number]
-        return bool(statement) and statement in text, sum(occurrences(part, text) > 0 for part in parts)
+    def count_matches(number: int) -> tuple[bool, int]:
+        text = texts[number]
+        return bool(statement) and statement in text, sum(count_occurrences(part, text) > 0 for part in parts)
 
-    return max(range(len(read)), key=said)
+    return max(range(len(texts)), key=count_matches)

@@ -1,6 +1,7 @@
-"""What reading a file gives: a text with its blocks and links, or the reason why it was passed over.
+"""Define what a reader returns: a text with its blocks and links, or the reason why a file was skipped.
 
-The words that every reader shares, and the limits that all of them keep. Nothing here opens a file.
+The types, limits and helper functions here are shared by all readers and importers. The module knows no format:
+apart from `Source.read_bytes` nothing here opens a file.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,12 +13,13 @@ from typing import Any, Literal, TypeVar
 from waylore.types.knowledge import Metadata
 
 T = TypeVar("T")
+MAX_REPORTED_SKIPS = 1_000  # reports list this many skipped files and parts; further ones are only counted
 BlockKind = Literal["heading", "paragraph", "code", "turn", "row", "list"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a text that belongs together, and the path of headings to it (a heading ends its own path)."""
+    """A paragraph, heading, row or other unit of a text, with its path of headings (which includes itself)."""
 
     kind: BlockKind
     start: int
@@ -26,8 +28,8 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """Where a text points to something else without showing it, as HTML does."""
+class Hyperlink:
+    """A link whose target is not part of the text, as in HTML."""
 
     start: int
     end: int
@@ -37,10 +39,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One document as it was read; offsets of blocks and links are into `text`.
+    """One document as a reader returns it; offsets of blocks and links are into `text`.
 
-    Of a long file the text is a part: `start` is where it begins in the file. `reached` is how many bytes of
-    the file were read so far, where the reader can tell.
+    A long file is returned in several parts, and `start` is the offset of the part in the file. `bytes_read` is
+    the number of bytes of the file that were read so far, or 0 if the reader does not know.
     """
 
     uri: str
@@ -48,14 +50,14 @@ class Reading:
     text: str
     blocks: tuple[Block, ...]
     metadata: Metadata = field(default_factory=dict)
-    links: tuple[Link, ...] = ()
+    links: tuple[Hyperlink, ...] = ()
     start: int = 0
-    reached: int = 0
+    bytes_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """What was passed over, and why; the reason says what to change."""
+class Skipped:
+    """A file, or a part of one, that was skipped; the reason says what to change."""
 
     uri: str
     reason: str
@@ -63,13 +65,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of one file is read at most, so that no file can take all memory or time.
+    """Upper limits for one file, so that no file can use all memory or time.
 
-    A plain or Markdown text of more than `whole` bytes is not refused: it comes in parts, each a document.
+    A plain or Markdown text of more than `split_bytes` bytes is not skipped: it is split into parts, and each
+    part becomes a document.
     """
 
     bytes: int = 32_000_000
-    whole: int = 4_000_000
+    split_bytes: int = 4_000_000
     unpacked_bytes: int = 32_000_000
     pages: int = 5_000
     operations: int = 5_000_000
@@ -83,13 +86,13 @@ class Limits:
                 raise ValueError(f"the limit {name!r} must be at least 1")
 
 
-class Refused(Exception):
-    """A reader cannot or may not go on; its message becomes the reason of a refusal."""
+class ReadError(Exception):
+    """A file cannot be read, or is beyond a limit; the message becomes the reason of a `Skipped`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that is about to be read: where it is, what it is called, and how much of it is read at most."""
+    """A file to read: its path, its address, and the limits that apply to it."""
 
     path: Path
     uri: str
@@ -97,54 +100,55 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The last part of its address, with no suffix: its title for want of a better one."""
+        """The last part of the address without its suffix: the title of a file that has no other."""
         return Path(self.uri).stem
 
-    def content(self) -> bytes:
-        """All its bytes, which are within the limit."""
+    def read_bytes(self) -> bytes:
+        """Return all bytes of the file. Raise ReadError if it is empty or too large."""
         with self.path.open("rb") as file:
             content = file.read(self.limits.bytes + 1)
         if len(content) > self.limits.bytes:
-            raise Refused(over("bytes", self.limits.bytes))
+            raise ReadError(describe_limit("bytes", self.limits.bytes))
         if not content:
-            raise Refused("it is empty")
+            raise ReadError("it is empty")
         return content
 
 
-def guarded(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T | Refusal]:
-    """What a reader gives, and a refusal in place of whatever it raises: no file stops the others."""
+def catch_read_errors(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T | Skipped]:
+    """Yield what a reader yields, and a `Skipped` instead of any error that it raises."""
     try:
         yield from read()
-    except Refused as refused:
-        yield Refusal(uri, str(refused))
+    except ReadError as error:
+        yield Skipped(uri, str(error))
     except UnicodeDecodeError as error:
-        yield Refusal(uri, f"it is not text in {error.encoding} to its end: {error.reason}")
+        yield Skipped(uri, f"it is not text in {error.encoding} to its end: {error.reason}")
     except OSError as error:
-        yield Refusal(uri, unopened(error))
+        yield Skipped(uri, describe_open_error(error))
     except Exception as error:  # noqa: BLE001 (a library may raise anything for a broken file; none may be fatal)
-        yield Refusal(uri, f"it cannot be read: {type(error).__name__}: {error}"[:300])
+        yield Skipped(uri, f"it cannot be read: {type(error).__name__}: {error}"[:300])
 
 
-def unopened(error: OSError) -> str:
-    """The reason of a refusal by the system."""
+def describe_open_error(error: OSError) -> str:
+    """Return the reason for skipping a file that the operating system cannot open."""
     return f"it cannot be opened: {error.strerror or error}"
 
 
-def over(limit: str, most: int, of: str = "") -> str:
-    """The reason of a refusal for size."""
-    return f"it has more than {most:,} {of or limit.replace('_', ' ')}: split it, or raise Limits({limit}=…)"
+def describe_limit(limit: str, maximum: int, unit: str = "") -> str:
+    """Return the reason for skipping a file that is beyond a limit; without `unit` the limit's name is used."""
+    what = unit or limit.replace("_", " ")
+    return f"it has more than {maximum:,} {what}: split it, or raise Limits({limit}=…)"
 
 
-def required(module: str, extra: str = "files") -> Any:
-    """Import a library of an extra, or refuse with what to install."""
+def require_library(module: str, extra: str = "files") -> Any:
+    """Import a library of an extra. Raise ReadError with the command that installs it."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise Refused(f"{module} is not installed: run `pip install 'waylore[{extra}]'`") from error
+        raise ReadError(f"{module} is not installed: run `pip install 'waylore[{extra}]'`") from error
 
 
-def without_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Block]:
-    """The blocks, and a paragraph wherever text lies between them: what has no name is still text."""
+def fill_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Block]:
+    """Yield the blocks, and a paragraph for any text that lies between them, so that no text is lost."""
     headings: tuple[str, ...] = ()
     for block in blocks:
         if start < block.start and not text[start : block.start].isspace():
@@ -155,8 +159,8 @@ def without_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator
         yield Block("paragraph", start, len(text), headings)
 
 
-def nested(path: list[tuple[int, str]], level: int, heading: str) -> tuple[str, ...]:
-    """Put a heading where its level belongs in a path of headings, and return the path's words."""
+def nest_heading(path: list[tuple[int, str]], level: int, heading: str) -> tuple[str, ...]:
+    """Add a heading to a path of headings at its level, and return the headings of the path."""
     while path and path[-1][0] >= level:
         path.pop()
     path.append((level, heading))

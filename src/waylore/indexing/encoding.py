@@ -1,16 +1,16 @@
-"""From bytes to text: a byte order mark first, then UTF-8, then what charset-normalizer makes of it.
+"""Decode bytes to text: by byte order mark, then as UTF-8, then as charset-normalizer guesses.
 
-Line ends stay as they are, so that offsets are those of the file (less its byte order mark). A file with
-zero bytes is taken for binary, as Git does. It does not repair text that was decoded wrongly before.
+Line ends are not changed, so that offsets are those of the file without its byte order mark. A file with zero
+bytes counts as binary, as in Git. The module does not repair text that was decoded wrongly before.
 """
 
 import codecs
 import re
 from typing import TextIO
 
-from waylore.indexing.blocks import Limits, Refused, Source, over, required
+from waylore.indexing.blocks import Limits, ReadError, Source, describe_limit, require_library
 
-SAMPLE = 1_000_000
+SAMPLE_BYTES = 1_000_000
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
@@ -22,74 +22,77 @@ LINE_END = re.compile(r"\r\n?|\n")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def decoded(content: bytes, limits: Limits) -> str:
-    """The text of a file whose every line is within the limit."""
+def decode_text(content: bytes, limits: Limits) -> str:
+    """Return the text of a file. Raise ReadError if it is blank, not text, or has a line beyond the limit."""
     try:
-        text = content.decode(encoding_of(content))
+        text = content.decode(detect_encoding(content))
     except UnicodeDecodeError as error:
-        raise Refused(f"it is not text in {error.encoding}: {error.reason} at byte {error.start}") from error
-    checked(text, limits)
+        raise ReadError(f"it is not text in {error.encoding}: {error.reason} at byte {error.start}") from error
+    check_text(text, limits)
     if not text.strip():
-        raise Refused("there is no text in it")
+        raise ReadError("it has no text")
     return text
 
 
-def opened(source: Source) -> TextIO:
-    """A file as text in its own encoding, line ends as they are, to be read a little at a time."""
+def open_text(source: Source) -> TextIO:
+    """Open a file as text in its own encoding, without changing line ends."""
     with source.path.open("rb") as file:
-        encoding = encoding_of(file.read(SAMPLE))
+        encoding = detect_encoding(file.read(SAMPLE_BYTES))
     return source.path.open(encoding=encoding, newline="")
 
 
-def checked(text: str, limits: Limits) -> None:
-    """Refuse what is not text, or has a line that is too long."""
+def check_text(text: str, limits: Limits) -> None:
+    """Raise ReadError if a text has zero characters or a line that is too long."""
     if "\x00" in text:
-        raise Refused("it has zero characters: it is not text")
-    if len(text) > limits.line and _longest_line(text) > limits.line:
-        raise Refused(over("line", limits.line, "characters in a line"))
+        raise ReadError("it has zero characters: it is not text")
+    if len(text) > limits.line and _measure_longest_line(text) > limits.line:
+        raise ReadError(describe_limit("line", limits.line, "characters in a line"))
 
 
-def encoding_of(content: bytes) -> str:
-    """What a file, or the beginning of a long one, is encoded in."""
-    if marked := marked_encoding(content):
-        return marked
+def detect_encoding(content: bytes) -> str:
+    """Return the encoding of a file, given its bytes or the first SAMPLE_BYTES of them."""
+    if encoding := detect_bom(content):
+        return encoding
     if b"\x00" in content:
-        raise Refused("it has zero bytes: it is not text, or it is UTF-16 without a byte order mark")
+        raise ReadError("it has zero bytes: it is not text, or it is UTF-16 without a byte order mark")
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(content, final=len(content) < SAMPLE)
+        codecs.getincrementaldecoder("utf-8")().decode(content, final=len(content) < SAMPLE_BYTES)
     except UnicodeDecodeError:
-        return _guessed(content[:SAMPLE])
+        return _guess_encoding(content[:SAMPLE_BYTES])
     return "utf-8"
 
 
-def marked_encoding(content: bytes) -> str:
-    """The encoding that a byte order mark tells; nothing where there is none."""
+def detect_bom(content: bytes) -> str:
+    """Return the encoding of the byte order mark, or an empty string without one."""
     return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
 
 
-def storable(text: str) -> str:
-    """A text without what no database takes: zero characters and halves of surrogate pairs."""
+def make_storable(text: str) -> str:
+    """Replace the characters that no database accepts: zero characters and halves of surrogate pairs."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def line_starts(text: str, most: int) -> list[int]:
-    """Where each line begins; one past the last line comes last. Each may be a block, so `most` limits them."""
-    if text.count("\n") > most or text.count("\r") > most:
-        raise Refused(over("blocks", most, "lines"))
+def find_line_starts(text: str, max_lines: int) -> list[int]:
+    """Return the offset of each line, and the length of the text as the last item.
+
+    Each line may become a block, so a text with more than `max_lines` raises ReadError.
+    """
+    if text.count("\n") > max_lines or text.count("\r") > max_lines:
+        raise ReadError(describe_limit("blocks", max_lines, "lines"))
     starts = [0, *(end.end() for end in LINE_END.finditer(text))]
     return starts if starts[-1] == len(text) else [*starts, len(text)]
 
 
-def _longest_line(text: str) -> int:
-    """Found without a list of lines: a file may have millions of them."""
+def _measure_longest_line(text: str) -> int:
+    """Return the length of the longest line, without a list of lines: a file may have millions of them."""
     start = longest = 0
     for end in LINE_END.finditer(text):
         longest, start = max(longest, end.start() - start), end.end()
     return max(longest, len(text) - start)
 
 
-def _guessed(content: bytes) -> str:
-    best = required("charset_normalizer").from_bytes(content).best()
+def _guess_encoding(content: bytes) -> str:
+    best = require_library("charset_normalizer").from_bytes(content).best()
     if best is None:
-        raise Refused("it is not UTF-8, nor any other encoding that could be told: save it as UTF-8")
+        raise ReadError("its encoding cannot be detected: save it as UTF-8")
     return str(best.encoding)

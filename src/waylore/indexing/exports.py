@@ -1,7 +1,8 @@
-"""A collection as lines of JSON: what `export` writes and `import` reads.
+"""Write a collection as lines of JSON, and read it back.
 
-The first line says what made the vectors; each line after it is one contribution. The same knowledge gives
-the same bytes. Vectors are written as the store keeps them, so nothing is lost on the way back.
+The first line has the format and the model of the vectors; each further line is one indexed document. Equal
+collections give equal bytes. Vectors are written as the store holds them, so that an import loses nothing. The
+module writes to no store; files of other programs are read by `indexing.importers`.
 """
 
 import base64
@@ -12,88 +13,91 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.store.vectors import halved, quantised, unhalved, unquantised
-from waylore.types.knowledge import Contribution, Document, Embeddable, Entity, Fact, Mention, Passage
+from waylore.store.vectors import from_half, from_int8, to_half, to_int8
+from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedDocument, Mention, Passage
 from waylore.types.results import Statistics
 
 FORMAT = 1
-LONGEST_HEADER = 10_000
+HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
+MAX_HEADER_CHARACTERS = 10_000
 
 
-def lines(statistics: Statistics, contributions: Iterable[Contribution]) -> Generator[str]:
-    """A collection line by line."""
-    yield _line({"waylore": FORMAT, "model": statistics.model, "dimension": statistics.dimension})
-    for contribution in contributions:
-        yield _line(_plain(contribution))
+def to_lines(statistics: Statistics, documents: Iterable[IndexedDocument]) -> Generator[str]:
+    """Yield the lines of an export."""
+    yield _to_line({HEADER_FIELDS[0]: FORMAT, "model": statistics.model, "dimension": statistics.dimension})
+    for document in documents:
+        yield _to_line(_to_json(document))
 
 
-def dump(statistics: Statistics, contributions: Iterable[Contribution], to: IO[str]) -> int:
-    """Write a collection; return how many documents it has."""
-    written = -1  # the first line is no document
-    for line in lines(statistics, contributions):
+def write_export(statistics: Statistics, documents: Iterable[IndexedDocument], to: IO[str]) -> int:
+    """Write an export; return the number of documents."""
+    written = -1  # the first line is the header
+    for line in to_lines(statistics, documents):
         to.write(line)
         written += 1
     return written
 
 
 def is_export(path: Path) -> bool:
-    """Whether a file begins as an export does."""
+    """Return whether the first line of a file is the header of an export."""
     try:
         with path.open(encoding="utf-8") as file:
-            first = json.loads(file.readline(LONGEST_HEADER))
+            first = json.loads(file.readline(MAX_HEADER_CHARACTERS))
     except (OSError, ValueError):
         return False
-    return isinstance(first, dict) and "waylore" in first
+    return isinstance(first, dict) and any(field in first for field in HEADER_FIELDS)
 
 
-def load(lines: Iterable[str]) -> tuple[str | None, Iterator[Contribution]]:
-    """The model that made the vectors, and the contributions."""
+def read_export(lines: Iterable[str]) -> tuple[str | None, Iterator[IndexedDocument]]:
+    """Return the model of the vectors, and an iterator over the documents of an export."""
     rest = iter(lines)
     try:
         header = json.loads(next(rest))
-        version, model = header["waylore"], header["model"]
+        version = next(header[field] for field in HEADER_FIELDS if field in header)
+        model = header["model"]
     except (StopIteration, ValueError, KeyError, TypeError) as error:
-        raise ConfigError("this is not a Waylore export: its first line should say its format") from error
+        raise ConfigError("this is not a Waylore export: its first line has no format") from error
     if version != FORMAT:
         raise ConfigError(f"this export has format {version}, this Waylore reads {FORMAT}: upgrade Waylore")
-    return model, _contributions(rest)
+    return model, _read_documents(rest)
 
 
-def _contributions(lines: Iterator[str]) -> Iterator[Contribution]:
+def _read_documents(lines: Iterator[str]) -> Iterator[IndexedDocument]:
     for number, line in enumerate(lines, start=2):
         if not line.strip():
             continue
         try:
-            yield _contribution(json.loads(line))
+            yield _read_document(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"line {number} of the export is damaged ({error}): export it again") from error
 
 
-def _line(value: Any) -> str:
+def _to_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n"
 
 
-def _plain(contribution: Contribution) -> dict[str, Any]:
-    document = asdict(contribution.document)
-    document["labels"] = sorted(contribution.document.labels)
-    document["recorded_at"] = contribution.document.recorded_at.isoformat()
+def _to_json(indexed: IndexedDocument) -> dict[str, Any]:
+    document = asdict(indexed.document)
+    document["labels"] = sorted(indexed.document.labels)
+    document["recorded_at"] = indexed.document.recorded_at.isoformat()
     return {
         "document": document,
-        "passages": [_without_defaults(p) for p in contribution.passages],
-        "entities": [_without_defaults(e) for e in contribution.entities],
-        "mentions": [[m.entity_id, m.passage_id, m.count, m.is_own] for m in contribution.mentions],
-        "facts": [_without_defaults(f) for f in contribution.facts],
+        "passages": [_drop_defaults(p) for p in indexed.passages],
+        "entities": [_drop_defaults(e) for e in indexed.entities],
+        "mentions": [[m.entity_id, m.passage_id, m.count, m.is_own] for m in indexed.mentions],
+        "facts": [_drop_defaults(f) for f in indexed.facts],
     }
 
 
-def _without_defaults(part: Embeddable) -> dict[str, Any]:
-    """A part's fields, but for those that the reader puts back."""
+def _drop_defaults(part: Embeddable) -> dict[str, Any]:
+    """Return the fields of a part whose values are not the default."""
     plain: dict[str, Any] = {}
     for field in fields(part):
         value = getattr(part, field.name)
         if value is not None and field.name == "vector":
-            value = (quantised if isinstance(part, Fact) else halved)(value)
+            value = (to_int8 if isinstance(part, Fact) else to_half)(value)
             plain[field.name] = base64.b64encode(value).decode()
         elif isinstance(value, datetime):
             plain[field.name] = value.isoformat()
@@ -102,40 +106,40 @@ def _without_defaults(part: Embeddable) -> dict[str, Any]:
     return plain
 
 
-def _contribution(plain: dict[str, Any]) -> Contribution:
+def _read_document(plain: dict[str, Any]) -> IndexedDocument:
     document = plain["document"]
     document["labels"] = frozenset(document["labels"])
     document["recorded_at"] = datetime.fromisoformat(document["recorded_at"])
-    return Contribution(
+    return IndexedDocument(
         document=Document(**document),
-        passages=tuple(_passage(p) for p in plain["passages"]),
-        entities=tuple(_entity(e) for e in plain["entities"]),
+        passages=tuple(_read_passage(p) for p in plain["passages"]),
+        entities=tuple(_read_entity(e) for e in plain["entities"]),
         mentions=tuple(Mention(*m) for m in plain["mentions"]),
-        facts=tuple(_fact(f) for f in plain["facts"]),
+        facts=tuple(_read_fact(f) for f in plain["facts"]),
     )
 
 
-def _passage(plain: dict[str, Any]) -> Passage:
+def _read_passage(plain: dict[str, Any]) -> Passage:
     headings = tuple(plain.pop("headings", ()))
-    return Passage(**_with_vector(plain), headings=headings)
+    return Passage(**_decode_vector(plain), headings=headings)
 
 
-def _entity(plain: dict[str, Any]) -> Entity:
+def _read_entity(plain: dict[str, Any]) -> Entity:
     aliases = tuple(plain.pop("aliases", ()))
-    return Entity(**_with_vector(plain), aliases=aliases)
+    return Entity(**_decode_vector(plain), aliases=aliases)
 
 
-def _fact(plain: dict[str, Any]) -> Fact:
+def _read_fact(plain: dict[str, Any]) -> Fact:
     for name in ("valid_from", "valid_to", "recorded_at", "last_accessed"):
         if name in plain:
             plain[name] = datetime.fromisoformat(plain[name])
     if "vector" in plain:
-        plain["vector"] = unquantised([base64.b64decode(plain["vector"])])[0]
+        plain["vector"] = from_int8([base64.b64decode(plain["vector"])])[0]
     return Fact(**plain)
 
 
-def _with_vector(plain: dict[str, Any]) -> dict[str, Any]:
+def _decode_vector(plain: dict[str, Any]) -> dict[str, Any]:
     if "vector" in plain:
         blob = base64.b64decode(plain["vector"])
-        plain["vector"] = unhalved([blob], len(blob) // 2)[0]
+        plain["vector"] = from_half([blob], len(blob) // 2)[0]
     return plain

@@ -1,8 +1,8 @@
-"""From what a caller adds to what the store holds: contributions, their vectors, one write.
+"""Index texts and facts: build indexed documents, embed them and write them to the store.
 
-A text becomes a document with passages, and what it states is either said by the caller or found by an
-extractor. A claim that comes without a text is its own document, so that it can be found, explained and
-forgotten like any other. Files and folders of them come in through `ingesting`.
+A text becomes a document with passages. Its facts come from the caller or from an extractor. A fact without a
+text becomes a document of its own, so that it can be found, explained and forgotten like any other. The module
+reads no files; `indexing.files.add` does.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,104 +12,112 @@ from typing import TypeVar
 
 import numpy as np
 
-from waylore.errors import DimensionMismatch, QueryError
-from waylore.indexing.assembly import assembled, claim_id, placed, statement_of
+from waylore.errors import ArgumentError, DimensionMismatch
+from waylore.indexing.assembly import (
+    assemble_document,
+    assign_facts_to_passages,
+    compute_fact_id,
+    get_statement,
+)
 from waylore.indexing.blocks import Reading
-from waylore.indexing.chunking import passages
-from waylore.indexing.extractors.definitions import resolved
-from waylore.indexing.readers.plain import paragraphs
+from waylore.indexing.chunking import split_into_passages
+from waylore.indexing.extractors.definitions import apply_definitions
+from waylore.indexing.readers.plain import find_paragraphs
 from waylore.protocols import Embedder, Extractor, Vectors
 from waylore.store.protocol import Store
 from waylore.types.identity import entity_id, identity
-from waylore.types.knowledge import SAME, Claim, Contribution, Document, Embeddable
+from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact
 
 T = TypeVar("T")
 
 
-def contribution(
-    document: Document, text: str, claims: Sequence[Claim] = (), *, extractor: Extractor | None = None
-) -> Contribution:
-    """A document with its text cut into passages, and what they state: as claimed, or as extracted."""
-    blocks = paragraphs(text, most=len(text))
-    cut = passages(Reading(document.uri, document.title, text, blocks), document)
-    if not cut:
-        raise QueryError("there is nothing to add: the text is empty")
-    if claims or extractor is None:
-        return assembled(document, cut, placed(cut, claims))
-    return assembled(document, cut, resolved(document, cut, extractor.extract(document, cut)))
+def index_text(
+    document: Document, text: str, facts: Sequence[NewFact] = (), *, extractor: Extractor | None = None
+) -> IndexedDocument:
+    """Split a text into passages and index it with the given facts, or with those that the extractor finds."""
+    blocks = find_paragraphs(text, max_blocks=len(text))
+    passages = split_into_passages(Reading(document.uri, document.title, text, blocks), document)
+    if not passages:
+        raise ArgumentError("text must not be empty")
+    if facts or extractor is None:
+        return assemble_document(document, passages, assign_facts_to_passages(passages, facts))
+    extractions = apply_definitions(document, passages, extractor.extract(document, passages))
+    return assemble_document(document, passages, extractions)
 
 
-def stated(claim: Claim, document: Document) -> Contribution:
-    """A claim that comes without a text, as a document of its own."""
-    statement = statement_of(claim)
-    own = identity("document", "fact", claim_id(claim), *sorted(document.labels))
-    return contribution(replace(document, id=own), statement, [replace(claim, statement=statement)])
+def build_fact_document(fact: NewFact, document: Document) -> IndexedDocument:
+    """Index a fact that has no text as a document of its own."""
+    statement = get_statement(fact)
+    own = identity("document", "fact", compute_fact_id(fact), *sorted(document.labels))
+    return index_text(replace(document, id=own), statement, [replace(fact, statement=statement)])
 
 
-def parted(one: str, other: str, document: Document) -> Contribution:
-    """That two names are not of one thing, as a document of its own: `same_as`, retracted both ways."""
+def build_distinct_document(one: str, other: str, document: Document) -> IndexedDocument:
+    """Index that two names mean different entities: a document with `same_as` retracted in both directions."""
     if entity_id(one) == entity_id(other):
-        raise QueryError(f"{one!r} and {other!r} are one name: there is nothing to part")
+        raise ArgumentError(f"{one!r} and {other!r} are the same name: pass two different names")
     own = identity("document", "parted", *sorted(map(entity_id, (one, other))), *sorted(document.labels))
     statement = f"{one} is not the same as {other}."
-    claims = [
-        Claim(*ends, statement=statement, weight=10.0, source=document.source, status="retracted")
+    facts = [
+        NewFact(*ends, statement=statement, weight=10.0, source=document.source, status="retracted")
         for ends in ((one, SAME, other), (other, SAME, one))
     ]
-    return contribution(replace(document, id=own), statement, claims)
+    return index_text(replace(document, id=own), statement, facts)
 
 
-def changed(store: Store, contributions: Sequence[Contribution]) -> list[Contribution]:
-    """Those that are new or say something else than the store has."""
-    digests = store.digests([c.document.id for c in contributions])
-    return [c for c in contributions if digests.get(c.document.id) != c.digest]
+def find_changed(store: Store, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
+    """Return the documents that are new or differ from the stored ones."""
+    digests = store.digests([d.document.id for d in documents])
+    return [d for d in documents if digests.get(d.document.id) != d.digest]
 
 
-def write(store: Store, embedder: Embedder | None, contributions: Sequence[Contribution]) -> int:
-    """Embed what is new or changed and write it; what is there already costs a look."""
-    fresh = changed(store, contributions)
-    if not fresh:
+def write(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument]) -> int:
+    """Embed and write documents that are new or changed; return their number. Others cost one lookup."""
+    changed = find_changed(store, documents)
+    if not changed:
         return 0
     if embedder is None:
-        return store.write(fresh, model=None)
-    return store.write(embedded(fresh, embedder), model=embedder.name)
+        return store.write(changed, model=None)
+    return store.write(embed_documents(changed, embedder), model=embedder.name)
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """So many at a time, in order."""
+def split_into_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of `size` items, in order; the last one may be shorter."""
     rest = iter(items)
-    while few := list(islice(rest, size)):
-        yield few
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
-def counted(items: Iterable[T], progress: Callable[[int], None]) -> Iterator[T]:
-    """The same items; `progress` is told how many so far."""
+def report_progress(items: Iterable[T], progress: Callable[[int], None]) -> Iterator[T]:
+    """Yield the items, and call `progress` with the number of items so far."""
     for number, item in enumerate(items, 1):
         progress(number)
         yield item
 
 
-def embedded(contributions: Sequence[Contribution], embedder: Embedder) -> list[Contribution]:
-    """Contributions with the vectors of their passages, entities and facts; each text is embedded once."""
-    vectors = vectors_of((p for c in contributions for p in c.parts), embedder)
+def embed_documents(documents: Sequence[IndexedDocument], embedder: Embedder) -> list[IndexedDocument]:
+    """Return the documents with vectors of their passages, entities and facts; each text is embedded once."""
+    vectors = embed_texts((part for d in documents for part in d.parts), embedder)
     return [
         replace(
-            c,
-            passages=tuple(replace(p, vector=vectors[p.embeddable]) for p in c.passages),
-            entities=tuple(replace(e, vector=vectors[e.embeddable]) for e in c.entities),
-            facts=tuple(replace(f, vector=vectors[f.embeddable]) for f in c.facts),
+            d,
+            passages=tuple(replace(p, vector=vectors[p.embeddable]) for p in d.passages),
+            entities=tuple(replace(e, vector=vectors[e.embeddable]) for e in d.entities),
+            facts=tuple(replace(f, vector=vectors[f.embeddable]) for f in d.facts),
         )
-        for c in contributions
+        for d in documents
     ]
 
 
-def vectors_of(parts: Iterable[Embeddable], embedder: Embedder) -> dict[str, Vectors]:
-    """The vector of each distinct text."""
+def embed_texts(parts: Iterable[Embeddable], embedder: Embedder) -> dict[str, Vectors]:
+    """Return the vector of each distinct text."""
     texts = list(dict.fromkeys(part.embeddable for part in parts))
+    if not texts:  # an embedder may load its model for the first text
+        return {}
     rows = embedder.embed_passages(texts)
     if rows.shape != (len(texts), embedder.dimension):
         raise DimensionMismatch(
-            f"{embedder.name} gave vectors of shape {rows.shape} for {len(texts)} texts, "
-            f"not {(len(texts), embedder.dimension)}"
+            f"{embedder.name} returned vectors of shape {rows.shape} for {len(texts)} texts, "
+            f"expected {(len(texts), embedder.dimension)}"
         )
     return dict(zip(texts, rows.astype(np.float32), strict=True))

@@ -1,1 +1,1 @@
-"""Waylore inside other frameworks: a retriever for LangChain and one for LlamaIndex, each behind its own extra."""
+"""Retrievers for other frameworks: one for LangChain and one for LlamaIndex, each behind its own extra."""

@@ -1,18 +1,18 @@
-"""A LangChain retriever over an open `Waylore`: in chains, in agents as a tool, awaited or not.
+"""A LangChain retriever over an open `Waylore`, for chains and for agents as a tool, sync and async.
 
-It searches and nothing else: adding, forgetting and closing stay with the `Waylore` that it was given.
+It only searches: the caller adds, forgets and closes through its own `Waylore`.
 """
 
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field, InstanceOf
+from pydantic import AliasChoices, ConfigDict, Field, InstanceOf
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
-from waylore.integrations.metadata import metadata
+from waylore.integrations.metadata import build_metadata
 from waylore.recipes import CHAIN, Recipe
-from waylore.types.search import EVERYTHING, Filter, Found
+from waylore.types.search import Filter, SearchResult
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -21,22 +21,27 @@ try:
 except ImportError as error:
     raise ImportError("langchain-core is not installed; run `pip install 'waylore[langchain]'`") from error
 
-OPTIONS = ("k", "method", "recipe", "where", "as_of", "reranker")
+OPTIONS = ("k", "method", "where", "as_of", "reranker")
 
 
 class WayloreRetriever(BaseRetriever):
-    """Passages that bear on a question, best first: at most `k`, with path and citation in their metadata.
+    """Passages for a question, best first: at most `k`, with path and citation in their metadata.
 
-    Whatever is set here may be set anew by a call: `retriever.invoke("…", k=3, method="hybrid")`.
+    A call can override each field: `retriever.invoke("…", k=3, method="hybrid")`.
     """
 
-    memory: InstanceOf[Waylore] = Field(description="what is searched; whoever opened it closes it", repr=False)
-    k: int = Field(default=10, ge=1, description="the most documents that are returned")
-    method: str = Field(default=CHAIN.name, description="a recipe by name, or auto")
-    recipe: InstanceOf[Recipe] | None = Field(default=None, description="a recipe of your own", repr=False)
-    where: InstanceOf[Filter] = Field(default=EVERYTHING, description="what may be found")
-    as_of: datetime | None = Field(default=None, description="the day whose facts count; now, if none")
-    reranker: Any = Field(default=None, description="orders what was found anew", repr=False)
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, populate_by_name=True)
+
+    memory: InstanceOf[Waylore] = Field(description="The memory to search; the caller closes it", repr=False)
+    k: int = Field(default=10, ge=1, description="Maximum number of documents")
+    method: str | InstanceOf[Recipe] = Field(default=CHAIN.name, description="Method by name, or a Recipe")
+    where: dict[str, Any] | InstanceOf[Filter] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("where", "filter"),
+        description="Metadata that a document must have, or a Filter",
+    )
+    as_of: datetime | None = Field(default=None, description="Time at which facts must be valid; None means now")
+    reranker: Any = Field(default=None, description="Reranker for the hits", repr=False)
 
     def _get_relevant_documents(
         self,
@@ -45,8 +50,8 @@ class WayloreRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 (LangChain's signature)
         **options: Any,
     ) -> list[Document]:
-        asked = self._asked(options)
-        return _documents(self.memory.search(query, **asked), asked["top_k"])
+        arguments = self._make_arguments(options)
+        return _make_documents(self.memory.search(query, **arguments), arguments["top_k"])
 
     async def _aget_relevant_documents(
         self,
@@ -55,21 +60,21 @@ class WayloreRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002 (LangChain's signature)
         **options: Any,
     ) -> list[Document]:
-        asked = self._asked(options)
-        return _documents(await self.memory.asearch(query, **asked), asked["top_k"])
+        arguments = self._make_arguments(options)
+        return _make_documents(await self.memory.asearch(query, **arguments), arguments["top_k"])
 
-    def _asked(self, options: dict[str, Any]) -> dict[str, Any]:
-        """What to search with: the retriever's own, unless the call says otherwise."""
-        if unknown := options.keys() - set(OPTIONS):
-            raise ConfigError(f"there is no option {', '.join(sorted(unknown))}: use {', '.join(OPTIONS)}")
+    def _make_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the search: the retriever's fields, unless the call overrides them."""
+        if unknown := options.keys() - {*OPTIONS, "filter"}:
+            raise ConfigError(f"unknown option {', '.join(sorted(unknown))}; use {', '.join(OPTIONS)}")
         own = {name: getattr(self, name) for name in OPTIONS}
-        asked = own | ({"recipe": None} if "method" in options else {}) | options
-        return {"top_k": asked.pop("k"), **asked}
+        arguments = own | ({"where": options.pop("filter")} if "filter" in options else {}) | options
+        return {"top_k": arguments.pop("k"), **arguments}
 
 
-def _documents(found: Found, most: int) -> list[Document]:
-    """The best of what was found: a caller of LangChain's expects no more than `k`, and the graph adds some."""
+def _make_documents(result: SearchResult, limit: int) -> list[Document]:
+    """Return the best hits as documents: at most `limit`, as users of LangChain expect."""
     return [
-        Document(page_content=hit.passage.text, id=hit.passage.id, metadata=metadata(hit))
-        for hit in found.hits[:most]
+        Document(page_content=hit.passage.text, id=hit.passage.id, metadata=build_metadata(hit))
+        for hit in result.hits[:limit]
     ]

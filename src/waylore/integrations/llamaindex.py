@@ -1,7 +1,7 @@
-"""A LlamaIndex retriever over an open `Waylore`: in query engines, chat engines and agents, awaited or not.
+"""A LlamaIndex retriever over an open `Waylore`, for query engines, chat engines and agents, sync and async.
 
-It searches and nothing else: adding, forgetting and closing stay with the `Waylore` that it was given, and so does
-embedding: a vector that comes with a `QueryBundle` may be another model's and is not used.
+It only searches: the caller adds, forgets and closes through its own `Waylore`. It also does not use the vector
+of a `QueryBundle`, which may come from another model.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from typing import Any
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
-from waylore.integrations.metadata import KEY, metadata
+from waylore.integrations.metadata import KEY, build_metadata
 from waylore.protocols import Reranker
 from waylore.recipes import CHAIN, Recipe
 from waylore.types.knowledge import Scalar
-from waylore.types.search import EVERYTHING, Filter, Found, Hit
+from waylore.types.search import NO_FILTER, Filter, Hit, SearchResult
 
 try:
     from llama_index.core.callbacks import CallbackManager
@@ -39,19 +39,19 @@ except ImportError as error:
 
 
 class PassageNode(TextNode):
-    """A passage as a node: the same however it was found, so that whoever fuses rankings knows it again."""
+    """A passage as a node, with the same hash in every search, so that fused rankings recognise it."""
 
     @property
     def hash(self) -> str:
-        """Of what is stored; LlamaIndex's own would take the explanation in."""
-        return TextNode(text=self.text, metadata=_own(self.metadata)).hash
+        """The hash of the stored text and metadata. LlamaIndex's own would include the explanation."""
+        return TextNode(text=self.text, metadata=_drop_search_data(self.metadata)).hash
 
 
 class WayloreRetriever(BaseRetriever):
-    """Passages that bear on a question, best first, with path and citation in their metadata.
+    """Passages for a question, best first, with path and citation in their metadata.
 
-    `filters` are LlamaIndex's own: equality and membership, all of them to be met. `where` says the same in
-    Waylore's words, and who is asking (`Filter(labels=…)`). The two add up.
+    `filters` are LlamaIndex's own: equality and membership, which must all match. `where` is Waylore's filter,
+    with the labels of the caller (`Filter(labels=…)`). Both apply together.
     """
 
     def __init__(
@@ -59,9 +59,8 @@ class WayloreRetriever(BaseRetriever):
         memory: Waylore,
         *,
         similarity_top_k: int = 10,
-        method: str = CHAIN.name,
-        recipe: Recipe | None = None,
-        where: Filter = EVERYTHING,
+        method: str | Recipe = CHAIN.name,
+        where: Filter = NO_FILTER,
         filters: MetadataFilters | None = None,
         as_of: datetime | None = None,
         reranker: Reranker | None = None,
@@ -69,37 +68,38 @@ class WayloreRetriever(BaseRetriever):
         verbose: bool = False,
     ) -> None:
         self._memory = memory
-        self._most = similarity_top_k
-        self._asked: dict[str, Any] = {
+        self._limit = similarity_top_k
+        self._arguments: dict[str, Any] = {
             "top_k": similarity_top_k,
             "method": method,
-            "recipe": recipe,
-            "where": _narrowed(where, filters) if filters else where,
+            "where": _add_filters(where, filters) if filters else where,
             "as_of": as_of,
             "reranker": reranker,
         }
         super().__init__(callback_manager=callback_manager, verbose=verbose)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(self._memory.search(query_bundle.query_str, **self._asked), self._most)
+        return _make_nodes(self._memory.search(query_bundle.query_str, **self._arguments), self._limit)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(await self._memory.asearch(query_bundle.query_str, **self._asked), self._most)
+        return _make_nodes(await self._memory.asearch(query_bundle.query_str, **self._arguments), self._limit)
 
 
-def _nodes(found: Found, most: int) -> list[NodeWithScore]:
-    """The best of what was found: a caller of LlamaIndex's expects no more than he asked for."""
-    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in found.hits[:most]]
+def _make_nodes(result: SearchResult, limit: int) -> list[NodeWithScore]:
+    """Return the best hits as nodes: at most `limit`, as users of LlamaIndex expect."""
+    return [NodeWithScore(node=_make_node(hit), score=hit.score) for hit in result.hits[:limit]]
 
 
-def _node(hit: Hit) -> PassageNode:
-    """A passage; what explains it is for programs, and is kept out of prompts and vectors."""
-    passage, told = hit.passage, metadata(hit)
-    document = RelatedNodeInfo(node_id=hit.document.id, node_type=ObjectType.DOCUMENT, metadata=_own(told))
+def _make_node(hit: Hit) -> PassageNode:
+    """Return a passage as a node. Its explanation is for programs and is excluded from prompts and vectors."""
+    passage, metadata = hit.passage, build_metadata(hit)
+    document = RelatedNodeInfo(
+        node_id=hit.document.id, node_type=ObjectType.DOCUMENT, metadata=_drop_search_data(metadata)
+    )
     return PassageNode(
         id_=passage.id,
         text=passage.text,
-        extra_info=told,  # the metadata, under the alias that type checkers know
+        extra_info=metadata,  # the metadata, under the alias that type checkers know
         excluded_llm_metadata_keys=[KEY],
         excluded_embed_metadata_keys=[KEY],
         start_char_idx=passage.start,
@@ -108,32 +108,32 @@ def _node(hit: Hit) -> PassageNode:
     )
 
 
-def _own(told: dict[str, Any]) -> dict[str, Any]:
-    """What is the document's own, without what a search says of it."""
-    return {name: value for name, value in told.items() if name != KEY}
+def _drop_search_data(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the document's own metadata, without the additions of the search."""
+    return {name: value for name, value in metadata.items() if name != KEY}
 
 
-def _narrowed(where: Filter, filters: MetadataFilters) -> Filter:
-    """The filter with LlamaIndex's added to it; what Waylore cannot ask for is refused, never left out."""
+def _add_filters(where: Filter, filters: MetadataFilters) -> Filter:
+    """Add LlamaIndex's filters to a filter. A filter that Waylore does not support raises an error."""
     if filters.condition not in {FilterCondition.AND, None}:
-        raise ConfigError(f"filters joined by {filters.condition}: Waylore takes those that must all be met")
+        raise ConfigError(f"filters: condition {filters.condition} is not supported; use AND")
     wanted = dict(where.metadata)
-    for one in filters.filters:
-        if isinstance(one, MetadataFilters):
-            raise ConfigError("filters within filters: Waylore takes a list of those that must all be met")
-        if one.key in wanted:
-            raise ConfigError(f"two filters for {one.key!r}: say it once, with all its values")
-        wanted[one.key] = _values(one)
+    for item in filters.filters:
+        if isinstance(item, MetadataFilters):
+            raise ConfigError("filters: nested filters are not supported; use a flat list")
+        if item.key in wanted:
+            raise ConfigError(f"filters: {item.key!r} occurs twice; use one filter with all its values")
+        wanted[item.key] = _read_values(item)
     return replace(where, metadata=wanted)
 
 
-def _values(one: MetadataFilter) -> Sequence[Scalar]:
-    """The values of which a document must have one."""
-    if isinstance(one.value, list) and one.operator in {FilterOperator.IN, FilterOperator.ANY}:
-        return one.value
-    if isinstance(one.value, str | int | float) and one.operator in {
+def _read_values(item: MetadataFilter) -> Sequence[Scalar]:
+    """Return the accepted values; a document must have one of them."""
+    if isinstance(item.value, list) and item.operator in {FilterOperator.IN, FilterOperator.ANY}:
+        return item.value
+    if isinstance(item.value, str | int | float) and item.operator in {
         FilterOperator.EQ,
         FilterOperator.CONTAINS,
     }:
-        return [one.value]
-    raise ConfigError(f"cannot filter by {one}: use == or contains with a value, in or any with a list")
+        return [item.value]
+    raise ConfigError(f"filters: {item} is not supported; use == or contains with a value, in or any with a list")

@@ -1,7 +1,7 @@
-"""What a framework is told of a hit beside its text: metadata of plain JSON types, in one shape for all.
+"""Build the metadata of a hit for frameworks: plain JSON types, in one shape for all of them.
 
-The document's own metadata stands at the top, where those who filter by it look; all that Waylore knows stands
-under one key, `waylore`, so that neither hides the other. Nothing here knows a framework.
+The document's own metadata is at the top, where filters expect it. Everything that Waylore adds is under one
+key, `waylore`, so that neither hides the other. This module knows no framework.
 """
 
 from dataclasses import asdict
@@ -10,33 +10,33 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from waylore.types.knowledge import Fact
-from waylore.types.search import FactPath, Hit
+from waylore.types.search import GraphPath, Hit
 
 KEY = "waylore"
-TOLD = (
+FACT_FIELDS = (
     "id subject subject_id predicate object object_id statement weight confidence source status "
     "valid_from valid_to passage_id"
 ).split()
 
 
-def metadata(hit: Hit) -> dict[str, Any]:
-    """The document's metadata, `title` and `source` where it has none of its own, and `waylore`."""
+def build_metadata(hit: Hit) -> dict[str, Any]:
+    """Return the document's metadata, with `title` and `source` if it has none of its own, and `waylore`."""
     cited = {"title": hit.document.title, "source": hit.document.uri or hit.document.id}
-    plain: dict[str, Any] = to_jsonable_python({**cited, **hit.document.metadata, KEY: _why(hit)})
+    plain: dict[str, Any] = to_jsonable_python({**cited, **hit.document.metadata, KEY: _describe_hit(hit)})
     return plain
 
 
-def _why(hit: Hit) -> dict[str, Any]:
+def _describe_hit(hit: Hit) -> dict[str, Any]:
     return {
         "score": hit.score,
-        "citation": _citation(hit),
+        "citation": _describe_citation(hit),
         "placements": [asdict(placement) for placement in hit.placements],
-        "path": _path(hit.path) if hit.path else None,
+        "path": _describe_path(hit.path) if hit.path else None,
         "explanation": asdict(hit.explanation),
     }
 
 
-def _citation(hit: Hit) -> dict[str, Any]:
+def _describe_citation(hit: Hit) -> dict[str, Any]:
     passage, document = hit.passage, hit.document
     return {
         "document_id": document.id,
@@ -50,10 +50,10 @@ def _citation(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _path(path: FactPath) -> dict[str, Any]:
-    steps = [{"fact": _fact(step.fact), "is_forward": step.is_forward} for step in path.steps]
+def _describe_path(path: GraphPath) -> dict[str, Any]:
+    steps = [{"fact": _describe_fact(step.fact), "is_forward": step.is_forward} for step in path.steps]
     return {"text": path.text, "start": path.start, "steps": steps}
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
-    return {name: getattr(fact, name) for name in TOLD}
+def _describe_fact(fact: Fact) -> dict[str, Any]:
+    return {name: getattr(fact, name) for name in FACT_FIELDS}

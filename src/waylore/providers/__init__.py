@@ -1,4 +1,4 @@
-"""Real embedders, extractors and rerankers, each behind an optional dependency.
+"""Embedders and extractors that use a model, each behind an optional dependency.
 
-Import the module you want: nothing here is imported by the core, and nothing here is imported until asked for.
+Import the module you want. The core imports none of them, so nothing here is loaded unless you use it.
 """

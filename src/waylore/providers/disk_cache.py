@@ -1,8 +1,8 @@
-"""What a model gave, kept in a SQLite file, so that nobody waits or pays for it twice.
+"""Cache the output of models in a SQLite file, so that no call is made or paid for twice.
 
-Bytes by key, written as soon as they are there: what was kept survives the process. Threads and processes may
-share a file. It never forgets and knows no age: keys change when what they stand for does, and deleting the
-file is always safe.
+The cache maps keys to bytes and writes each entry at once, so entries survive the process. Threads and
+processes may share a file. Entries never expire, because keys are hashes of the model and the input. The file
+can be deleted at any time.
 """
 
 import threading
@@ -24,7 +24,7 @@ PRAGMA synchronous = NORMAL;
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is kept, and the statements that keep it."""
+    """A table of the cache and its SQL."""
 
     name: str
     create: str
@@ -46,8 +46,8 @@ ANSWERS = Table(
 )
 
 
-class Kept:
-    """One table in a file of its own in `directory`; without a directory it lasts as long as the process."""
+class DiskCache:
+    """One table in its own file in `directory`. Without a directory, the cache lasts as long as the process."""
 
     def __init__(self, table: Table, directory: Path | None) -> None:
         self._table = table
@@ -55,21 +55,21 @@ class Kept:
         self.file = directory / f"{table.name}.sqlite" if directory else None
         if directory:
             directory.mkdir(parents=True, exist_ok=True)
-        with self._errors_wrapped():
+        with self._wrap_errors():
             self._database = apsw.Connection(str(self.file or ":memory:"))
             self._database.set_busy_timeout(BUSY_MILLISECONDS)
             self._database.execute(DURABILITY).fetchall()
             self._database.execute(table.create).fetchall()
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """What is kept under these keys."""
-        with self._lock, self._errors_wrapped():
+        """Return the entries that exist under these keys."""
+        with self._lock, self._wrap_errors():
             return dict(self._database.execute(self._table.read, (apsw.carray(tuple(keys)),)))
 
-    def write(self, fresh: Mapping[bytes, bytes]) -> None:
-        """Keep these; what is there under a key already stays."""
-        with self._lock, self._errors_wrapped(), self._database:
-            self._database.executemany(self._table.write, fresh.items())
+    def write(self, entries: Mapping[bytes, bytes]) -> None:
+        """Add entries. An entry that already exists under a key stays."""
+        with self._lock, self._wrap_errors(), self._database:
+            self._database.executemany(self._table.write, entries.items())
 
     def close(self) -> None:
         """Close the file."""
@@ -77,11 +77,11 @@ class Kept:
             self._database.close()
 
     @contextmanager
-    def _errors_wrapped(self) -> Iterator[None]:
+    def _wrap_errors(self) -> Iterator[None]:
         try:
             yield
         except apsw.Error as error:
             raise StoreUnavailable(
-                f"the {self._table.name} kept in {self.file} cannot be used: {error}; free the disk or the "
-                "lock, or delete the file, which holds nothing that cannot be made again"
+                f"the cache of {self._table.name} in {self.file} cannot be used: {error}; free the disk or the "
+                "lock, or delete the file, which can always be rebuilt"
             ) from error

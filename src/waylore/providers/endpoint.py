@@ -1,8 +1,8 @@
-"""One address of a server that speaks OpenAI's protocol, asked until it answers or will not.
+"""Send requests to one endpoint of a server that speaks OpenAI's protocol, with retries.
 
-What may pass is tried again: timeouts, cut connections, 408, 409, 429 and every 5xx, after a random wait that
-doubles (Brooker, 2015, "Exponential Backoff and Jitter") or after what the server asks for. It knows neither
-vectors nor answers, and never writes the API key into a message.
+Transient failures are retried: timeouts, closed connections, 408, 409, 429 and every 5xx. The delay is random
+and doubles (Brooker, 2015, "Exponential Backoff and Jitter"), or it is the one that the server requests. This
+module knows neither embeddings nor chat, and never writes the API key into a message.
 """
 
 import random
@@ -18,35 +18,40 @@ from waylore.providers.optional import require
 if TYPE_CHECKING:
     import httpx
 
-PASSING = frozenset({408, 409, 429})
-LONGEST_WAIT = 60.0
+TRANSIENT_STATUS_CODES = frozenset({408, 409, 429})  # and every 5xx
+MAX_WAIT_SECONDS = 60.0
 _JITTER = random.SystemRandom()
 _CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
 T = TypeVar("T")
 
 
-class Passing(Exception):
-    """A failure that may pass, the seconds that the server asks to wait, and whether it may cost something."""
+class TransientError(Exception):
+    """A failure that may not happen again.
 
-    def __init__(self, said: str, *, asked: float = 0.0, may_cost: bool = False) -> None:
-        super().__init__(said)
-        self.asked = asked
+    `retry_after` is the delay that the server requests, in seconds; `may_cost` says whether the request may be
+    billed.
+    """
+
+    def __init__(self, detail: str, *, retry_after: float = 0.0, may_cost: bool = False) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
         self.may_cost = may_cost
 
 
-class Refused(ModelUnavailable):
-    """The server answered, and the answer was no; see `status` and `said`."""
+class EndpointRefused(ModelUnavailable):
+    """The server rejected the request; see `status` and `detail`."""
 
-    def __init__(self, message: str, *, status: int, said: str) -> None:
+    def __init__(self, message: str, *, status: int, detail: str) -> None:
         super().__init__(message)
         self.status = status
-        self.said = said
+        self.detail = detail
 
 
 class Endpoint:
-    """What `model` is asked at `{base_url}/{path}`; threads may share it.
+    """The endpoint `{base_url}/{path}` for one `model`; threads may share it.
 
-    `retries` are tries after the first; `backoff` is the longest wait before the first of them, in seconds.
+    `retries` is the number of attempts after the first; `backoff` is the longest delay before the first of
+    them, in seconds.
     """
 
     def __init__(
@@ -61,9 +66,9 @@ class Endpoint:
         backoff: float,
     ) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ConfigError("api_key has characters no HTTP header can carry; is a line end in it?")
+            raise ConfigError("api_key has characters that an HTTP header cannot contain; remove line ends from it")
         if not base_url.startswith(("http://", "https://")):
-            raise ConfigError(f"base_url must begin with http:// or https://, not {base_url!r}")
+            raise ConfigError(f"base_url must begin with http:// or https://, got {base_url!r}")
         self._http = require("httpx", extra="openai")
         self._client: httpx.Client = self._http.Client(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {}, timeout=timeout
@@ -74,56 +79,56 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The address, without a name and password that may be in it."""
+        """The address, without a user name and password that it may contain."""
         return _CREDENTIALS.sub("", self._url)
 
-    def tried(self, call: Callable[[], T]) -> T:
-        """What `call` returns, which is called again while it fails with `Passing`."""
+    def retry(self, call: Callable[[], T]) -> T:
+        """Return the result of `call`, which is called again while it raises `TransientError`."""
         attempt = 0
         while True:
             try:
                 return call()
-            except Passing as failure:
+            except TransientError as failure:
                 if attempt >= self._retries:
-                    raise self.unusable(str(failure), attempts=attempt + 1) from failure.__cause__
-                time.sleep(wait_before_retry(attempt, backoff=self._backoff, asked=failure.asked))
+                    raise self.make_error(str(failure), attempts=attempt + 1) from failure.__cause__
+                time.sleep(wait_before_retry(attempt, backoff=self._backoff, retry_after=failure.retry_after))
             attempt += 1
 
     def post(self, body: Mapping[str, Any]) -> "httpx.Response":
-        """Ask once; `Passing` where asking again may help, else `Refused`."""
+        """Send one request. Raise `TransientError` if a retry may help, else `EndpointRefused`."""
         try:
-            answer = self._client.post(self._url, json=body)
+            response = self._client.post(self._url, json=body)
         except self._http.RequestError as error:
             was_sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
-            raise Passing(f"{type(error).__name__}: {error}", may_cost=was_sent) from error
-        if answer.is_success:
-            return answer
-        said = self._hidden(f"{answer.status_code}: {_message(answer)}")
-        if answer.status_code in PASSING or answer.status_code >= 500:
-            raise Passing(said, asked=_asked_wait(answer.headers.get("retry-after", "")))
-        raise Refused(str(self.unusable(said)), status=answer.status_code, said=said)
+            raise TransientError(f"{type(error).__name__}: {error}", may_cost=was_sent) from error
+        if response.is_success:
+            return response
+        detail = self._hide_key(f"{response.status_code}: {_read_error_message(response)}")
+        if response.status_code in TRANSIENT_STATUS_CODES or response.status_code >= 500:
+            raise TransientError(detail, retry_after=_parse_retry_after(response.headers.get("retry-after", "")))
+        raise EndpointRefused(str(self.make_error(detail)), status=response.status_code, detail=detail)
 
-    def unusable(self, said: str, *, attempts: int = 1) -> ModelUnavailable:
-        """The error to raise after what was said, or not said, last."""
+    def make_error(self, detail: str, *, attempts: int = 1) -> ModelUnavailable:
+        """Return the error to raise after the last attempt."""
         return ModelUnavailable(
-            f"{self._model} at {self.url} cannot be used; attempt {attempts}, the last, gave "
-            f"{self._hidden(said)}\nCheck the address, the model's name, the key and the account's limits."
+            f"{self._model} at {self.url} cannot be used; attempt {attempts} failed with "
+            f"{self._hide_key(detail)}\nCheck the address, the model's name, the key and the account's limits"
         )
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
-    def _hidden(self, said: str) -> str:
-        return said.replace(self._key, "[api_key]") if self._key else said
+    def _hide_key(self, text: str) -> str:
+        return text.replace(self._key, "[api_key]") if self._key else text
 
 
-def wait_before_retry(attempt: int, *, backoff: float, asked: float = 0.0) -> float:
-    """Choose the seconds to wait: what the server asks, and a random part of a doubling time."""
-    return min(asked + _JITTER.uniform(0, backoff * 2**attempt), LONGEST_WAIT)
+def wait_before_retry(attempt: int, *, backoff: float, retry_after: float = 0.0) -> float:
+    """Return the seconds to wait: `retry_after` plus a random part of a time that doubles each attempt."""
+    return min(retry_after + _JITTER.uniform(0, backoff * 2**attempt), MAX_WAIT_SECONDS)
 
 
-def _asked_wait(header: str) -> float:
+def _parse_retry_after(header: str) -> float:
     try:
         return max(0.0, float(header))
     except ValueError:
@@ -134,8 +139,8 @@ def _asked_wait(header: str) -> float:
         return 0.0
 
 
-def _message(answer: "httpx.Response") -> str:
+def _read_error_message(response: "httpx.Response") -> str:
     try:
-        return str(answer.json()["error"]["message"])
+        return str(response.json()["error"]["message"])
     except (KeyError, TypeError, ValueError):
-        return answer.text[:200]
+        return response.text[:200]

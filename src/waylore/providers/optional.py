@@ -1,4 +1,4 @@
-"""Optional dependencies: what is imported only when it is asked for, and what to say where it is not there."""
+"""Import optional dependencies when they are needed, and name the extra to install if they are missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,16 +9,16 @@ from waylore.errors import ConfigError, ModelUnavailable
 
 
 @contextmanager
-def needing(who_needs: str, extra: str) -> Iterator[None]:
-    """Imports of an extra: `needing("the MCP server needs", "mcp")`."""
+def require_extra(who_needs: str, extra: str) -> Iterator[None]:
+    """Import an extra inside a `with` block: `require_extra("the MCP server needs", "mcp")`."""
     try:
         yield
     except ImportError as error:
-        raise ConfigError(f"{who_needs} {error.name}: pip install 'waylore[{extra}]'") from error
+        raise ConfigError(f"{who_needs} the extra {extra}: pip install 'waylore[{extra}]'") from error
 
 
 def require(module: str, *, extra: str) -> Any:
-    """Import an optional dependency, or say which extra brings it."""
+    """Import an optional dependency, or raise an error that names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,1 +1,1 @@
-"""How a question is answered: one stage, one file, one function. Reads, never writes."""
+"""Answer questions. Each stage of a search is one function; retrieval reads the store and never writes."""

@@ -1,10 +1,10 @@
-"""Context: turns what was found into the text handed to a model, within a token budget.
+"""Write a search result as text for a model, within a token budget.
 
-Three styles: `passages` with citation marks; `graph` and `narrative` put a block of what the graph knows
-before them. Parts are chosen by the sum of their lines' tokens, and the whole is counted at the end, so that
-the budget holds for any tokenizer, also where the tokens of two texts do not add up. It shows what is in
-`Found` and nothing else: it asks no store, calls no model and summarises nothing; what is long is cut at the
-end of a sentence.
+There are three layouts: `passages` has passages with citation marks; `graph` and `narrative` put a block of
+entities and facts before them. Parts are chosen by the sum of the tokens of their lines. The whole text is
+counted at the end, so the budget holds for any tokenizer, also if the tokens of two texts do not add up. The
+text contains only parts of the `SearchResult`. This module reads no store, calls no model and does not
+summarise; long texts are cut at the end of a sentence.
 """
 
 import re
@@ -14,25 +14,26 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from waylore.config import Context
-from waylore.protocols import Count
+from waylore.config import ContextConfig
+from waylore.protocols import CountTokens
 from waylore.text import normalise
 from waylore.types.knowledge import Fact
-from waylore.types.search import Found, Hit
+from waylore.types.search import Hit, SearchResult
 
-Style = Literal["passages", "graph", "narrative"]
+Layout = Literal["passages", "graph", "narrative"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
-_SHORTEST = 80  # characters: less than this of a passage is not worth its heading
-_BRIEF = 240  # characters of a description, a statement or a value
-_USER = ("user", "i", "me")
+_MIN_CUT_CHARACTERS = 80  # a shorter part of a passage is not worth its heading
+_MAX_SHORT_CHARACTERS = 240  # of a description, a statement or a value
+_USER_NAMES = ("user", "i", "me")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？।؟۔]+|(?<=\S)(?=\n\n)")
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A mark in the text, such as [1], and the passage behind it."""
+    """A mark in the text, such as [1], and its passage."""
 
     mark: int
     passage_id: str
@@ -42,38 +43,40 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """The text for a model, how many tokens it takes, and the passage behind each citation mark."""
+class RenderedContext:
+    """The text for a model, its length in tokens, and the passage of each citation mark."""
 
     text: str
     tokens: int
     sources: tuple[Citation, ...] = ()
 
 
-def context(found: Found, *, style: Style, config: Context, count: Count) -> Rendered:
-    """Write what was found in a style, in at most `config.max_tokens` tokens as `count` counts them."""
-    block = _block(found, style, config, count)
+def render_context(
+    result: SearchResult, *, layout: Layout, config: ContextConfig, count: CountTokens
+) -> RenderedContext:
+    """Return the result in a layout, in at most `config.max_tokens` tokens as `count` counts them."""
+    block = _fit_graph_block(result, layout, config, count)
 
-    def page(shown: _Shown) -> str:
-        return _page(block, shown, include_sources=config.include_sources)
+    def format_page(cited: _CitedTexts) -> str:
+        return _format_page(block, cited, include_sources=config.include_sources)
 
-    by_line = _by_line(count)
-    shown = _passages(found.hits, lambda shown: by_line(page(shown)) <= config.max_tokens)
-    while shown and count(page(shown)) > config.max_tokens:
-        shown = shown[:-1]
-    text = page(shown)
-    return Rendered(text, count(text), tuple(citation for citation, _ in shown))
+    by_line = _count_by_line(count)
+    cited = _fit_passages(result.hits, lambda cited: by_line(format_page(cited)) <= config.max_tokens)
+    while cited and count(format_page(cited)) > config.max_tokens:
+        cited = cited[:-1]
+    text = format_page(cited)
+    return RenderedContext(text, count(text), tuple(citation for citation, _ in cited))
 
 
-def in_order(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The same facts, so that a chain reads from its beginning: A depends_on B, then B uses C.
+def order_facts(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return the facts so that a chain reads from its beginning: A depends_on B, then B uses C.
 
-    For the rest they stay as they are: the chain that the first fact belongs to comes first.
+    Otherwise the order stays: the chain of the first fact comes first.
     """
-    onward, back = _places(f.subject_id for f in facts), _places(f.object_id for f in facts)
+    onward, back = _map_places(f.subject_id for f in facts), _map_places(f.object_id for f in facts)
     ordered: dict[int, Fact] = {}
     for first in range(len(facts)):
-        following = [] if first in ordered else [_beginning(facts, first, back, ordered)]
+        following = [] if first in ordered else [_find_beginning(facts, first, back, ordered)]
         while following:
             at = following.pop()
             ordered[at] = facts[at]
@@ -81,15 +84,15 @@ def in_order(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(ordered.values())
 
 
-def _places(ids: Iterable[str]) -> dict[str, list[int]]:
+def _map_places(ids: Iterable[str]) -> dict[str, list[int]]:
     places: dict[str, list[int]] = defaultdict(list)
     for at, id_ in enumerate(ids):
         places[id_].append(at)
     return places
 
 
-def _beginning(facts: Sequence[Fact], at: int, back: dict[str, list[int]], ordered: Collection[int]) -> int:
-    """Where the chain begins that leads to a fact: at itself, where the chain is a ring."""
+def _find_beginning(facts: Sequence[Fact], at: int, back: dict[str, list[int]], ordered: Collection[int]) -> int:
+    """Return where the chain that leads to a fact begins, or the fact itself if the chain is a ring."""
     chain = [at]
     while before := [n for n in back.get(facts[chain[-1]].subject_id, ()) if n not in ordered]:
         if before[0] in chain:
@@ -98,65 +101,65 @@ def _beginning(facts: Sequence[Fact], at: int, back: dict[str, list[int]], order
     return chain[-1]
 
 
-def _by_line(count: Count) -> Count:
-    """Count each line once and remember it, instead of the whole again for everything that is added."""
-    of_line = cache(count)
-    return lambda text: sum(map(of_line, text.splitlines(keepends=True)))
+def _count_by_line(count: CountTokens) -> CountTokens:
+    """Return a counter that caches the tokens of each line, so that a growing text is not counted again."""
+    count_line = cache(count)
+    return lambda text: sum(map(count_line, text.splitlines(keepends=True)))
 
 
 # -- passages ------------------------------------------------------------------------------------------
 
-_Shown: TypeAlias = tuple[tuple[Citation, str], ...]
+_CitedTexts: TypeAlias = tuple[tuple[Citation, str], ...]
 
 
-def _passages(hits: Sequence[Hit], fits: Callable[[_Shown], bool]) -> _Shown:
-    """The texts that fit, best first; the mark of a passage left out goes to the next."""
-    shown: _Shown = ()
+def _fit_passages(hits: Sequence[Hit], fits: Callable[[_CitedTexts], bool]) -> _CitedTexts:
+    """Return the texts that fit, best first. The mark of a passage that does not fit goes to the next one."""
+    cited: _CitedTexts = ()
     for hit in hits:
-        shown = _with_text(shown, _citation(hit, len(shown) + 1), _tidy(hit.passage.text), fits)
-    return shown
+        cited = _add_text(cited, _make_citation(hit, len(cited) + 1), _strip_lines(hit.passage.text), fits)
+    return cited
 
 
-def _with_text(shown: _Shown, citation: Citation, text: str, fits: Callable[[_Shown], bool]) -> _Shown:
-    """What is shown, and as much of a text as fits: all of it, or up to the end of a sentence, or nothing."""
+def _add_text(cited: _CitedTexts, citation: Citation, text: str, fits: Callable[[_CitedTexts], bool]) -> _CitedTexts:
+    """Add as much of a text as fits: all of it, or up to the end of a sentence, or nothing."""
 
-    def cut(end: int) -> _Shown:
-        return (*shown, (citation, f"{text[:end]} …"))
+    def add_part(end: int) -> _CitedTexts:
+        return (*cited, (citation, f"{text[:end]} …"))
 
-    whole = (*shown, (citation, text)) if text else shown
+    whole = (*cited, (citation, text)) if text else cited
     if fits(whole):
         return whole
-    ends = [end for end in _sentence_ends(text) if end < len(text)]
-    fitting = bisect_left(ends, True, key=lambda end: not fits(cut(end)))
-    return cut(ends[fitting - 1]) if fitting else shown
+    ends = [end for end in _find_sentence_ends(text) if end < len(text)]
+    count = bisect_left(ends, True, key=lambda end: not fits(add_part(end)))
+    return add_part(ends[count - 1]) if count else cited
 
 
-def _citation(hit: Hit, mark: int) -> Citation:
+def _make_citation(hit: Hit, mark: int) -> Citation:
     title = hit.passage.title or hit.document.title
     return Citation(mark, hit.passage.id, hit.document.id, title, hit.document.uri)
 
 
-def _page(block: str, shown: _Shown, *, include_sources: bool) -> str:
-    heading = "## Passages" if block and shown else ""
-    passages = [f"{f'[{c.mark}] {_line(c.title)}'.rstrip()}\n{text}" for c, text in shown]
-    sources = _sources([citation for citation, _ in shown]) if include_sources else ""
+def _format_page(block: str, cited: _CitedTexts, *, include_sources: bool) -> str:
+    heading = "## Passages" if block and cited else ""
+    passages = [f"{f'[{c.mark}] {_join_lines(c.title)}'.rstrip()}\n{text}" for c, text in cited]
+    sources = _format_sources([citation for citation, _ in cited]) if include_sources else ""
     return "\n\n".join(filter(None, [block, heading, *passages, sources]))
 
 
-def _sources(citations: Sequence[Citation]) -> str:
-    """A line for each address, with the marks of all passages from there."""
+def _format_sources(citations: Sequence[Citation]) -> str:
+    """Return a line for each address, with the marks of all passages from there."""
     marks: dict[str, list[str]] = defaultdict(list)
     for citation in citations:
-        marks[_line(citation.uri)].append(f"[{citation.mark}]")
+        marks[_join_lines(citation.uri)].append(f"[{citation.mark}]")
     lines = [f"{' '.join(of_uri)} {uri}" for uri, of_uri in marks.items() if uri]
     return "\n".join(["## Sources", *lines]) if lines else ""
 
 
-# -- the block before them -----------------------------------------------------------------------------
+# -- the block before the passages -----------------------------------------------------------------------------
 
 
 class _Line(NamedTuple):
-    """A line of a section: its place there, and what is written around and between its parts."""
+    """A line of a section: its place, and the text around and between its parts."""
 
     place: int
     before: str = ""
@@ -164,14 +167,14 @@ class _Line(NamedTuple):
     after: str = ""
 
 
-_ALONE = _Line(0)
+_PLAIN = _Line(0)
 _NAMES = _Line(0, "Query entities: [", ", ", "]")
 _RELATED = _Line(1, "Related: ", ", ")
 _DESCRIPTION = _Line(2, "Description: ")
 
 
 class _Part(NamedTuple):
-    """What is shown whole or not at all, and where: in which section, under its heading, on which line."""
+    """A part that is shown as a whole or not at all, with its section, heading and line."""
 
     section: int
     heading: str
@@ -179,28 +182,28 @@ class _Part(NamedTuple):
     text: str = ""
 
 
-def _block(found: Found, style: Style, config: Context, count: Count) -> str:
-    """As many parts as fit, the first to come served first, each written where it belongs."""
+def _fit_graph_block(result: SearchResult, layout: Layout, config: ContextConfig, count: CountTokens) -> str:
+    """Add parts in order of priority until the budget is used, then print them by section."""
     limit = min(config.graph_tokens, config.max_tokens)
-    title = "## Knowledge Graph Context\n" if style == "graph" else ""
-    by_line = _by_line(count)
+    title = "## Knowledge Graph Context\n" if layout == "graph" else ""
+    by_line = _count_by_line(count)
     shown: list[_Part] = []
-    for part in dict.fromkeys(_parts(found, style, config)):
-        if by_line(_sections([*shown, part], title)) <= limit:
+    for part in dict.fromkeys(_list_parts(result, layout, config)):
+        if by_line(_format_sections([*shown, part], title)) <= limit:
             shown.append(part)
-    while shown and count(_sections(shown, title)) > limit:
+    while shown and count(_format_sections(shown, title)) > limit:
         shown.pop()
-    return _sections(shown, title)
+    return _format_sections(shown, title)
 
 
-def _parts(found: Found, style: Style, config: Context) -> Iterator[_Part]:
-    if style == "graph":
-        yield from _graph(found, include_relationships=config.include_relationships)
-    elif style == "narrative":
-        yield from _narrative(found)
+def _list_parts(result: SearchResult, layout: Layout, config: ContextConfig) -> Iterator[_Part]:
+    if layout == "graph":
+        yield from _list_graph_parts(result, include_relationships=config.include_relationships)
+    elif layout == "narrative":
+        yield from _list_narrative_parts(result)
 
 
-def _sections(parts: Sequence[_Part], title: str) -> str:
+def _format_sections(parts: Sequence[_Part], title: str) -> str:
     sections: list[str] = []
     in_place = sorted(parts, key=lambda part: (part.section, part.line))
     for heading, of_section in groupby(in_place, key=lambda part: part[:2]):
@@ -212,80 +215,80 @@ def _sections(parts: Sequence[_Part], title: str) -> str:
     return title + "\n\n".join(sections) if sections else ""
 
 
-def _graph(found: Found, *, include_relationships: bool) -> Iterator[_Part]:
-    """What the question names, how it is joined, then what it is: the last, a passage will say as well."""
-    entities = {entity.id: entity for entity in found.entities}
-    sections = {id_: (at, _titled(e.name, e.type)) for at, (id_, e) in enumerate(entities.items(), 1)}
-    yield from (_Part(0, "", _NAMES, _line(entity.name)) for entity in entities.values())
-    yield from (_Part(*section, _ALONE) for section in sections.values())
-    for fact in in_order(_distinct(found.facts)):
+def _list_graph_parts(result: SearchResult, *, include_relationships: bool) -> Iterator[_Part]:
+    """Yield the named entities, their facts, then their descriptions, which a passage is likely to repeat."""
+    entities = {entity.id: entity for entity in result.entities}
+    sections = {id_: (at, _format_heading(e.name, e.type)) for at, (id_, e) in enumerate(entities.items(), 1)}
+    yield from (_Part(0, "", _NAMES, _join_lines(entity.name)) for entity in entities.values())
+    yield from (_Part(*section, _PLAIN) for section in sections.values())
+    for fact in order_facts(_drop_repeated_facts(result.facts)):
         if include_relationships:
-            yield _Part(len(sections) + 1, "### Relevant Relationships", _ALONE, _relationship(fact))
+            yield _Part(len(sections) + 1, "### Relevant Relationships", _PLAIN, _format_relationship(fact))
         for end in fact.ends if fact.object_id else ():
             if end in sections:
-                yield _Part(*sections[end], _RELATED, _related(fact, end))
-    yield from (_Part(*sections[e.id], _DESCRIPTION, _brief(e.description)) for e in entities.values())
+                yield _Part(*sections[end], _RELATED, _format_related(fact, end))
+    yield from (_Part(*sections[e.id], _DESCRIPTION, _shorten(e.description)) for e in entities.values())
 
 
-def _narrative(found: Found) -> Iterator[_Part]:
-    """Facts under their subjects, the user's own first, then what the question names, then the rest."""
-    facts = in_order(_distinct(found.facts))
-    asked = {entity.id: entity.name for entity in found.entities}
-    names = asked | {fact.subject_id: fact.subject for fact in facts} | asked
+def _list_narrative_parts(result: SearchResult) -> Iterator[_Part]:
+    """Yield facts under their subjects: the user first, then the entities of the question, then the rest."""
+    facts = order_facts(_drop_repeated_facts(result.facts))
+    named = {entity.id: entity.name for entity in result.entities}
+    names = named | {fact.subject_id: fact.subject for fact in facts} | named
     places = {id_: at for at, id_ in enumerate(names, 1)}
     for fact in facts:
         name = names[fact.subject_id]
-        section = places[fact.subject_id], f"### CONTEXT: {_line(name)}"
-        if normalise(name) in _USER:
+        section = places[fact.subject_id], f"### CONTEXT: {_join_lines(name)}"
+        if normalise(name) in _USER_NAMES:
             section = 0, "### USER CONTEXT"
-        yield _Part(*section, _ALONE, f"- {_line(fact.predicate)}: {_brief(fact.object)}")
+        yield _Part(*section, _PLAIN, f"- {_join_lines(fact.predicate)}: {_shorten(fact.object)}")
 
 
-def _distinct(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Each fact once, as it was first stated."""
+def _drop_repeated_facts(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Return each fact once, as it was first stated."""
     first: dict[str, Fact] = {}
     for fact in facts:
         first.setdefault(fact.id, fact)
     return tuple(first.values())
 
 
-def _titled(name: str, type_: str) -> str:
-    return f"### {_line(name)} ({_line(type_)})" if type_.strip() else f"### {_line(name)}"
+def _format_heading(name: str, type_: str) -> str:
+    return f"### {_join_lines(name)} ({_join_lines(type_)})" if type_.strip() else f"### {_join_lines(name)}"
 
 
-def _related(fact: Fact, entity_id: str) -> str:
+def _format_related(fact: Fact, entity_id: str) -> str:
     if fact.subject_id == entity_id:
-        return f"{_line(fact.object)} ({_line(fact.predicate)}, weight: {fact.weight:g})"
-    return f"{_line(fact.subject)} (←{_line(fact.predicate)})"
+        return f"{_join_lines(fact.object)} ({_join_lines(fact.predicate)}, weight: {fact.weight:g})"
+    return f"{_join_lines(fact.subject)} (←{_join_lines(fact.predicate)})"
 
 
-def _relationship(fact: Fact) -> str:
-    statement = f" -- {_brief(fact.statement)}" if fact.statement.strip() else ""
-    ends = f"{_line(fact.subject)} -> {_brief(fact.object)}"
-    return f'- {ends}: "{_line(fact.predicate)}"{statement} (strength: {fact.weight:g})'
+def _format_relationship(fact: Fact) -> str:
+    statement = f" -- {_shorten(fact.statement)}" if fact.statement.strip() else ""
+    ends = f"{_join_lines(fact.subject)} -> {_shorten(fact.object)}"
+    return f'- {ends}: "{_join_lines(fact.predicate)}"{statement} (strength: {fact.weight:g})'
 
 
 # -- texts ---------------------------------------------------------------------------------------------
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _tidy(text: str) -> str:
+def _strip_lines(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
-def _sentence_ends(text: str) -> list[int]:
-    """Where a text may be cut so that enough of it is left."""
-    return [end.end() for end in _SENTENCE_END.finditer(text) if end.end() >= _SHORTEST]
+def _find_sentence_ends(text: str) -> list[int]:
+    """Return where a text may be cut so that at least `_MIN_CUT_CHARACTERS` of it are left."""
+    return [end.end() for end in _SENTENCE_END.finditer(text) if end.end() >= _MIN_CUT_CHARACTERS]
 
 
-def _brief(text: str) -> str:
-    """A text on one line, cut at the end of a sentence, else of a word, where it is long."""
-    line = _line(text)
-    if len(line) <= _BRIEF:
+def _shorten(text: str) -> str:
+    """Return a text on one line. If it is long, cut it at the end of a sentence, else of a word."""
+    line = _join_lines(text)
+    if len(line) <= _MAX_SHORT_CHARACTERS:
         return line
-    ends = [end for end in _sentence_ends(line[: _BRIEF + 1]) if end <= _BRIEF]
-    end = ends[-1] if ends else line.rfind(" ", 0, _BRIEF)
-    return f"{line[: end if end > 0 else _BRIEF]} …"
+    ends = [end for end in _find_sentence_ends(line[: _MAX_SHORT_CHARACTERS + 1]) if end <= _MAX_SHORT_CHARACTERS]
+    end = ends[-1] if ends else line.rfind(" ", 0, _MAX_SHORT_CHARACTERS)
+    return f"{line[: end if end > 0 else _MAX_SHORT_CHARACTERS]} …"

@@ -1,51 +1,50 @@
-"""Is the evidence good enough to walk the graph? A confidence as specified (S6), and a reason where it is not.
+"""Decide whether a question uses the graph (S6).
 
-Pure arithmetic over what other stages found: it knows neither store nor models.
+The gate computes a confidence from the length of the question, the number of entities it names and the best
+vector match. It is pure arithmetic: it reads neither the store nor a model.
 """
 
 from dataclasses import dataclass
 
-from waylore.config import Gate
-from waylore.types.search import Gate as Decision
+from waylore.config import GateConfig
+from waylore.types.search import GateOutcome
 
-SPECIFIC = 100  # characters of a question that is as specific as can be
+FULL_LENGTH = 100  # characters from which on a question counts as fully specific
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
-    """How sure we are that the graph will help, if that was asked, and why it was left out, if it was."""
+class GateDecision:
+    """Whether the graph is used, with which confidence, and the reason if it is skipped."""
 
     confidence: float | None
     reason: str = ""
-    decision: Decision = "open"
+    outcome: GateOutcome = "open"
 
     @property
     def is_open(self) -> bool:
-        """Whether to walk."""
+        """True if the graph is used."""
         return not self.reason
 
 
-def gate(question: str, *, entities: int, best_cosine: float | None, facts: int, config: Gate) -> Gated:
-    """Decide by how specific the question is, whether it names anything, and how well vectors match (S6).
+def decide(question: str, *, entities: int, best_cosine: float | None, facts: int, config: GateConfig) -> GateDecision:
+    """Decide whether to use the graph for a question.
 
-    Where there are no vectors (`best_cosine` is None) the other two decide, in proportion.
+    Without vectors (`best_cosine` is None) the other two terms are scaled to the full range.
     """
-    terms = [
-        (config.specificity, min(len(question) / SPECIFIC, 1.0)),
-        (config.recognition, 1.0 if entities else 0.5),
-    ]
-    if best_cosine is not None:
-        terms.append((config.quality, max(best_cosine, 0.0)))
-    whole = 1.0 if best_cosine is not None else sum(weight for weight, _ in terms) or 1.0
-    confidence = sum(weight * value for weight, value in terms) / whole
-    return Gated(confidence, *_reason(confidence, entities, facts, config))
-
-
-def _reason(confidence: float, entities: int, facts: int, config: Gate) -> tuple[str, Decision]:
+    confidence = _compute_confidence(question, entities, best_cosine, config)
     if not facts:
-        return "the graph is empty", "empty"
+        return GateDecision(confidence, "the graph has no facts", "empty")
     if not entities:
-        return "the question names nothing that is known", "unnamed"
+        return GateDecision(confidence, "the question names no known entity", "unnamed")
     if confidence < config.min_confidence:
-        return f"confidence {confidence:.2f} is under {config.min_confidence:.2f}", "unsure"
-    return "", "open"
+        reason = f"confidence {confidence:.2f} is below {config.min_confidence:.2f}"
+        return GateDecision(confidence, reason, "unsure")
+    return GateDecision(confidence)
+
+
+def _compute_confidence(question: str, entities: int, best_cosine: float | None, config: GateConfig) -> float:
+    specificity = config.specificity * min(len(question) / FULL_LENGTH, 1.0)
+    recognition = config.recognition * (1.0 if entities else 0.5)
+    if best_cosine is None:
+        return (specificity + recognition) / ((config.specificity + config.recognition) or 1.0)
+    return specificity + recognition + config.quality * max(best_cosine, 0.0)

@@ -1,7 +1,6 @@
-"""Lets a model that reads question and passage together order the hits anew, if the caller brings one.
+"""Reorder hits with the caller's reranker, a model that reads question and passage together.
 
-It reorders and drops nothing: what was found stays found. A reranker that fails is left out, and the answer
-says so; the search sees to that.
+It drops no hits. If the reranker fails, the search keeps the order of the hits and reports the failure.
 """
 
 from collections.abc import Sequence
@@ -14,21 +13,21 @@ from waylore.types.search import Hit, Placement
 
 
 def rerank(reranker: Reranker, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Hits by the reranker's score, which becomes their score; the path is read with the passage."""
-    scores = [round(float(score), 6) for score in reranker.rerank(question, [_read(hit) for hit in hits])]
+    """Return the hits by the reranker's score, which replaces theirs. The reranker also reads their paths."""
+    scores = [round(float(score), 6) for score in reranker.rerank(question, [_format_hit(hit) for hit in hits])]
     if not all(map(isfinite, scores)):
-        raise ModelError("the reranker gave scores that are no numbers")
+        raise ModelError("the reranker returned a score that is not a finite number; check the reranker")
     scored = sorted(zip(scores, hits, strict=True), key=lambda pair: (-pair[0], pair[1].passage.id))
-    return tuple(_placed(hit, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
+    return tuple(_apply_score(hit, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
 
 
-def _read(hit: Hit) -> str:
-    """The passage, and the facts that led to it: a passage two hops away makes sense only with them."""
+def _format_hit(hit: Hit) -> str:
+    """Return the passage and the facts that led to it, without which a passage two hops away makes no sense."""
     facts = "; ".join(fact.embeddable for fact in hit.path.facts) if hit.path else ""
     return f"{hit.passage.embeddable}\n{facts}".rstrip()
 
 
-def _placed(hit: Hit, rank: int, score: float) -> Hit:
-    """All of the final score is the reranker's; where the searches placed the hit stays readable."""
+def _apply_score(hit: Hit, rank: int, score: float) -> Hit:
+    """Make the reranker's score the whole score of a hit. The placements of the searches stay, with share 0."""
     searches = tuple(replace(p, share=0.0) for p in hit.placements)
     return replace(hit, score=score, placements=(*searches, Placement("reranker", rank, score, score)))

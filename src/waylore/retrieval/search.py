@@ -1,7 +1,8 @@
-"""Answers a question: runs the stages in order and collects what each one did.
+"""Answer a question: run the stages in order and collect their results, times and failures.
 
-A stage that fails is left out and named in the answer; the others answer without it (promise 9). Whatever the
-graph does, the hybrid top K is in the answer (promise 1).
+A stage that fails is skipped and named in the result; the other stages answer without it (promise 9). The
+hybrid top K is always in the result, with or without the graph (promise 1), except with `graph_only`, which
+does not run hybrid search.
 """
 
 from collections import Counter
@@ -14,34 +15,34 @@ from typing import TypeAlias
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import Recipe
-from waylore.retrieval.candidates import dense, lexical
-from waylore.retrieval.fusion import Fused, additive, fuse
-from waylore.retrieval.gate import Gated, gate
-from waylore.retrieval.graph.activation import activation
-from waylore.retrieval.graph.chain import chain
-from waylore.retrieval.graph.citations import citations
-from waylore.retrieval.graph.guided import guided
-from waylore.retrieval.graph.linking import Link, link
-from waylore.retrieval.graph.neighbourhood import neighbourhood
-from waylore.retrieval.graph.state import Asked, GraphSearch, Reached
+from waylore.retrieval.candidates import search_keywords, search_vectors
+from waylore.retrieval.fusion import FusedCandidate, add_graph_passages, fuse
+from waylore.retrieval.gate import GateDecision, decide
+from waylore.retrieval.graph.activation import search_activation
+from waylore.retrieval.graph.chain import search_chain
+from waylore.retrieval.graph.citations import search_citations
+from waylore.retrieval.graph.guided import search_guided
+from waylore.retrieval.graph.linking import LinkedEntity, link_entities
+from waylore.retrieval.graph.neighbourhood import search_neighbourhood
+from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.trace import Trace
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
-from waylore.store.reads import Reads, answered, nothing, read, together
+from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
 from waylore.types.knowledge import Fact
-from waylore.types.search import FactPath, Found, Hit, Query, Ranking, Step
+from waylore.types.search import GraphPath, Hit, Query, Ranking, SearchResult, Step
 
-Named: TypeAlias = tuple[int, tuple[Link, ...]]  # how many facts there are, and what the question names
-NOT_SEARCHED = "the graph could not be searched"
-NO_EMBEDDER = "dense: no embedder was given, so only words were searched"
-GRAPHS: Mapping[str, GraphSearch] = MappingProxyType(
+NamedEntities: TypeAlias = tuple[int, tuple[LinkedEntity, ...]]  # number of facts in the graph, named entities
+GRAPH_FAILED = "the graph could not be searched"
+NO_EMBEDDER = "vector: no embedder was given, so only words were searched"
+GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
     {
-        "neighbourhood": neighbourhood,
-        "guided": guided,
-        "activation": activation,
-        "citations": citations,
-        "chain": chain,
+        "neighbourhood": search_neighbourhood,
+        "guided": search_guided,
+        "activation": search_activation,
+        "citations": search_citations,
+        "chain": search_chain,
     }
 )
 
@@ -54,142 +55,158 @@ def search(
     *,
     now: datetime,
     reranker: Reranker | None = None,
-) -> Found:
-    """Hits for a question, best first, each with where every search placed it and the path that led to it."""
-    with partial_answers() as left_out:
-        rows: Counter[str] = Counter()
-        found = answered(store, _found(embedder, query, recipe, now, reranker), rows)
-    return replace(found, missing=(*found.missing, *left_out.values()), rows=rows)
+) -> SearchResult:
+    """Return the hits for a question, best first, each with its placements and the path that led to it."""
+    with partial_answers() as skipped_cells:
+        rows_read: Counter[str] = Counter()
+        result = run_stage(store, _run_stages(embedder, query, recipe, now, reranker), rows_read)
+    return replace(result, missing=(*result.missing, *skipped_cells.values()), rows_read=rows_read)
 
 
-def _found(
+def _run_stages(
     embedder: Embedder | None, query: Query, recipe: Recipe, now: datetime, reranker: Reranker | None
-) -> Reads[Found]:
+) -> Reads[SearchResult]:
     trace = Trace()
-    query = _embedded(query, embedder, recipe, trace)
-    rankings, named = yield from _first(query, recipe, trace)
-    if not rankings["dense"]:
-        query = replace(query, vector=None)  # there is nothing that it could be compared with
-    asked = Asked(query, (), rankings, _fused(rankings, recipe), now, embedder, trace)
-    gated, reached = yield from _reached(asked, named, recipe)
-    added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
-    chosen = additive(asked.hybrid, reached.candidates, reached.paths, top_k=recipe.top_k, added=added)
-    with trace.stage("hits"):
-        hits = yield from _hits(query, chosen, reached)
+    query = _embed_question(query, embedder, recipe, trace)
+    rankings, named = yield from _run_first_stages(query, recipe, trace)
+    if not rankings["vector"]:
+        query = replace(query, vector=None)  # no passage has a vector to compare it with
+    question = GraphQuery(query, (), rankings, _fuse_rankings(rankings, recipe), now, embedder, trace)
+    decision, graph = yield from _search_graph(question, named, recipe)
+    max_added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
+    chosen = add_graph_passages(question.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
+    with trace.measure("hits"):
+        hits = yield from _load_hits(query, chosen, graph)
     if reranker is not None:
-        hits = trace.asks("reranker", lambda: rerank(reranker, query.text, hits), instead=hits)
-    return Found(
+        hits = trace.call_model("reranker", lambda: rerank(reranker, query.text, hits), default=hits)
+    return SearchResult(
         query=query.text,
         hits=hits,
         recipe=recipe.name,
-        confidence=gated.confidence,
-        skipped=gated.reason,
-        gate=gated.decision,
-        entities=tuple(dict.fromkeys(found.entity for found in reached.links)),
-        facts=_told(hits, reached.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
+        confidence=decision.confidence,
+        skip_reason=decision.reason,
+        gate=decision.outcome,
+        entities=tuple(dict.fromkeys(found.entity for found in graph.links)),
+        facts=_select_facts(hits, graph.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
         missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,
-        began=trace.began,
+        started=trace.started,
     )
 
 
-def _embedded(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Trace) -> Query:
-    if query.vector is not None or not recipe.hybrid.vector_weight:
+def _embed_question(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Trace) -> Query:
+    if query.vector is not None or not (recipe.has_hybrid and recipe.hybrid.vector_weight):
         return query
     if embedder is None:
         trace.missing.append(NO_EMBEDDER)
         return query
-    vector = trace.asks("embedding", lambda: embedder.embed_query(query.text), instead=None, lost="dense")
+    vector = trace.call_model("embedding", lambda: embedder.embed_query(query.text), default=None, stage="vector")
     return replace(query, vector=vector)
 
 
-def _first(query: Query, recipe: Recipe, trace: Trace) -> Reads[tuple[dict[str, Ranking], Named | None]]:
-    """The rankings of the hybrid base, and what the question names: none of it waits for the other."""
-    depth = recipe.hybrid.reach(recipe.top_k)
-    by_vector = query.vector is not None and bool(recipe.hybrid.vector_weight)
-    by_words = bool(recipe.hybrid.text_weight) or not by_vector
-    near, words, named = yield from together(
-        trace.reads("dense", dense(query, top_k=depth), instead=None) if by_vector else nothing(),
-        trace.reads("lexical", lexical(query, top_k=depth), instead=None) if by_words else nothing(),
-        trace.reads("link", _named(query, recipe), instead=None) if recipe.graph else nothing(),
+def _run_first_stages(
+    query: Query, recipe: Recipe, trace: Trace
+) -> Reads[tuple[dict[str, Ranking], NamedEntities | None]]:
+    """Run the stages that do not depend on each other: vector search, keyword search and entity linking."""
+    depth = recipe.hybrid.count_candidates(recipe.top_k)
+    by_vector = recipe.has_hybrid and query.vector is not None and bool(recipe.hybrid.vector_weight)
+    by_words = recipe.has_hybrid and (bool(recipe.hybrid.text_weight) or not by_vector)
+    near, words, named = yield from read_together(
+        trace.run_stage("vector", search_vectors(query, top_k=depth), default=None) if by_vector else read_nothing(),
+        trace.run_stage("keyword", search_keywords(query, top_k=depth), default=None) if by_words else read_nothing(),
+        trace.run_stage("link", _find_named_entities(query, recipe), default=None) if recipe.graph else read_nothing(),
     )
-    if near is None and not by_words:
-        words = yield from trace.reads("lexical", lexical(query, top_k=depth), instead=None)
-    if near is None and words is None:
-        cause = trace.causes[-1]
-        kind = StoreUnavailable if isinstance(cause, StoreUnavailable) else StoreError
-        raise kind(f"no search could be run: {'; '.join(trace.missing)}") from cause
-    rankings = {"dense": near, "lexical": words}
+    if recipe.has_hybrid and near is None and not by_words:
+        words = yield from trace.run_stage("keyword", search_keywords(query, top_k=depth), default=None)
+    if near is None and words is None and (recipe.has_hybrid or named is None):
+        raise _make_search_error(trace) from trace.causes[-1]
+    rankings = {"vector": near, "keyword": words}
     trace.candidates.update({name: len(ranking) for name, ranking in rankings.items() if ranking is not None})
     return {name: ranking or () for name, ranking in rankings.items()}, named
 
 
-def _named(query: Query, recipe: Recipe) -> Reads[Named]:
-    """What the question names, and how many facts there are that could lead on from it."""
-    known, links = yield from together(read(Store.statistics), link(query, recipe.linking))
+def _make_search_error(trace: Trace) -> StoreError:
+    """Return the error for a question that no search can answer."""
+    kind = StoreUnavailable if isinstance(trace.causes[-1], StoreUnavailable) else StoreError
+    return kind(f"no search could be run: {'; '.join(trace.missing)}")
+
+
+def _find_named_entities(query: Query, recipe: Recipe) -> Reads[NamedEntities]:
+    """Return the number of facts in the graph and the entities that the question names."""
+    known, links = yield from read_together(read(Store.statistics), link_entities(query, recipe.linking))
     return known.facts, links
 
 
-def _fused(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[Fused, ...]:
-    """The hybrid ranking; where only words were searched they make all of the score."""
-    return fuse(rankings, recipe.hybrid if rankings["dense"] else replace(recipe.hybrid, text_weight=1.0))
+def _fuse_rankings(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[FusedCandidate, ...]:
+    """Return the hybrid ranking. If only keywords were searched, they make up the whole score."""
+    return fuse(rankings, recipe.hybrid if rankings["vector"] else replace(recipe.hybrid, text_weight=1.0))
 
 
-def _reached(asked: Asked, named: Named | None, recipe: Recipe) -> Reads[tuple[Gated, Reached]]:
-    """What the graph makes of it: ask the gate, search; hybrid alone where that is not to be."""
+def _search_graph(
+    question: GraphQuery, named: NamedEntities | None, recipe: Recipe
+) -> Reads[tuple[GateDecision, GraphResult]]:
+    """Let the gate decide, then search the graph. If it is not used, return the hybrid ranking alone."""
     if not recipe.graph:
-        return Gated(None, "the recipe does not use the graph", "unused"), Reached((), asked.hybrid)
+        return GateDecision(None, "the recipe does not use the graph", "unused"), GraphResult((), question.hybrid)
     if named is None:
-        return Gated(None, NOT_SEARCHED, "failed"), Reached((), asked.hybrid)
+        return GateDecision(None, GRAPH_FAILED, "failed"), GraphResult((), question.hybrid)
     facts, links = named
-    best = max((s.score for s in asked.rankings["dense"]), default=None)
-    gated = gate(asked.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
-    if not gated.is_open:
-        return gated, Reached(links, asked.hybrid)
-    graph = GRAPHS[recipe.graph](replace(asked, links=links), recipe)
-    reached = yield from asked.trace.reads("graph", graph, instead=None)
-    if reached is None:
-        return replace(gated, reason=NOT_SEARCHED, decision="failed"), Reached(links, asked.hybrid)
-    asked.trace.candidates["graph"] = len(reached.candidates)
-    return gated, replace(reached, paths=_from_named(reached.paths, reached.links))
+    best = max((s.score for s in question.rankings["vector"]), default=None)
+    decision = decide(question.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
+    if not decision.is_open:
+        return decision, GraphResult(links, question.hybrid)
+    graph_search = GRAPH_SEARCHES[recipe.graph](replace(question, links=links), recipe)
+    result = yield from question.trace.run_stage("graph", graph_search, default=None)
+    if result is None and not recipe.has_hybrid:
+        raise _make_search_error(question.trace) from question.trace.causes[-1]
+    if result is None:
+        return replace(decision, reason=GRAPH_FAILED, outcome="failed"), GraphResult(links, question.hybrid)
+    question.trace.candidates["graph"] = len(result.candidates)
+    return decision, replace(result, paths=_start_at_named_entities(result.paths, result.links))
 
 
-def _from_named(paths: Mapping[str, FactPath], links: Sequence[Link]) -> dict[str, FactPath]:
-    """Paths from what the question names: one that begins at another name of it says over which fact."""
-    named = {found.entity.name for found in links if found.over is None}
-    others = [found for found in links if found.over and found.entity.name not in named]
-    merged = {found.entity.name: found for found in others}
-    return {id_: _prefixed(path, merged.get(path.start)) for id_, path in paths.items()}
+def _start_at_named_entities(paths: Mapping[str, GraphPath], links: Sequence[LinkedEntity]) -> dict[str, GraphPath]:
+    """Let each path start at an entity that the question names, with the merge as its first step if needed."""
+    named = {link.entity.name for link in links if link.same_as is None}
+    others = [link for link in links if link.same_as and link.entity.name not in named]
+    merged = {link.entity.name: link for link in others}
+    return {id_: _prepend_merge(path, merged.get(path.start)) for id_, path in paths.items()}
 
 
-def _prefixed(path: FactPath, merged: Link | None) -> FactPath:
-    if merged is None or merged.over is None:
+def _prepend_merge(path: GraphPath, merged: LinkedEntity | None) -> GraphPath:
+    if merged is None or merged.same_as is None:
         return path
-    step = Step(merged.over, is_forward=merged.over.object_id == merged.entity.id)
-    start = merged.over.subject if step.is_forward else merged.over.object
-    is_way_back = bool(path.steps) and path.steps[0].fact.id == merged.over.id
-    return FactPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
+    step = Step(merged.same_as, is_forward=merged.same_as.object_id == merged.entity.id)
+    start = merged.same_as.subject if step.is_forward else merged.same_as.object
+    is_way_back = bool(path.steps) and path.steps[0].fact.id == merged.same_as.id
+    return GraphPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
 
 
-def _hits(query: Query, fused: Sequence[Fused], reached: Reached) -> Reads[tuple[Hit, ...]]:
-    """The passages behind a ranking; one that was forgotten meanwhile is left out."""
-    shown = dict(reached.shown)
-    others = [f.id for f in fused if f.id not in shown]
-    if others:
-        passages, sources = yield from together(
-            read(Store.passages, others, where=query.where), read(Store.sources, others, where=query.where)
+def _load_hits(query: Query, candidates: Sequence[FusedCandidate], graph: GraphResult) -> Reads[tuple[Hit, ...]]:
+    """Load the passages of a ranking. Passages that were forgotten meanwhile are left out."""
+    loaded = dict(graph.loaded)
+    missing = [candidate.id for candidate in candidates if candidate.id not in loaded]
+    if missing:
+        passages, sources = yield from read_together(
+            read(Store.passages, missing, where=query.where), read(Store.sources, missing, where=query.where)
         )
-        shown |= {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
+        loaded |= {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
     return tuple(
-        Hit(replace(passage, vector=None), document, f.score, f.placements, reached.paths.get(f.id))
-        for f in fused
-        if f.id in shown
-        for passage, document in [shown[f.id]]
+        Hit(
+            replace(passage, vector=None),
+            document,
+            candidate.score,
+            candidate.placements,
+            graph.paths.get(candidate.id),
+        )
+        for candidate in candidates
+        if candidate.id in loaded
+        for passage, document in [loaded[candidate.id]]
     )
 
 
-def _told(hits: tuple[Hit, ...], others: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """The facts worth telling: those of the paths in their order, then those of what the question names."""
-    along = [fact for hit in hits if hit.path for fact in hit.path.facts]
-    return tuple({fact.id: fact for fact in (*along, *others)}.values())
+def _select_facts(hits: tuple[Hit, ...], named: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """Return the facts to show: those of the paths in their order, then those of the named entities."""
+    on_paths = [fact for hit in hits if hit.path for fact in hit.path.facts]
+    return tuple({fact.id: fact for fact in (*on_paths, *named)}.values())

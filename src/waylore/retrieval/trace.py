@@ -1,4 +1,7 @@
-"""What a graph search is given, and what it gives back: the words that the graph stages share."""
+"""Record the stages of a search: start, duration, number of candidates and failures.
+
+A stage that fails does not fail the search: the trace records the error and returns a default instead.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,38 +18,49 @@ U = TypeVar("U")
 
 @dataclass(slots=True)
 class Trace:
-    """What the stages did: when each began, how long it took, how many it found, what failed and why."""
+    """The record of one search, by the name of the stage.
 
-    began: dict[str, float] = field(default_factory=dict)
+    `started` and `seconds` are on the clock of `time.perf_counter`. `missing` has a line for each stage that
+    failed, and `causes` has the errors of the store.
+    """
+
+    started: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     candidates: dict[str, int] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     causes: list[Exception] = field(default_factory=list)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage."""
-        self.began[name] = start = time.perf_counter()
+    def measure(self, name: str) -> Iterator[None]:
+        """Record when a stage starts and how long it takes."""
+        self.started[name] = start = time.perf_counter()
         try:
             yield
         finally:
             self.seconds[name] = time.perf_counter() - start
 
-    def reads(self, name: str, stage: Reads[T], *, instead: U) -> Reads[T | U]:
-        """A stage that may fail; says so and gives `instead`, if it does. Who goes together shares his time."""
-        with self.stage(name):
+    def run_stage(self, name: str, stage: Reads[T], *, default: U) -> Reads[T | U]:
+        """Run a stage. If it fails, record the error and return `default`.
+
+        Stages that run together overlap in time.
+        """
+        with self.measure(name):
             try:
                 return (yield from stage)
             except WayloreError as error:
                 self.missing.append(f"{name}: {error}")
                 self.causes.append(error)
-                return instead
+                return default
 
-    def asks(self, name: str, model: Callable[[], T], *, instead: U, lost: str = "") -> T | U:
-        """The same of a model: it is the caller's, and may fail of anything; `lost` is what fails with it."""
-        with self.stage(name):
+    def call_model(self, name: str, model: Callable[[], T], *, default: U, stage: str = "") -> T | U:
+        """Call a model. If it fails, record the error and return `default`.
+
+        `stage` is the stage that cannot run without the model; it is reported instead of `name`. The model
+        belongs to the caller and may raise any exception.
+        """
+        with self.measure(name):
             try:
                 return model()
             except Exception as error:  # noqa: BLE001 (see above)
-                self.missing.append(f"{lost or name}: {error}")
-                return instead
+                self.missing.append(f"{stage or name}: {error}")
+                return default

@@ -1,1 +1,1 @@
-"""A running service without a protocol: collections, callers, keys, limits, uploads and jobs."""
+"""A running service without HTTP: collections, callers, API keys, rate limits, uploads and jobs."""

@@ -1,7 +1,7 @@
-"""The background of a service: its jobs, the folder of its uploads, and whoever does the jobs.
+"""The background of a service: its jobs, its upload folder, and the workers that run the jobs.
 
-On PostgreSQL jobs wait in a queue that all processes share; over a file, one thread of the process does them.
-What a service asks of them is the same. What is old is swept away once an hour.
+On PostgreSQL all processes share one queue of jobs. With a store in a file, one thread of the process runs
+them. A service uses both in the same way. Old jobs and uploads are deleted once an hour.
 """
 
 import asyncio
@@ -13,75 +13,75 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from waylore.errors import StoreError
-from waylore.providers.optional import needing
+from waylore.providers.optional import require_extra
 from waylore.service.jobs import thread
 from waylore.service.jobs.memory import MemoryJobs
-from waylore.service.jobs.runner import Jobs
-from waylore.service.jobs.work import Bench
-from waylore.service.spool import Places, Spool, open_spool
-from waylore.settings.load import Settings
+from waylore.service.jobs.runner import JobRunner
+from waylore.service.jobs.work import JobResources
+from waylore.service.spool import Spool, UploadSlots, open_spool
+from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
 
 log = logging.getLogger(__name__)
-SWEEP_SECONDS = 3_600.0
-FOLLOWERS = 256  # that one process tells of the progress of jobs
-KEPT_SECONDS = 30 * 86_400.0  # for which jobs that are over are remembered
+SWEEP_SECONDS = 3_600.0  # between two deletions of old jobs and uploads
+MAX_FOLLOWERS = 256  # event streams of jobs that one process serves at the same time
+JOB_RETENTION_SECONDS = 30 * 86_400.0  # for which ended jobs are stored
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """Jobs, uploads, and a block within which jobs are done."""
+    """Jobs, uploads, and a context manager that runs the jobs."""
 
-    jobs: Jobs
+    jobs: JobRunner
     spool: Spool
-    work: Callable[[], AbstractAsyncContextManager[None]]
-    followers: Places = field(default_factory=lambda: Places("followers of jobs", FOLLOWERS))
+    run_jobs: Callable[[], AbstractAsyncContextManager[None]]
+    followers: UploadSlots = field(default_factory=lambda: UploadSlots("followers of jobs", MAX_FOLLOWERS))
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
-        """Do jobs, and sweep away what is old, as long as the block lasts."""
-        async with self.work():
-            sweeping = asyncio.create_task(self._sweeping())
+    async def run(self) -> AsyncIterator[None]:
+        """Run jobs and delete old ones while the block runs."""
+        async with self.run_jobs():
+            sweeping = asyncio.create_task(self._keep_sweeping())
             try:
                 yield
             finally:
                 sweeping.cancel()
 
-    async def _sweeping(self) -> None:
+    async def _keep_sweeping(self) -> None:
         while True:
             await asyncio.to_thread(self._sweep)
             await asyncio.sleep(SWEEP_SECONDS)
 
     def _sweep(self) -> None:
         try:
-            self.jobs.table.sweep(time.time() - KEPT_SECONDS)
-            self.spool.sweep(self.jobs.table.unfinished)
+            self.jobs.table.delete_ended(time.time() - JOB_RETENTION_SECONDS)
+            self.spool.sweep(self.jobs.table.find_unfinished)
         except (StoreError, OSError) as error:
-            log.warning("old jobs and uploads are not swept away now: %s", error)
+            log.warning("old jobs and uploads cannot be deleted now: %s", error)
 
 
 @contextmanager
-def opened_background(settings: Settings, bench: Bench) -> Iterator[Background]:
-    """The background of a service over the store that the settings name."""
+def open_background(settings: Settings, resources: JobResources) -> Iterator[Background]:
+    """Open the background of a service over the store that the settings name."""
     spool = open_spool(settings.http)
-    opened = _shared if parse_url(settings.store).is_server else _alone
-    background = opened(settings, bench, spool)
+    create = _create_shared if parse_url(settings.store).is_server else _create_local
+    background = create(settings, resources, spool)
     try:
         yield background
     finally:
         background.jobs.table.close()
 
 
-def _alone(settings: Settings, bench: Bench, spool: Spool) -> Background:
+def _create_local(settings: Settings, resources: JobResources, spool: Spool) -> Background:
     queue = thread.ThreadQueue(settings.http.workers)
-    jobs = Jobs(MemoryJobs(), bench, queue)
-    return Background(jobs, spool, partial(thread.working, jobs, queue))
+    jobs = JobRunner(MemoryJobs(), resources, queue)
+    return Background(jobs, spool, partial(thread.run_jobs, jobs, queue))
 
 
-def _shared(settings: Settings, bench: Bench, spool: Spool) -> Background:
-    with needing("jobs in PostgreSQL need", "http"):
-        from waylore.service.jobs import procrastinate  # noqa: PLC0415
+def _create_shared(settings: Settings, resources: JobResources, spool: Spool) -> Background:
+    with require_extra("jobs in PostgreSQL need", "http"):
+        from waylore.service.jobs import procrastinate  # noqa: PLC0415 (optional dependency)
     table = procrastinate.open_table(parse_url(settings.store).location)
     queue = procrastinate.PostgresQueue(spool.name)
-    jobs = Jobs(table, bench, queue)
-    return Background(jobs, spool, partial(procrastinate.working, jobs, table, queue, settings))
+    jobs = JobRunner(table, resources, queue)
+    return Background(jobs, spool, partial(procrastinate.run_jobs, jobs, table, queue, settings))

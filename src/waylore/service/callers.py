@@ -1,7 +1,7 @@
-"""Who calls, and what they may do: an API key, a token of an OpenID provider, or anyone where nobody is asked.
+"""Callers and what they may do. A caller has an API key, a token of an OpenID provider, or needs neither.
 
-Scopes grow: who may write may read, who may administer may write. A collection that a caller may not see is not
-there for them: the answer is the same as for one that nobody made.
+Scopes include each other: write includes read, admin includes write. A caller without access to a collection
+gets the same error as for a collection that does not exist.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,116 +13,116 @@ from threading import Lock
 from cachetools import TTLCache
 
 from waylore.errors import Forbidden, NotFound
-from waylore.service.keys import opens, parted
-from waylore.service.registry.protocol import EVERY, SCOPES, Key, Registry, Scope
+from waylore.service.keys import split_token, verify_secret
+from waylore.service.registry.protocol import ALL_COLLECTIONS, SCOPES, Key, Registry, Scope
 from waylore.types.search import Filter
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a collection that can stand in an address
-REMEMBERED = 2.0  # seconds for which a key is believed to be as it was; so long may a revoked one still work
-USED_EVERY = timedelta(minutes=1)  # how exactly a key's last use is kept
+COLLECTION_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # names that can be part of a URL
+KEY_CACHE_SECONDS = 2.0  # a revoked key may still work for this long
+LAST_USE_PRECISION = timedelta(minutes=1)  # the last use of a key is stored at most this often
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: their scope, collections (`*` for all) and labels (None for all)."""
+    """A caller with a scope, collections (`*` for all) and labels (None for all)."""
 
     id: str
     scope: Scope
-    collections: frozenset[str] = frozenset({EVERY})
+    collections: frozenset[str] = frozenset({ALL_COLLECTIONS})
     labels: frozenset[str] | None = None
 
     @property
     def where(self) -> Filter:
-        """What the caller may see."""
+        """The filter for documents that the caller may see."""
         return Filter(labels=self.labels)
 
-    def sees(self, collection: str) -> bool:
-        """Whether a collection is there for this caller, if it is there at all."""
-        return EVERY in self.collections or collection in self.collections
+    def can_see(self, collection: str) -> bool:
+        """Return whether the caller may see a collection, if it exists."""
+        return ALL_COLLECTIONS in self.collections or collection in self.collections
 
-    def covers(self, collections: Iterable[str], labels: Iterable[str] | None) -> bool:
-        """Whether the caller has all that is to be handed on."""
-        within = all(map(self.sees, collections))
-        return within and (self.labels is None or (labels is not None and self.labels >= frozenset(labels)))
+    def can_grant(self, collections: Iterable[str], labels: Iterable[str] | None) -> bool:
+        """Return whether the caller has all of these collections and labels, and so may grant them."""
+        sees_all = all(map(self.can_see, collections))
+        return sees_all and (self.labels is None or (labels is not None and self.labels >= frozenset(labels)))
 
 
-ANYONE = Caller("anyone", "admin")
+ANYONE = Caller("anyone", "admin")  # every caller, if the service does not authenticate
 
 
 class Unauthenticated(Exception):
-    """Say who you are: send an API key as `Authorization: Bearer waylore_…`."""
+    """Missing credentials; send an API key as `Authorization: Bearer waylore_…`."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__class__.__doc__)
 
 
 def require(caller: Caller, scope: Scope) -> None:
-    """Refuse a caller whose scope is too small."""
+    """Raise Forbidden if the caller's scope is too small."""
     if SCOPES.index(caller.scope) < SCOPES.index(scope):
-        raise Forbidden(f"this needs the scope {scope}, and your key has {caller.scope}: use another key")
+        raise Forbidden(f"this request needs scope {scope}, your key has {caller.scope}; use another key")
 
 
 def require_all_labels(caller: Caller) -> None:
-    """Refuse a caller who reads some labels only what tells of the whole collection."""
+    """Raise Forbidden if the caller may see some labels only, for requests about a whole collection."""
     if caller.labels is not None:
-        raise Forbidden("this tells of the whole collection, and your key reads some labels only: use another")
+        raise Forbidden("this request is about the whole collection, your key reads some labels only; use another key")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def no_collection(name: str) -> NotFound:
-    """What to say where there is no such collection, or none for this caller."""
-    return NotFound(f"there is no collection {name!r} that you may see: GET /v1/collections lists those")
+def make_not_found_error(collection: str) -> NotFound:
+    """Return the error for a collection that does not exist or that the caller may not see."""
+    return NotFound(f"no collection {collection!r}; GET /v1/collections lists the collections that you may see")
 
 
-class Keyholders:
-    """Callers by their API keys, as the registry has them, remembered for a moment."""
+class ApiKeys:
+    """Authenticates callers by API keys. Keys of the registry are cached for KEY_CACHE_SECONDS."""
 
-    def __init__(self, registry: Registry, afterwards: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, registry: Registry, run_later: Callable[[Callable[[], None]], object]) -> None:
         self._registry = registry
-        self._afterwards = afterwards  # runs what no answer should wait for
-        self._known: TTLCache[str, Key] = TTLCache(4_096, REMEMBERED)
-        self._looking = Lock()
+        self._run_later = run_later  # runs a call that no response should wait for
+        self._cache: TTLCache[str, Key] = TTLCache(4_096, KEY_CACHE_SECONDS)
+        self._lock = Lock()
 
-    def remembered(self, token: str) -> Caller | None:
-        """Who holds this key, if it was shown a moment ago; waits for nothing."""
-        id_, secret = parted(token)
-        with self._looking:
-            key = self._known.get(id_)
-        return self._opened(key, secret)
+    def find_cached(self, token: str) -> Caller | None:
+        """Return the caller of a key that was used a moment ago, without waiting for the registry."""
+        id_, secret = split_token(token)
+        with self._lock:
+            key = self._cache.get(id_)
+        return self._verify(key, secret)
 
-    def caller(self, token: str) -> Caller:
-        """Who holds this key, as the registry has it."""
-        id_, secret = parted(token)
-        key = self._registry.key(id_) if id_ else None
+    def authenticate(self, token: str) -> Caller:
+        """Return the caller of a key in the registry. Raise Unauthenticated if the key is not valid."""
+        id_, secret = split_token(token)
+        key = self._registry.get_key(id_) if id_ else None
         if key is not None:
-            with self._looking:
-                self._known[id_] = key
-        caller = self._opened(key, secret)
+            with self._lock:
+                self._cache[id_] = key
+        caller = self._verify(key, secret)
         if caller is None:
-            raise Unauthenticated("the API key is unknown, expired or revoked: ask for another")
+            raise Unauthenticated("the API key is unknown, expired or revoked; use another")
         return caller
 
     def forget(self, id_: str) -> None:
-        """Look a key up anew, for it was changed."""
-        with self._looking:
-            self._known.pop(id_, None)
+        """Remove a changed key from the cache."""
+        with self._lock:
+            self._cache.pop(id_, None)
 
-    def _opened(self, key: Key | None, secret: str) -> Caller | None:
+    def _verify(self, key: Key | None, secret: str) -> Caller | None:
         now = datetime.now(UTC)
-        if key is None or not opens(key, secret, now):
+        if key is None or not verify_secret(key, secret, now):
             return None
-        self._use(key, now)
+        self._record_use(key, now)
         return Caller(f"key:{key.id}", key.scope, key.collections, key.labels)
 
-    def _use(self, key: Key, now: datetime) -> None:
-        if key.used is None or now - key.used > USED_EVERY:
-            with self._looking:
-                self._known[key.id] = replace(key, used=now)
-            self._afterwards(lambda: self._registry.use_key(key.id, now))
+    def _record_use(self, key: Key, now: datetime) -> None:
+        if key.used is None or now - key.used > LAST_USE_PRECISION:
+            with self._lock:
+                self._cache[key.id] = replace(key, used=now)
+            self._run_later(lambda: self._registry.record_key_use(key.id, now))

@@ -1,7 +1,7 @@
-"""API keys: how one is made, told, compared, rotated and revoked.
+"""API keys: create, verify, rotate and revoke them.
 
-A key is told once, as `waylore_ID_SECRET`; the registry keeps a hash of the secret, which has 256 random bits, so
-that a plain hash is as good as a slow one. What a key opens is decided by `http_callers`.
+A key is shown once, as the token `waylore_ID_SECRET`. The registry stores a hash of the secret. The secret
+has 256 random bits, so a fast hash is as safe as a slow one. `callers.py` decides what a key allows.
 """
 
 import hmac
@@ -11,70 +11,73 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
+from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.service.registry.protocol import EVERY, Key, Scope
+from waylore.service.registry.protocol import ALL_COLLECTIONS, Key, Scope
 
-MARK = "waylore_"
-GRACE = timedelta(days=1)  # that the former secret of a rotated key goes on working
+TOKEN_PREFIX = "waylore_"  # noqa: S105 (no secret)
+TOKEN_PREFIXES = (TOKEN_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens of the old name work
+ROTATION_GRACE = timedelta(days=1)  # for which the former secret of a rotated key still works
 
 
-def issued(
+def make_key(
     name: str,
     *,
-    collections: Iterable[str] = (EVERY,),
+    collections: Iterable[str] = (ALL_COLLECTIONS,),
     scope: Scope = "read",
     labels: Iterable[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
-    """A new key, and what its holder is to be told, once."""
+    """Create a key. Return it and its token, which is not stored anywhere."""
     collections, labels = frozenset(collections), None if labels is None else frozenset(labels)
     if any(not word or "\n" in word for word in (name, *collections, *(labels or ()))):
-        raise ConfigError("names of keys, collections and labels are words in one line: write them so")
+        raise ConfigError("names of keys, collections and labels must be text of one line")
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     key = Key(
         id=id_,
         name=name,
-        hash=_hashed(secret),
+        hash=_hash(secret),
         collections=collections,
         scope=scope,
         created=datetime.now(UTC),
         labels=labels,
         expires=expires,
     )
-    return key, _told(id_, secret)
+    return key, _make_token(id_, secret)
 
 
-def rotated(key: Key, *, grace: timedelta = GRACE) -> tuple[Key, str]:
-    """The key with a new secret; the former one works for a while longer."""
+def rotate_secret(key: Key, *, grace: timedelta = ROTATION_GRACE) -> tuple[Key, str]:
+    """Return the key with a new secret, and its token. The former secret works for `grace`."""
     secret = secrets.token_urlsafe(32)
     until = datetime.now(UTC) + grace
-    return replace(key, hash=_hashed(secret), former=key.hash, former_until=until), _told(key.id, secret)
+    return replace(key, hash=_hash(secret), former=key.hash, former_until=until), _make_token(key.id, secret)
 
 
-def revoked(key: Key) -> Key:
-    """The key, of no more use to anyone; a key that was revoked stays as it is."""
+def mark_revoked(key: Key) -> Key:
+    """Return the key as revoked now. A key that was revoked before stays as it is."""
     return key if key.revoked else replace(key, revoked=datetime.now(UTC))
 
 
-def parted(token: str) -> tuple[str, str]:
-    """Identity and secret of what a holder was told; empty if it is nothing of ours."""
-    id_, _, secret = token.removeprefix(MARK).partition("_")
-    return (id_, secret) if token.startswith(MARK) and secret else ("", "")
+def split_token(token: str) -> tuple[str, str]:
+    """Return the id and the secret of a token. Both are empty if it is no token of ours."""
+    prefix = next((prefix for prefix in TOKEN_PREFIXES if token.startswith(prefix)), "")
+    id_, _, secret = token.removeprefix(prefix).partition("_")
+    return (id_, secret) if prefix and secret else ("", "")
 
 
-def opens(key: Key, secret: str, now: datetime) -> bool:
-    """Whether a secret is the key's own, or its former one in time, and the key is good."""
-    given = _hashed(secret)
-    is_own = hmac.compare_digest(given, key.hash)
-    is_former = hmac.compare_digest(given, key.former or key.hash)
-    in_time = key.former_until is not None and now < key.former_until
-    is_good = key.revoked is None and (key.expires is None or now < key.expires)
-    return is_good and (is_own or (is_former and in_time))
+def verify_secret(key: Key, secret: str, now: datetime) -> bool:
+    """Return whether a key is valid and a secret is its current one, or its former one in the grace time."""
+    digest = _hash(secret)
+    is_current = hmac.compare_digest(digest, key.hash)
+    is_former = hmac.compare_digest(digest, key.former or key.hash)
+    is_in_time = key.former_until is not None and now < key.former_until
+    is_valid = key.revoked is None and (key.expires is None or now < key.expires)
+    return is_valid and (is_current or (is_former and is_in_time))
 
 
-def _hashed(secret: str) -> str:
+def _hash(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _told(id_: str, secret: str) -> str:
-    return f"{MARK}{id_}_{secret}"
+def _make_token(id_: str, secret: str) -> str:
+    return f"{TOKEN_PREFIX}{id_}_{secret}"

@@ -1,8 +1,9 @@
-"""Callers by tokens of an OpenID Connect provider: signed by its keys, meant for us, and in time.
+"""Authenticate callers by tokens of an OpenID Connect provider.
 
-The provider's keys are found by discovery and remembered; they are looked up anew when a token names one that
-is not known, at most twice a minute. What a token opens is in two claims that the settings name; a third, if
-there, lists the labels that its bearer reads.
+A token must be signed by the provider, name us as its audience, and not be expired. The provider's keys are
+found by discovery and cached. They are read again if a token names an unknown key, at most twice a minute.
+Two claims, named in the settings, hold the collections and the scope of the caller. A third claim, if
+present, lists the labels that the caller may see.
 """
 
 from collections.abc import Mapping
@@ -15,82 +16,81 @@ import jwt
 from waylore.errors import StoreUnavailable
 from waylore.service.callers import Caller, Unauthenticated
 from waylore.service.registry.protocol import SCOPES, Scope
-from waylore.settings.sections import Oidc
+from waylore.settings.sections import OidcSettings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-WAIT_SECONDS = 5.0
-LEEWAY = 30  # seconds that two clocks may differ by
+TIMEOUT_SECONDS = 5.0
+LEEWAY_SECONDS = 30  # by which the clocks of the provider and the service may differ
 
 
-class Bearers:
-    """Callers by tokens of one provider."""
+class OidcTokens:
+    """Authenticates callers by tokens of one provider."""
 
-    def __init__(self, settings: Oidc) -> None:
+    def __init__(self, settings: OidcSettings) -> None:
         self._settings = settings
         self._keys: jwt.PyJWKClient | None = None
-        self._discovering = Lock()
+        self._lock = Lock()
 
-    def caller(self, token: str) -> Caller:
-        """Who bears this token."""
+    def authenticate(self, token: str) -> Caller:
+        """Return the caller of a token. Raise Unauthenticated if the token is not valid."""
         if not self._settings.issuer:
             raise Unauthenticated
-        claims = self._claims(token)
-        scope = _scope(claims.get(self._settings.scope))
-        collections = _words(claims.get(self._settings.collections))
+        claims = self._decode(token)
+        scope = _find_scope(claims.get(self._settings.scope))
+        collections = _split_words(claims.get(self._settings.collections))
         labels = claims.get(self._settings.labels)
         if scope is None or not collections:
             raise Unauthenticated(
-                f"the token has no scope (read, write, admin) in {self._settings.scope!r}, or none in "
-                f"{self._settings.collections!r} (collections): have the provider add both"
+                f"the token needs read, write or admin in claim {self._settings.scope!r} and collections in "
+                f"claim {self._settings.collections!r}; add both at the provider"
             )
-        return Caller(f"oidc:{claims['sub']}", scope, collections, None if labels is None else _words(labels))
+        return Caller(f"oidc:{claims['sub']}", scope, collections, None if labels is None else _split_words(labels))
 
-    def _claims(self, token: str) -> Mapping[str, Any]:
+    def _decode(self, token: str) -> Mapping[str, Any]:
         try:
             claims: Mapping[str, Any] = jwt.decode(
                 token,
-                self._known_keys().get_signing_key_from_jwt(token).key,  # providers seldom say its algorithm
+                self._get_keys().get_signing_key_from_jwt(token).key,  # the key alone: many name no algorithm
                 algorithms=ALGORITHMS,
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,
-                leeway=LEEWAY,
+                leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "sub"]},
             )
         except (jwt.PyJWKClientConnectionError, httpx.HTTPError) as error:
             raise StoreUnavailable(
-                f"the OpenID provider {self._settings.issuer} does not answer ({error}): try again"
+                f"the OpenID provider {self._settings.issuer} does not answer ({error}); try again"
             ) from error
         except jwt.PyJWTError as error:
-            raise Unauthenticated(
-                f"the token cannot be used ({error}): get another from the provider"
-            ) from error
+            raise Unauthenticated(f"the token is not valid ({error}); get another from the provider") from error
         return claims
 
-    def _known_keys(self) -> jwt.PyJWKClient:
-        with self._discovering:
+    def _get_keys(self) -> jwt.PyJWKClient:
+        with self._lock:
             if self._keys is None:
-                self._keys = jwt.PyJWKClient(_discovered(self._settings.issuer), timeout=WAIT_SECONDS)
+                self._keys = jwt.PyJWKClient(_discover_keys(self._settings.issuer), timeout=TIMEOUT_SECONDS)
             return self._keys
 
 
-def _discovered(issuer: str) -> str:
-    """Where the provider publishes its keys (OpenID Connect Discovery 1.0)."""
-    found = httpx.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration", timeout=WAIT_SECONDS)
-    told = found.raise_for_status().json()
-    if not isinstance(told, dict) or told.get("issuer") != issuer or not isinstance(told.get("jwks_uri"), str):
+def _discover_keys(issuer: str) -> str:
+    """Return the URL of the provider's keys (OpenID Connect Discovery 1.0)."""
+    response = httpx.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration", timeout=TIMEOUT_SECONDS)
+    found = response.raise_for_status().json()
+    is_provider = isinstance(found, dict) and found.get("issuer") == issuer
+    if not is_provider or not isinstance(found.get("jwks_uri"), str):
         raise StoreUnavailable(
-            f"{issuer} does not describe itself as an OpenID provider of that name: check oidc.issuer"
+            f"{issuer} does not describe itself as an OpenID provider of that name; check oidc.issuer"
         )
-    return str(told["jwks_uri"])
+    return str(found["jwks_uri"])
 
 
-def _scope(claim: Any) -> Scope | None:
-    """The greatest of the scopes that a token lists."""
-    listed = _words(claim)
+def _find_scope(claim: Any) -> Scope | None:
+    """Return the largest of the scopes that a token lists."""
+    listed = _split_words(claim)
     return next((scope for scope in reversed(SCOPES) if scope in listed), None)
 
 
-def _words(claim: Any) -> frozenset[str]:
-    """A claim's words, as a list or with spaces between."""
+def _split_words(claim: Any) -> frozenset[str]:
+    """Return the words of a claim, which is a list or a text with spaces."""
     listed = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else []
     return frozenset(word for word in listed if isinstance(word, str) and word)

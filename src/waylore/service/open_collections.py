@@ -1,6 +1,7 @@
-"""Open collections of a running process: as many as were used lately, each opened once and closed when let go.
+"""Cache of open collections: recently used collections stay open, the least recently used are closed.
 
-A collection that is in use is never closed. What it is called and who may use it is decided elsewhere.
+A collection is opened once for all its users, and never closed while it is in use. This module does not decide
+who may use a collection.
 """
 
 from collections import OrderedDict
@@ -13,59 +14,61 @@ from waylore.engine.waylore import Waylore
 
 
 @dataclass(slots=True)
-class _Opened:
-    """A collection, how many use it now, and a lock for whoever opens it."""
+class _OpenCollection:
+    """A collection, the number of its users, and a lock that is held while it is opened."""
 
     users: int = 0
     waylore: Waylore | None = None
-    opening: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=Lock)
 
 
 class OpenCollections:
-    """At most `most` collections that nobody uses, and all that somebody does."""
+    """All collections in use, and idle ones as long as no more than `max_idle` are open in total."""
 
-    def __init__(self, open_one: Callable[[str], Waylore], *, most: int) -> None:
-        self._open_one = open_one
-        self._most = most
-        self._known: OrderedDict[str, _Opened] = OrderedDict()
-        self._changing = Lock()
+    def __init__(self, open_collection: Callable[[str], Waylore], *, max_idle: int) -> None:
+        self._open_collection = open_collection
+        self._max_idle = max_idle
+        self._entries: OrderedDict[str, _OpenCollection] = OrderedDict()
+        self._lock = Lock()
 
     @contextmanager
-    def lent(self, name: str) -> Iterator[Waylore]:
-        """A collection, open while it is used."""
-        opened = self._taken(name)
+    def borrow(self, name: str) -> Iterator[Waylore]:
+        """Open a collection, or use the open one, and keep it open while the block runs."""
+        entry = self._acquire(name)
         try:
-            with opened.opening:
-                if opened.waylore is None:
-                    opened.waylore = self._open_one(name)
-            yield opened.waylore
+            with entry.lock:
+                if entry.waylore is None:
+                    entry.waylore = self._open_collection(name)
+            yield entry.waylore
         finally:
-            self._given_back(opened)
+            self._release(entry)
 
     def close(self) -> None:
-        """Close all of them, once nobody uses any."""
-        with self._changing:
-            opened = [one.waylore for one in self._known.values() if one.waylore]
-            self._known.clear()
+        """Close all collections. None of them may be in use."""
+        with self._lock:
+            opened = [entry.waylore for entry in self._entries.values() if entry.waylore]
+            self._entries.clear()
         for waylore in opened:
             waylore.close()
 
     def __len__(self) -> int:
-        with self._changing:
-            return len(self._known)
+        with self._lock:
+            return len(self._entries)
 
-    def _taken(self, name: str) -> _Opened:
-        with self._changing:
-            opened = self._known.setdefault(name, _Opened())
-            self._known.move_to_end(name)
-            opened.users += 1
-            return opened
+    def _acquire(self, name: str) -> _OpenCollection:
+        with self._lock:
+            entry = self._entries.setdefault(name, _OpenCollection())
+            self._entries.move_to_end(name)
+            entry.users += 1
+            return entry
 
-    def _given_back(self, opened: _Opened) -> None:
-        with self._changing:
-            opened.users -= 1
-            idle = [name for name, one in self._known.items() if not one.users]
-            gone = [self._known.pop(name) for name in idle[: max(0, len(self._known) - self._most)]]
-        for one in gone:
-            if one.waylore:
-                one.waylore.close()
+    def _release(self, entry: _OpenCollection) -> None:
+        """End a use, and close the least recently used idle collections while too many are open."""
+        with self._lock:
+            entry.users -= 1
+            idle = [name for name, other in self._entries.items() if not other.users]
+            surplus = max(0, len(self._entries) - self._max_idle)
+            removed = [self._entries.pop(name) for name in idle[:surplus]]
+        for other in removed:
+            if other.waylore:
+                other.waylore.close()

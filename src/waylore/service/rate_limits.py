@@ -1,7 +1,7 @@
-"""How many requests a caller may send: a moving window, remembered in this process for the callers of late.
+"""Rate limits: how many requests a caller may send in a sliding window, counted in this process.
 
-(The library `limits` does this too, but keeps every caller for ever and starts a thread for each hundredth of a
-second in which somebody calls.)
+(The library `limits` does this too, but it stores every caller forever and starts a thread for each hundredth
+of a second in which a request comes.)
 """
 
 import time
@@ -11,37 +11,37 @@ from dataclasses import dataclass
 
 from cachetools import TTLCache
 
-CALLERS = 65_536
+MAX_CALLERS = 65_536  # callers whose requests are counted; beyond that the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """Whether one more request is allowed, how many are left, and in how many seconds one more will be."""
+class RateDecision:
+    """Whether a request is allowed, how many more are, and the seconds until the oldest leaves the window."""
 
     is_allowed: bool
-    left: int
+    remaining: int
     seconds: float
 
 
-class Rates:
-    """At most `most` requests of a caller in any `window` seconds; 0 for any number."""
+class RateLimiter:
+    """Allows `limit` requests of a caller in any `window` seconds. 0 allows any number."""
 
-    def __init__(self, most: int, *, window: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self.most = most
+    def __init__(self, limit: int, *, window: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit = limit
         self.window = window
         self._clock = clock
-        self._times: TTLCache[str, deque[float]] = TTLCache(CALLERS, window, timer=clock)
+        self._times: TTLCache[str, deque[float]] = TTLCache(MAX_CALLERS, window, timer=clock)
 
-    def take(self, caller: str) -> Taken:
-        """Count a request of a caller, if it is allowed."""
-        if not self.most:
-            return Taken(True, 0, 0.0)
+    def count_request(self, caller: str) -> RateDecision:
+        """Count a request of a caller if it is allowed."""
+        if not self.limit:
+            return RateDecision(True, 0, 0.0)
         now = self._clock()
         times = self._times.get(caller) or deque()
         while times and times[0] <= now - self.window:
             times.popleft()
-        is_allowed = len(times) < self.most
+        is_allowed = len(times) < self.limit
         if is_allowed:
             times.append(now)
-            self._times[caller] = times  # setting it anew keeps it for another window
-        return Taken(is_allowed, self.most - len(times), times[0] + self.window - now)
+            self._times[caller] = times  # assigning it restarts its time in the cache
+        return RateDecision(is_allowed, self.limit - len(times), times[0] + self.window - now)

@@ -1,7 +1,7 @@
-"""What a running service holds: its settings, its registry, one embedder, open collections, and threads.
+"""A running service: its settings, registry, embedder, open collections, threads and background jobs.
 
-The engine is synchronous, so what it does is done in threads: a bounded number at a time, and with a bounded
-number of requests waiting for their turn. Routes ask `Service.ask`; nothing here knows HTTP.
+The engine is synchronous, so its calls run in threads: a bounded number at a time, with a bounded number of
+waiting requests. HTTP routes call `Service.run_on_collection`; this module does not know HTTP.
 """
 
 import asyncio
@@ -22,160 +22,174 @@ from cachetools import TTLCache
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, StoreError, StoreUnavailable, WayloreError
 from waylore.protocols import Embedder
-from waylore.service.background import Background, opened_background
-from waylore.service.callers import NAME, Caller, Keyholders, no_collection
-from waylore.service.jobs.runner import Jobs
-from waylore.service.jobs.work import Bench
-from waylore.service.keys import MARK
-from waylore.service.oidc import Bearers
+from waylore.service.background import Background, open_background
+from waylore.service.callers import COLLECTION_NAME_PATTERN, ApiKeys, Caller, make_not_found_error
+from waylore.service.jobs.runner import JobRunner
+from waylore.service.jobs.work import JobResources
+from waylore.service.keys import TOKEN_PREFIXES
+from waylore.service.oidc import OidcTokens
 from waylore.service.open_collections import OpenCollections
-from waylore.service.rate_limits import Rates
+from waylore.service.rate_limits import RateLimiter
 from waylore.service.registry.open import open_registry
-from waylore.service.registry.protocol import Collection, Registry
-from waylore.settings.load import Settings
+from waylore.service.registry.protocol import RegisteredCollection, Registry
+from waylore.settings.sections import Settings
 
 log = logging.getLogger(__name__)
-ENGINES = 8  # threads that ask collections: more make Python slower, not faster
-CLERKS = 4  # threads that look into the registry, so that nobody waits for a search to show a key
-WAITING = 256  # requests that may wait for a thread
-SWEEP_SECONDS = 600.0
-SHOWN_SECONDS = 2.0  # for which a collection is believed to be there by those who read
-OPEN = 64  # collections that stay open when nobody uses them
+ENGINE_THREADS = 8  # threads that call collections: more make Python slower, not faster
+REGISTRY_THREADS = 4  # threads of their own for the registry, so that authentication never waits for a search
+MAX_QUEUED_REQUESTS = 256  # requests that run in a thread or wait for one
+SWEEP_SECONDS = 600.0  # between two deletions of expired responses
+COLLECTION_CACHE_SECONDS = 2.0  # readers may still see a deleted collection for this long
+MAX_IDLE_COLLECTIONS = 64  # collections that stay open when nobody uses them
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Service:
-    """A running service; `opened_service` makes one."""
+    """A running service. Create it with `open_service`."""
 
     settings: Settings
     registry: Registry
     embedder: Embedder | None
     collections: OpenCollections
-    keyholders: Keyholders
-    bearers: Bearers
-    rates: Rates
-    engines: ThreadPoolExecutor
-    clerks: ThreadPoolExecutor
+    api_keys: ApiKeys
+    oidc_tokens: OidcTokens
+    rate_limiter: RateLimiter
+    engine_threads: ThreadPoolExecutor
+    registry_threads: ThreadPoolExecutor
     background: Background
-    waiting: int = 0
+    queued_requests: int = 0
     has_embedded: bool = False
-    shown: TTLCache[str, Collection] = field(default_factory=lambda: TTLCache(4_096, SHOWN_SECONDS))
-    secret: bytes = field(init=False, repr=False)  # that cursors are signed with
+    collection_cache: TTLCache[str, RegisteredCollection] = field(
+        default_factory=lambda: TTLCache(4_096, COLLECTION_CACHE_SECONDS)
+    )
+    secret: bytes = field(init=False, repr=False)  # signs the cursors of pages
 
     def __post_init__(self) -> None:
-        self.secret = self.registry.secret()
+        self.secret = self.registry.get_secret()
 
-    async def ask(self, collection: str, verb: Callable[[Waylore], T]) -> T:
-        """What a collection answers; whoever waits too long, or behind too many, is told to come again."""
-        if self.waiting >= WAITING:
-            raise StoreUnavailable(f"{self.waiting} requests are waiting already: try again in a second")
-        self.waiting += 1
+    async def run_on_collection(self, collection: str, call: Callable[[Waylore], T]) -> T:
+        """Run a call on a collection in an engine thread. Raise StoreUnavailable if the queue is full."""
+        if self.queued_requests >= MAX_QUEUED_REQUESTS:
+            raise StoreUnavailable(f"{self.queued_requests} requests are waiting; try again in a second")
+        self.queued_requests += 1
         try:
-            return await _run(self.engines, partial(self._asked, collection, verb))
+            return await _run(self.engine_threads, partial(self._call, collection, call))
         finally:
-            self.waiting -= 1
+            self.queued_requests -= 1
 
-    async def look(self, verb: Callable[[Registry], T]) -> T:
-        """What the registry answers."""
-        return await _run(self.clerks, partial(verb, self.registry))
+    async def run_on_registry(self, call: Callable[[Registry], T]) -> T:
+        """Run a call on the registry in a registry thread."""
+        return await _run(self.registry_threads, partial(call, self.registry))
 
-    async def file(self, verb: Callable[[Jobs], T]) -> T:
-        """What is known of the jobs, or becomes of them."""
-        return await _run(self.clerks, partial(verb, self.background.jobs))
+    async def run_on_jobs(self, call: Callable[[JobRunner], T]) -> T:
+        """Run a call on the jobs in a registry thread."""
+        return await _run(self.registry_threads, partial(call, self.background.jobs))
 
-    async def keep_tidy(self) -> None:
-        """Drop kept answers that are too old, every now and then, until cancelled."""
+    async def keep_sweeping(self) -> None:
+        """Delete expired responses from the registry at intervals, until cancelled."""
         while True:
-            await _run(self.clerks, partial(_uncritical, lambda: self.registry.sweep(time.time())))
+            sweep = partial(_log_errors, lambda: self.registry.delete_expired_responses(time.time()))
+            await _run(self.registry_threads, sweep)
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def known(self, token: str) -> Caller:
-        """Who holds an API key, or bears a token of the OpenID provider."""
-        if caller := self.keyholders.remembered(token):
+    async def authenticate(self, token: str) -> Caller:
+        """Return the caller of an API key, or of a token of the OpenID provider."""
+        if caller := self.api_keys.find_cached(token):
             return caller
-        holders = self.keyholders if token.startswith(MARK) else self.bearers
-        return await _run(self.clerks, partial(holders.caller, token))
+        method = self.api_keys if token.startswith(TOKEN_PREFIXES) else self.oidc_tokens
+        return await _run(self.registry_threads, partial(method.authenticate, token))
 
-    async def collection(self, caller: Caller, name: str) -> Collection:
-        """A collection, if it is there for this caller."""
-        found = await self.look(lambda registry: registry.collection(name)) if caller.sees(name) else None
-        if found is None:
-            self.shown.pop(name, None)
-            raise no_collection(name)
-        self.shown[name] = found
-        return found
+    async def get_collection(self, caller: Caller, name: str) -> RegisteredCollection:
+        """Return a collection of the registry. Raise NotFound if it does not exist for this caller."""
+        collection = None
+        if caller.can_see(name):
+            collection = await self.run_on_registry(lambda registry: registry.get_collection(name))
+        if collection is None:
+            self.collection_cache.pop(name, None)
+            raise make_not_found_error(name)
+        self.collection_cache[name] = collection
+        return collection
 
-    async def collection_of_late(self, caller: Caller, name: str) -> Collection:
-        """The same for those who only read: one that was there a moment ago is believed to be there."""
-        known = self.shown.get(name) if caller.sees(name) else None
-        return known or await self.collection(caller, name)
+    async def get_cached_collection(self, caller: Caller, name: str) -> RegisteredCollection:
+        """Return a collection from the cache, or from the registry if it is not cached. For readers only."""
+        cached = self.collection_cache.get(name) if caller.can_see(name) else None
+        return cached or await self.get_collection(caller, name)
 
-    async def reaches_store(self) -> bool:
-        """Whether the database answers."""
-        return await _run(self.clerks, partial(_succeeds, self.registry.secret))
+    async def is_store_available(self) -> bool:
+        """Return whether the database answers."""
+        return await _run(self.registry_threads, partial(_succeeds, self.registry.get_secret))
 
-    async def reaches_model(self) -> bool:
-        """Whether the embedder has embedded something, or there is none; it is asked until it has."""
+    async def is_model_available(self) -> bool:
+        """Return whether the embedder has embedded something, or there is none. Try it until it has."""
         if self.embedder and not self.has_embedded:
-            self.has_embedded = await _run(
-                self.clerks, partial(_succeeds, partial(self.embedder.embed_query, "?"))
-            )
+            embed = partial(self.embedder.embed_query, "?")
+            self.has_embedded = await _run(self.registry_threads, partial(_succeeds, embed))
         return self.has_embedded or self.embedder is None
 
-    def _asked(self, collection: str, verb: Callable[[Waylore], T]) -> T:
-        with self.collections.lent(collection) as waylore:
-            return verb(waylore)
+    def _call(self, collection: str, call: Callable[[Waylore], T]) -> T:
+        with self.collections.borrow(collection) as waylore:
+            return call(waylore)
 
 
 @contextmanager
-def opened_service(
+def open_service(
     settings: Settings, embedder: Embedder | None, open_collection: Callable[[str], Waylore]
 ) -> Iterator[Service]:
-    """Open a service that is ready to answer, and close it when all of its threads are done."""
-    collections = OpenCollections(open_collection, most=OPEN)
+    """Open a service that is ready to answer, and close it when all of its threads have ended."""
+    collections = OpenCollections(open_collection, max_idle=MAX_IDLE_COLLECTIONS)
     with ExitStack() as stack:
         registry = stack.enter_context(closing(open_registry(settings.store)))
         stack.callback(collections.close)
-        engines = stack.enter_context(ThreadPoolExecutor(ENGINES, thread_name_prefix="waylore-engine"))
-        clerks = stack.enter_context(ThreadPoolExecutor(CLERKS, thread_name_prefix="waylore-clerk"))
-        keyholders = Keyholders(registry, lambda act: clerks.submit(_uncritical, act))
-        _show(registry, settings.collection)
-        bearers, rates = Bearers(settings.oidc), Rates(settings.http.rate)
-        bench = Bench(collections.lent, settings.store, embedder)
-        background = stack.enter_context(opened_background(settings, bench))
-        people = (keyholders, bearers, rates)
-        yield Service(settings, registry, embedder, collections, *people, engines, clerks, background)
+        engine_threads = stack.enter_context(ThreadPoolExecutor(ENGINE_THREADS, thread_name_prefix="waylore-engine"))
+        registry_threads = stack.enter_context(
+            ThreadPoolExecutor(REGISTRY_THREADS, thread_name_prefix="waylore-registry")
+        )
+        _register_default(registry, settings.collection)
+        resources = JobResources(collections.borrow, settings.store, embedder)
+        background = stack.enter_context(open_background(settings, resources))
+        yield Service(
+            settings,
+            registry,
+            embedder,
+            collections,
+            api_keys=ApiKeys(registry, lambda call: registry_threads.submit(_log_errors, call)),
+            oidc_tokens=OidcTokens(settings.oidc),
+            rate_limiter=RateLimiter(settings.http.rate_limit),
+            engine_threads=engine_threads,
+            registry_threads=registry_threads,
+            background=background,
+        )
 
 
-def _show(registry: Registry, collection: str) -> None:
-    """The collection that the settings name is there from the beginning."""
-    if not re.fullmatch(NAME, collection):
+def _register_default(registry: Registry, collection: str) -> None:
+    """Add the collection that the settings name to the registry, if it is not there."""
+    if not re.fullmatch(COLLECTION_NAME_PATTERN, collection):
         raise ConfigError(
-            f"a collection called {collection!r} cannot stand in an address: set `collection` to letters, "
+            f"collection {collection!r} cannot be part of a URL; set `collection` to a name of letters, "
             "digits, dots, dashes and underscores"
         )
-    if registry.collection(collection) is None:
-        registry.set_collection(Collection(collection, "", datetime.now(UTC)))
+    if registry.get_collection(collection) is None:
+        registry.set_collection(RegisteredCollection(collection, "", datetime.now(UTC)))
 
 
-def _uncritical(act: Callable[[], None]) -> None:
-    """Do what is worth doing, but not worth an error."""
+def _log_errors(call: Callable[[], None]) -> None:
+    """Run a call whose failure does not matter to a caller. Log an error of the store."""
     try:
-        act()
+        call()
     except StoreError as error:
-        log.warning("left undone: %s", error)
+        log.warning("skipped: %s", error)
 
 
-def _succeeds(act: Callable[[], object]) -> bool:
+def _succeeds(call: Callable[[], object]) -> bool:
     try:
-        act()
+        call()
     except WayloreError as error:
         log.warning("not ready: %s", error)
         return False
     return True
 
 
-async def _run(threads: ThreadPoolExecutor, act: Callable[[], T]) -> T:
-    """What a function gives, run in a thread that knows the request's context."""
-    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, act)
+async def _run(threads: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    """Run a call in a thread, with the context variables of the request."""
+    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, call)

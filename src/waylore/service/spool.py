@@ -1,9 +1,9 @@
-"""Uploads: a body of any length goes to a file in the spool folder as it comes, and never into memory.
+"""Uploads on disk: a request body of any length is written to the spool folder while it arrives.
 
-A file is there under its final name only when all of it is, synced to the disk: before that it is a `.part`.
-Its name holds the job that is to add it and a hash of its bytes. A sender that stalls, is too slow, sends too
-much or goes away leaves nothing behind; what a process that died left behind goes after a day. What is done
-with a file is decided by a job.
+A file gets its final name only when it is complete and synced to disk; before that its name ends in `.part`.
+The name contains the id of the job that adds the file, and a hash of its content. If the sender stalls, is
+too slow, sends too much or disconnects, nothing is left. Files that a dead process left are deleted after a
+day. Jobs decide what happens with a file.
 """
 
 import asyncio
@@ -20,43 +20,44 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
+from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.settings.sections import Http
+from waylore.settings.sections import HttpSettings
 
-NAME = ".name"
-WRITTEN = 1 << 20  # bytes that are gathered before they are written
-RESERVE = 0.05  # of the disk is left to others
-LARGEST_RESERVE = 1_000_000_000  # bytes of it, at most
-OLD = 86_400.0  # seconds after which what nobody claims is taken for left behind
-_ADDRESSED = re.compile(r"(?P<job>[0-9a-f]{32})-[0-9a-f]{64}(\.[a-z0-9]{1,16})?")
+NAME_FILE = ".name"  # holds the name of the folder, which all processes that share it use
+WRITE_BUFFER_BYTES = 1 << 20  # bytes that are collected before they are written
+RESERVED_SHARE = 0.05  # share of the disk that uploads leave free
+MAX_RESERVED_BYTES = 1_000_000_000  # upper limit of that share
+ORPHAN_AGE_SECONDS = 86_400.0  # after this age a file without an unfinished job is deleted
+_UPLOAD_NAME = re.compile(r"(?P<job>[0-9a-f]{32})-[0-9a-f]{64}(\.[a-z0-9]{1,16})?")
 
 
-class Refused(Exception):
-    """An upload that is not taken: the HTTP status that says so, and why."""
+class UploadRejected(Exception):
+    """An upload that is not accepted, with the HTTP status and the reason."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
         self.status = status
 
 
 @dataclass(slots=True)
-class Places:
-    """How many may do something at the same time, and how many do."""
+class UploadSlots:
+    """A limited number of slots, and how many are taken. `kind` names in messages what takes them."""
 
-    what: str
-    most: int
+    kind: str
+    limit: int
     taken: int = field(default=0)
 
     @property
     def is_full(self) -> bool:
-        """Whether one more would be refused."""
-        return self.taken >= self.most
+        """Whether all slots are taken."""
+        return self.taken >= self.limit
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        """A place for as long as the block lasts."""
+    def reserve(self) -> Iterator[None]:
+        """Take a slot while the block runs. Raise UploadRejected if all are taken."""
         if self.is_full:
-            raise Refused(503, f"there are {self.taken} {self.what} already: try again in a moment")
+            raise UploadRejected(503, f"{self.taken} {self.kind} are active already; try again in a moment")
         self.taken += 1
         try:
             yield
@@ -66,117 +67,136 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """The folder of uploads, what all who see it call it, and places for those that come."""
+    """The upload folder, its name, which all processes that share it use, and slots for uploads."""
 
     folder: Path
     name: str
-    places: Places
+    slots: UploadSlots
 
-    def free(self) -> int:
-        """Bytes that may still be written."""
+    def count_free_bytes(self) -> int:
+        """Return how many bytes may still be written."""
         disk = shutil.disk_usage(self.folder)
-        return disk.free - min(int(disk.total * RESERVE), LARGEST_RESERVE)
+        return disk.free - min(int(disk.total * RESERVED_SHARE), MAX_RESERVED_BYTES)
 
-    def sweep(self, unfinished: Callable[[Sequence[str]], frozenset[str]]) -> int:
-        """Remove what is old and belongs to no job that is still to be done; how many files that was."""
-        before = time.time() - OLD
-        old = [path for path in self.folder.iterdir() if path.name != NAME and _changed(path) < before]
-        jobs = {path: found["job"] for path in old if (found := _ADDRESSED.fullmatch(path.name))}
-        kept = unfinished(sorted(set(jobs.values()))) if jobs else frozenset()
-        gone = [path for path in old if jobs.get(path) not in kept]
-        for path in gone:
+    def sweep(self, find_unfinished: Callable[[Sequence[str]], frozenset[str]]) -> int:
+        """Delete old files that belong to no unfinished job. Return how many."""
+        before = time.time() - ORPHAN_AGE_SECONDS
+        old = [path for path in self.folder.iterdir() if path.name != NAME_FILE and _get_mtime(path) < before]
+        jobs = {path: match["job"] for path in old if (match := _UPLOAD_NAME.fullmatch(path.name))}
+        unfinished = find_unfinished(sorted(set(jobs.values()))) if jobs else frozenset()
+        orphans = [path for path in old if jobs.get(path) not in unfinished]
+        for path in orphans:
             path.unlink(missing_ok=True)
-        return len(gone)
+        return len(orphans)
 
 
-def open_spool(http: Http) -> Spool:
-    """The folder that the settings name, or one of our own below the system's temporary one."""
-    folder = http.spool or Path(tempfile.gettempdir()) / f"waylore-spool-{os.getuid()}"
+def open_spool(http: HttpSettings) -> Spool:
+    """Open the upload folder of the settings, or a default one in the system's temporary folder."""
+    folder = http.upload_dir or _get_default_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if http.spool is None and (folder.is_symlink() or folder.stat().st_uid != os.getuid()):
-            raise ConfigError(f"{folder} is somebody else's: set http.spool to a folder of your own")
-        return Spool(folder, _name(folder), Places("uploads", http.uploads))
+        if http.upload_dir is None and (folder.is_symlink() or folder.stat().st_uid != os.getuid()):
+            raise ConfigError(f"{folder} belongs to another user; set http.upload_dir to a folder of your own")
+        return Spool(folder, _read_name(folder), UploadSlots("uploads", http.max_concurrent_uploads))
     except OSError as error:
-        told = error.strerror or error
-        raise ConfigError(f"uploads cannot be kept in {folder} ({told}): set http.spool to another") from error
+        reason = error.strerror or error
+        raise ConfigError(
+            f"uploads cannot be stored in {folder} ({reason}); set http.upload_dir to another folder"
+        ) from error
 
 
-async def spooled(
-    spool: Spool, body: AsyncIterable[bytes], *, job: str, suffix: str, declared: int | None, http: Http
+def _get_default_folder() -> Path:
+    """Return the default folder, or that of the old name if only that exists: jobs may wait for files in it."""
+    folder = Path(tempfile.gettempdir()) / f"waylore-spool-{os.getuid()}"
+    return legacy.find_old_path(folder) or folder
+
+
+async def save_upload(
+    spool: Spool, body: AsyncIterable[bytes], *, job: str, suffix: str, declared: int | None, http: HttpSettings
 ) -> tuple[Path, int]:
-    """The file of a body that came to its end, and its size; any other leaves nothing."""
+    """Write a complete request body to a file. Return its path and size. An incomplete body leaves no file.
+
+    declared: the length that the request announces; None if it announces none.
+    """
     _check_size(declared or 0, http)
-    _check_room(declared or 0, spool)
+    _check_free_space(declared or 0, spool)
     part = spool.folder / f"{job}.part"
     digest, size = blake2b(digest_size=32), 0
     try:
         with part.open("xb") as file:
-            async for few in _gathered(_paced(body, http)):
-                size += len(few)
-                _check_room(len(few), spool)
-                digest.update(few)
-                await asyncio.to_thread(_write, file, few)
-            _check_end(size, declared)
+            async for data in _collect(_limit_pace(body, http)):
+                size += len(data)
+                _check_free_space(len(data), spool)
+                digest.update(data)
+                await asyncio.to_thread(_write, file, data)
+            _check_complete(size, declared)
             await asyncio.to_thread(_sync, file)
         path = spool.folder / f"{job}-{digest.hexdigest()}{suffix}"
         part.rename(path)
     except OSError as error:
-        raise Refused(507, f"the upload cannot be kept ({error.strerror or error}): try later") from error
+        reason = error.strerror or error
+        raise UploadRejected(507, f"the upload cannot be stored ({reason}); try again later") from error
     finally:
         part.unlink(missing_ok=True)
     await asyncio.to_thread(_sync_folder, spool.folder)
     return path, size
 
 
-async def _paced(body: AsyncIterable[bytes], http: Http) -> AsyncIterator[bytes]:
-    """What comes, as long as it comes steadily and fast enough, and is not too much."""
-    began, size, coming = time.monotonic(), 0, aiter(body)
+async def _limit_pace(body: AsyncIterable[bytes], http: HttpSettings) -> AsyncIterator[bytes]:
+    """Yield the parts of a body. Raise UploadRejected if it stalls, is too slow or too large."""
+    started, size, parts = time.monotonic(), 0, aiter(body)
     while True:
         try:
-            async with asyncio.timeout(http.stall):
-                few = await anext(coming, None)
+            async with asyncio.timeout(http.idle_timeout):
+                data = await anext(parts, None)
         except TimeoutError:
-            raise Refused(408, f"nothing came for {http.stall:g} seconds: send it again") from None
-        if few is None:
+            reason = f"no data for {http.idle_timeout:g} seconds; send the file again"
+            raise UploadRejected(408, reason) from None
+        if data is None:
             return
-        size += len(few)
+        size += len(data)
         _check_size(size, http)
-        if size < http.pace * (time.monotonic() - began - http.stall):
-            raise Refused(408, f"it comes at less than {http.pace} bytes a second: send it again, faster")
-        yield few
+        if size < http.min_upload_rate * (time.monotonic() - started - http.idle_timeout):
+            raise UploadRejected(
+                408, f"upload slower than {http.min_upload_rate} bytes per second; send the file again, faster"
+            )
+        yield data
 
 
-async def _gathered(body: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    gathered = bytearray()
-    async for few in body:
-        gathered += few
-        if len(gathered) >= WRITTEN:
-            yield bytes(gathered)
-            gathered.clear()
-    if gathered:
-        yield bytes(gathered)
+async def _collect(body: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Join small parts to buffers of at least WRITE_BUFFER_BYTES."""
+    buffer = bytearray()
+    async for data in body:
+        buffer += data
+        if len(buffer) >= WRITE_BUFFER_BYTES:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)
 
 
-def _check_size(size: int, http: Http) -> None:
-    if size > http.max_upload:
-        raise Refused(413, f"it has more than {http.max_upload:,} bytes: split it, or raise http.max_upload")
+def _check_size(size: int, http: HttpSettings) -> None:
+    if size > http.max_upload_bytes:
+        raise UploadRejected(
+            413,
+            f"the upload has more than {http.max_upload_bytes:,} bytes; split it, or raise http.max_upload_bytes",
+        )
 
 
-def _check_room(size: int, spool: Spool) -> None:
-    if spool.free() < size:
-        raise Refused(507, "the disk is nearly full: try later, or set http.spool to another folder")
+def _check_free_space(size: int, spool: Spool) -> None:
+    if spool.count_free_bytes() < size:
+        raise UploadRejected(507, "the disk is nearly full; try again later, or set http.upload_dir to another folder")
 
 
-def _check_end(size: int, declared: int | None) -> None:
+def _check_complete(size: int, declared: int | None) -> None:
     if not size:
-        raise Refused(422, "there is nothing in it: send the file as the body of the request")
+        raise UploadRejected(422, "the upload is empty; send the file as the body of the request")
     if declared is not None and size != declared:
-        raise Refused(400, f"{size} bytes came of {declared}: send it again")
+        raise UploadRejected(400, f"only {size} of {declared} bytes arrived; send the file again")
 
 
-def _write(file: IO[bytes], few: bytes) -> None:
-    file.write(few)
+def _write(file: IO[bytes], data: bytes) -> None:
+    file.write(data)
 
 
 def _sync(file: IO[bytes]) -> None:
@@ -185,6 +205,7 @@ def _sync(file: IO[bytes]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Sync the folder, so that the new name of a file survives a crash."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -192,21 +213,21 @@ def _sync_folder(folder: Path) -> None:
         os.close(opened)
 
 
-def _name(folder: Path) -> str:
-    """What a spool folder is called by all who see it: made up by the first of them."""
+def _read_name(folder: Path) -> str:
+    """Return the name of a spool folder. The first process that opens the folder chooses a random one."""
     own = folder / f"{uuid4().hex}.part"
     own.write_text(uuid4().hex)
     try:
-        os.link(own, folder / NAME)
+        os.link(own, folder / NAME_FILE)  # atomic: only one process succeeds
     except FileExistsError:
         pass
     finally:
         own.unlink()
-    return (folder / NAME).read_text()
+    return (folder / NAME_FILE).read_text()
 
 
-def _changed(path: Path) -> float:
+def _get_mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except OSError:  # somebody else removed it
+    except OSError:  # another process removed it
         return time.time()

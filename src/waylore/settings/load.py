@@ -1,136 +1,162 @@
-"""Settings: the only reader of the environment.
+"""Load the settings: the only reader of the environment.
 
-A setting comes from the first of these that has it: an option of the command line, an environment variable
+A setting comes from the first of these places that has it: an option of the command line, an environment variable
 (`WAYLORE_STORE`, `WAYLORE_HTTP_PORT`), a secret in a file (`/run/secrets/waylore_store`), the file `.env`, the file
-`waylore.toml` of the working directory, the user's own `waylore/config.toml`, its default. `told` says which it was.
-Nothing here opens a store or loads a model.
+`waylore.toml` of the working folder or of the nearest parent up to a `.git` or the home folder, the user's own
+`waylore/config.toml`, its default. `list_settings` reports the place. Nothing here opens a store or loads a model.
 """
 
+import logging
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from pydantic import Field, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    EnvSettingsSource,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from dotenv import dotenv_values
+from pydantic import SecretStr, ValidationError
 
+from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.settings.sections import Embedding, Extraction, Http, Oidc, Section, Telemetry, Words
+from waylore.settings.sections import RENAMED, Section, Settings
+from waylore.store.urls import parse_url
 
+log = logging.getLogger(__name__)
 PREFIX = "WAYLORE_"
 PROJECT = Path("waylore.toml")
-SECRETS = Path("/run/secrets")  # where containers have them; systemd says where in CREDENTIALS_DIRECTORY
-
-
-class Settings(BaseSettings):
-    """Every setting with its default."""
-
-    model_config = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        env_prefix=PREFIX,
-        env_nested_delimiter="_",
-        env_nested_max_split=1,
-        env_file=".env",
-        dotenv_filtering="match_prefix",
-        toml_file=[],
-    )
-
-    store: str = Field(default="memory.waylore", description="a file, postgresql://…, or cells+ a catalogue")
-    collection: str = Field(default="default", description="the body of knowledge to use")
-    functional: Words = Field(default=(), description="predicates of which a subject has one object at a time")
-    embedding: Embedding = Embedding()
-    extraction: Extraction = Extraction()
-    http: Http = Http()
-    oidc: Oidc = Oidc()
-    telemetry: Telemetry = Telemetry()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 (pydantic's signature)
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """First come, first served."""
-        return (init_settings, *_sources().values())
-
-
-class SecretFiles(EnvSettingsSource):
-    """Files named like variables, one value in each: secrets that no environment shows to others."""
-
-    def _load_env_vars(self) -> Mapping[str, str | None]:
-        folder = secrets_folder()
-        files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
-        ours = [file for file in files if file.name.upper().startswith(PREFIX)]
-        return {file.name.lower(): file.read_text("utf-8").strip() for file in ours}
+SECRETS = Path("/run/secrets")  # the folder of containers; systemd gives another in CREDENTIALS_DIRECTORY
+TOOLS = (f"{PREFIX}MODELS", f"{PREFIX}TEXTSEARCH", f"{PREFIX}DEBIAN_MIRROR")  # variables of our own tools
+PATHS = (("embedding", "path"), ("extraction", "cache"), ("http", "upload_dir"))
+Name: TypeAlias = tuple[str, ...]  # of a setting, as ("http", "port")
+Values: TypeAlias = dict[Name, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name, as in `http.port`, its value for people to read, and where it came from."""
+    """One setting: its name, as in `http.port`, its value for people to read, and the place it came from.
+
+    `problem` says why a value cannot be used; it is empty if it can.
+    """
 
     name: str
     value: str
     source: str
     variable: str
     description: str
+    problem: str = ""
 
 
 def load(**options: Any) -> Settings:
-    """The settings, where `options` win; a value that cannot be used is told with its place."""
+    """Load the settings; `options` come first. A value that cannot be used raises an error that names its place."""
+    places = _read_places(options)
+    problems = [
+        _describe_unknown(name, place) for place, values in places.items() for name in values if not _is_known(name)
+    ]
+    if problems:
+        raise ConfigError("; ".join(problems))
     try:
-        return Settings(**options)
+        settings = Settings.model_validate(_nest(_merge(places)))
     except ValidationError as error:
-        given = _given(options)
-        told = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} ({_origin(given, problem['loc'])})"
-            for problem in error.errors(include_url=False)
-        )
-        raise ConfigError(f"{told}. `waylore config` lists what there is") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{PROJECT} or {users_own()} is not TOML: {error}") from error
-    except OSError as error:
-        raise ConfigError(
-            f"{error.filename} cannot be read: {error.strerror}; let this user read it"
-        ) from error
+        problems = [_describe_invalid(problem, places) for problem in error.errors(include_url=False)]
+        raise ConfigError("; ".join(problems)) from error
+    return settings if "store" in options else _find_old_store(settings)
 
 
-def told(settings: Settings, **options: Any) -> Iterator[Setting]:
-    """Every setting with where it came from; secrets are masked."""
-    given = _given(options)
-    for path, value, description in _all(settings):
-        yield _setting(path, value, description, given)
+def list_settings(settings: Settings, **options: Any) -> Iterator[Setting]:
+    """Yield every setting with the place it came from; secrets are masked."""
+    places = _read_places(options)
+    for name, value, description in _walk(settings):
+        yield _make_setting(name, value, _find_place(places, name), description)
 
 
-def unknown_variables() -> tuple[str, ...]:
-    """Variables of the environment that look like ours and are not read by anyone."""
-    known = {_variable(path) for path, _, _ in _all(Settings.model_construct())} | {f"{PREFIX}MODELS"}
+def check_settings(**options: Any) -> Iterator[Setting]:
+    """Yield every setting as `list_settings` does, also if some cannot be used: these have a `problem`."""
+    places, unreadable = _read_usable_places(options)
+    yield from unreadable
+    for place, values in places.items():
+        for name in [name for name in values if not _is_known(name)]:
+            value = values.pop(name)
+            yield replace(_make_setting(name, value, place, ""), problem=_describe_unknown(name, place), variable="")
+    settings, problems = _drop_invalid(places)
+    for name, value, description in _walk(settings):
+        used = problems.get(name, (value, _find_place(places, name), ""))
+        yield replace(_make_setting(name, *used[:2], description), problem=used[2])
+
+
+def _make_setting(name: Name, value: Any, source: str, description: str) -> Setting:
+    shown = ", ".join(map(str, value)) if isinstance(value, tuple | list) else "" if value is None else str(value)
+    return Setting(
+        name=".".join(name),
+        value=without_password(shown) if name == ("store",) else shown,
+        source=source,
+        variable=_get_variable(name),
+        description=description,
+    )
+
+
+def _drop_invalid(places: dict[str, Values]) -> tuple[Settings, dict[Name, tuple[Any, str, str]]]:
+    """Return the settings without invalid values; these by name, with their place and their problem."""
+    problems: dict[Name, tuple[Any, str, str]] = {}
+    while True:
+        try:
+            return Settings.model_validate(_nest(_merge(places))), problems
+        except ValidationError as error:
+            for problem in error.errors(include_url=False):
+                name = _get_name(problem)
+                place = _find_place(places, name)
+                value = "**********" if name[-1] == "api_key" else places[place][name]
+                problems.setdefault(name, (value, place, _describe_invalid(problem, places)))
+            for values, name in product(places.values(), problems):
+                values.pop(name, None)
+
+
+def find_unknown_variables() -> tuple[str, ...]:
+    """Return variables of the environment with our prefix that no setting has."""
+    known = {*map(_get_variable, _NAMES), *TOOLS}
     return tuple(sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known))
 
 
-def of_library(variable: str) -> str:
-    """A variable that is not ours: a library reads it by itself, and we go by it."""
+def list_old_settings() -> tuple[tuple[str, str], ...]:
+    """Return variables and files of the old name of this product, which are not read, with their new names."""
+    names = [*os.environ, *dotenv_values(".env")]
+    with suppress(OSError):
+        names += [file.name for file in find_secrets().iterdir()]
+    found = legacy.rename_settings(names, [PROJECT, find_user_file()])
+    return tuple((old, _rename_variable(new)) for old, new in found)
+
+
+def _rename_variable(name: str) -> str:
+    """Return the variable of a setting that has another name than in version 0.1, or else the same name."""
+    known = {tuple(old.split(".")): tuple(new.split(".")) for old, new in RENAMED.items()}
+    renamed = {_get_variable(old): _get_variable(new) for old, new in known.items()}.get(name.upper(), "")
+    return (renamed if name.isupper() else renamed.lower()) or name
+
+
+def suggest(name: str) -> str:
+    """Return the setting that a wrong name may mean; empty if none is similar."""
+    known = [".".join(each) for each in _NAMES]
+    return RENAMED.get(name) or next(iter(get_close_matches(name, known, n=1)), "")
+
+
+def export_options(options: Mapping[str, object]) -> None:
+    """Put options, by names such as `http_port`, into the environment of the processes that we start."""
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
+
+
+def read_variable(variable: str) -> str:
+    """Return a variable of another program, such as OPENAI_API_KEY; empty if it is not set."""
     return os.environ.get(variable, "")
 
 
 @contextmanager
-def handed_down(variable: str, value: str) -> Iterator[None]:
-    """A library's variable for the processes that are started within."""
+def set_variable(variable: str, value: str) -> Iterator[None]:
+    """Set a variable of a library for the processes that are started inside the block."""
     os.environ[variable] = value
     try:
         yield
@@ -138,75 +164,202 @@ def handed_down(variable: str, value: str) -> Iterator[None]:
         del os.environ[variable]
 
 
-def users_own() -> Path:
-    """The user's own file of settings, for all folders."""
+# -- places --------------------------------------------------------------------------------------------
+
+
+def find_project_file() -> Path:
+    """Return `waylore.toml` of the working folder or of the nearest parent up to a `.git` or the home folder."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / PROJECT).is_file():
+            return PROJECT if folder == here else folder / PROJECT
+        if (folder / ".git").exists() or folder == Path.home():
+            break
+    return PROJECT
+
+
+def find_user_file() -> Path:
+    """Return the user's own settings file, which holds for all folders."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "waylore" / "config.toml"
 
 
-def secrets_folder() -> Path:
-    """Where whoever started us put secrets."""
+def find_secrets() -> Path:
+    """Return the folder of secrets."""
     return Path(os.environ.get("CREDENTIALS_DIRECTORY") or SECRETS)
 
 
-def _all(settings: Settings) -> Iterator[tuple[tuple[str, ...], Any, str | None]]:
+def _read_places(options: Mapping[str, Any]) -> dict[str, Values]:
+    """Return the values of each place, the strongest place first."""
+    return {place: read() for place, read in _list_places(options).items()}
+
+
+def _read_usable_places(options: Mapping[str, Any]) -> tuple[dict[str, Values], list[Setting]]:
+    """Return the values of each place that can be read, and the others as settings with a problem."""
+    places: dict[str, Values] = {}
+    unreadable = []
+    for place, read in _list_places(options).items():
+        try:
+            places[place] = read()
+        except ConfigError as error:
+            unreadable.append(Setting(place, "", place, "", "", str(error)))
+    return places, unreadable
+
+
+def _list_places(options: Mapping[str, Any]) -> dict[str, Callable[[], Values]]:
+    """Return a function for each place that reads its values, the strongest place first."""
+    project, user = find_project_file(), find_user_file()
+    return {
+        "option": lambda: _flatten(options),
+        "environment": lambda: _pick(os.environ),
+        str(find_secrets()): _read_secrets,
+        ".env": _read_dotenv,
+        str(project): lambda: _read_toml(project),
+        str(user): lambda: _read_toml(user),
+    }
+
+
+def _pick(variables: Mapping[str, str | None]) -> Values:
+    """Return the settings among variables."""
+    return {name: variables[_get_variable(name)] for name in _NAMES if variables.get(_get_variable(name)) is not None}
+
+
+def _read_secrets() -> Values:
+    """Return settings from files that are named like variables, one value in each."""
+    folder = find_secrets()
+    try:
+        files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+        ours = [file for file in files if file.name.upper().startswith(PREFIX)]
+        return _pick({file.name.upper(): file.read_text("utf-8").strip() for file in ours})
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be read: {error.strerror}; let this user read it") from error
+
+
+def _read_dotenv() -> Values:
+    variables = dotenv_values(".env")
+    known = {*map(_get_variable, _NAMES), *TOOLS}
+    for unknown in sorted(name for name in variables if name.startswith(PREFIX) and name not in known):
+        log.warning("%s in .env is not a setting; `waylore config` lists them", unknown)
+    return _pick(variables)
+
+
+def _read_toml(file: Path) -> Values:
+    """Return the settings of a file. Relative paths in it count from its folder."""
+    try:
+        values = _flatten(tomllib.loads(file.read_text("utf-8"))) if file.is_file() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}; let this user read it") from error
+    if file.parent == Path():
+        return values
+    if file.name == PROJECT.name:
+        values.setdefault(("store",), Settings.model_fields["store"].default)
+    return {name: _resolve(name, value, file.parent) for name, value in values.items()}
+
+
+def _resolve(name: Name, value: Any, folder: Path) -> Any:
+    if not isinstance(value, str):
+        return value
+    if name in PATHS:
+        return str(folder / Path(value).expanduser())
+    if name == ("store",) and (parsed := parse_url(value)).is_file:
+        return value.replace(parsed.location, str(folder / parsed.path.expanduser()))
+    return value
+
+
+def _flatten(values: Mapping[str, Any]) -> Values:
+    """Return a nested mapping by names of settings."""
+    flat: Values = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= {(key, *inner): each for inner, each in _flatten(value).items()}
+        elif isinstance(value, Section):
+            flat |= {(key, inner): getattr(value, inner) for inner in type(value).model_fields}
+        else:
+            flat[key,] = value
+    return flat
+
+
+def _merge(places: Mapping[str, Values]) -> Values:
+    merged: Values = {}
+    for values in reversed(list(places.values())):
+        merged |= values
+    if isinstance(store := merged.get(("store",)), str) and (parsed := parse_url(store)).is_file:
+        merged["store",] = store.replace(parsed.location, str(parsed.path.expanduser()), 1)
+    for section in ("embedding", "extraction"):
+        if not merged.get((section, "api_key")) and (key := read_variable("OPENAI_API_KEY")):
+            merged[section, "api_key"] = SecretStr(key)
+    return merged
+
+
+def _nest(values: Values) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = nested
+        for key in name[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[name[-1]] = value
+    return nested
+
+
+# -- names ---------------------------------------------------------------------------------------------
+
+
+def _walk(settings: Settings) -> Iterator[tuple[Name, Any, str]]:
+    """Yield the name, value and description of every setting."""
     for name, field in type(settings).model_fields.items():
         section = getattr(settings, name)
         if isinstance(section, Section):
             for inner, of_section in type(section).model_fields.items():
-                yield (name, inner), getattr(section, inner), of_section.description
+                yield (name, inner), getattr(section, inner), of_section.description or ""
         else:
-            yield (name,), section, field.description
+            yield (name,), section, field.description or ""
 
 
-def _variable(path: tuple[str, ...]) -> str:
-    return PREFIX + "_".join(path).upper()
+_NAMES = tuple(name for name, _, _ in _walk(Settings()))
 
 
-def hand_on(options: Mapping[str, object]) -> None:
-    """Put options, by their names as in `http_port`, where every process that we start finds them."""
-    given = {name: str(value) for name, value in options.items() if value is not None}
-    os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
+def _is_known(name: Name) -> bool:
+    return name in _NAMES
 
 
-def _setting(path: tuple[str, ...], value: Any, description: str | None, given: Mapping[str, Any]) -> Setting:
-    shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
-    return Setting(
-        name=".".join(path),
-        value=without_password(shown) if path == ("store",) else shown,
-        source=_origin(given, path),
-        variable=_variable(path),
-        description=description or "",
-    )
+def _get_variable(name: Name) -> str:
+    return PREFIX + "_".join(name).upper()
 
 
-def _sources() -> dict[str, InitSettingsSource | EnvSettingsSource]:
-    return {
-        "environment": EnvSettingsSource(Settings),
-        str(secrets_folder()): SecretFiles(Settings),
-        ".env": DotEnvSettingsSource(Settings),
-        str(PROJECT): TomlConfigSettingsSource(Settings, PROJECT),
-        str(users_own()): TomlConfigSettingsSource(Settings, users_own()),
-    }
+def _find_place(places: Mapping[str, Values], name: Name) -> str:
+    return next((place for place, values in places.items() if name in values), "default")
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What each place says, the first to be believed first."""
-    return {"option": options} | {name: source() for name, source in _sources().items()}
+def _describe_unknown(name: Name, place: str) -> str:
+    text = ".".join(name)
+    guess = suggest(text)
+    hint = f"did you mean {guess}?" if guess else "`waylore config` lists all settings"
+    return f"unknown setting {text} ({place}); {hint}"
 
 
-def _origin(given: Mapping[str, Mapping[str, Any]], path: tuple[int | str, ...]) -> str:
-    """Where a setting comes from: the first that has it."""
-    return next((name for name, values in given.items() if _has(values, path)), "default")
+def _get_name(problem: Mapping[str, Any]) -> Name:
+    """Return the setting of a problem that pydantic found."""
+    name = tuple(map(str, problem["loc"][:2]))
+    return name if name in _NAMES else name[:1]
 
 
-def _has(values: Any, path: tuple[int | str, ...]) -> bool:
-    for key in path:
-        if not isinstance(values, Mapping) or key not in values:
-            return False
-        values = values[key]
-    return True
+def _describe_invalid(problem: Mapping[str, Any], places: Mapping[str, Values]) -> str:
+    name = _get_name(problem)
+    return f"{'.'.join(name)}: {problem['msg']} ({_find_place(places, name)})"
+
+
+def _find_old_store(settings: Settings) -> Settings:
+    """Return the settings, with the file of the old name if it exists and the default file does not."""
+    parsed = parse_url(settings.store)
+    is_default = parsed.path.name == Settings.model_fields["store"].default and not parsed.is_cells
+    old = legacy.find_old_path(parsed.path) if parsed.is_file and is_default else None
+    if old is None:
+        return settings
+    log.warning("%s does not exist, so %s is opened: rename it", parsed.path, old)
+    return settings.model_copy(update={"store": str(old)})
 
 
 def without_password(url: str) -> str:
-    """An address without its password."""
+    """Return an address with its password masked."""
     return re.sub(r"(//[^:/@]*:|[?&]password=)[^@&]+", r"\1**********", url)

@@ -1,116 +1,161 @@
-"""Settings: the only reader of the environment.
+"""The tables of `waylore.toml` as frozen models, with the default and a description of every setting.
 
-A setting comes from the first of these that has it: an option of the command line, an environment variable
-(`WAYLORE_STORE`, `WAYLORE_HTTP_PORT`), a secret in a file (`/run/secrets/waylore_store`), the file `.env`, the file
-`waylore.toml` of the working directory, the user's own `waylore/config.toml`, its default. `told` says which it was.
-Nothing here opens a store or loads a model.
+A description is a noun phrase with its unit; `waylore config` and `docs/reference/settings.md` print it. Nothing here
+reads the environment.
 """
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
-from pydantic_settings import (
-    NoDecode,
-)
 
-EMBEDDERS = Literal["none", "fastembed", "model2vec", "openai", "hashing"]
-EXTRACTORS = Literal["rules", "spacy", "llm", "none"]
+EMBEDDERS = ("none", "fastembed", "model2vec", "openai", "hashing")
+EXTRACTORS = ("rules", "spacy", "llm", "none")
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 def _split(value: Any) -> Any:
     return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
 
 
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]  # with commas, or a list in a file
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]  # separated by commas, or a list in a file
 
 
 class Section(BaseModel):
-    """A table of the file; a name that it does not know is a mistake."""
+    """A table of the file; an unknown name in it is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Embedding(Section):
-    """Who makes vectors: nobody, a model on this machine, or a server that speaks OpenAI's protocol."""
+class EmbeddingSettings(Section):
+    """The model that makes vectors."""
 
-    provider: EMBEDDERS = Field(default="none", description="none, fastembed, model2vec, openai or hashing")
-    model: str = Field(default="", description="the model's name; the provider's own default if empty")
-    path: Path | None = Field(
-        default=None, description="a folder with the model's files, for use without a network"
+    provider: str = Field(
+        default="none", description="none, fastembed, model2vec, openai, hashing, or the name of a plugin"
     )
-    url: str = Field(default="https://api.openai.com/v1", description="the server, for openai")
-    key: SecretStr = Field(default=SecretStr(""), description="the server's API key")
-    threads: int = Field(default=0, ge=0, description="texts embedded at the same time; 0 for one a core")
+    model: str = Field(default="", description="name of the model; the provider's default if empty")
+    path: Path | None = Field(default=None, description="folder with the files of the model, for use without a network")
+    base_url: str = Field(default=OPENAI_URL, description="address of the server, for openai")
+    api_key: SecretStr = Field(default=SecretStr(""), description="API key of the server; OPENAI_API_KEY if empty")
+    threads: int = Field(default=0, ge=0, description="texts embedded at the same time; 0 for one per core")
 
 
-class Extraction(Section):
-    """Who finds names and facts in what is added."""
+class ExtractionSettings(Section):
+    """The extractor that finds names and facts in added texts."""
 
-    provider: EXTRACTORS = Field(default="rules", description="rules, spacy, llm or none")
-    model: str = Field(default="", description="spaCy's pipeline, or the language model")
-    url: str = Field(default="https://api.openai.com/v1", description="the server, for llm")
-    key: SecretStr = Field(default=SecretStr(""), description="the server's API key")
-    cache: Path | None = Field(default=None, description="a folder that keeps the language model's answers")
-    tokens: int = Field(default=1_000_000, ge=1, description="the most tokens that a run may spend, for llm")
+    provider: str = Field(default="rules", description="rules, spacy, llm, none, or the name of a plugin")
+    model: str = Field(default="", description="name of spaCy's pipeline, or of the language model")
+    base_url: str = Field(default=OPENAI_URL, description="address of the server, for llm")
+    api_key: SecretStr = Field(default=SecretStr(""), description="API key of the server; OPENAI_API_KEY if empty")
+    cache: Path | None = Field(default=None, description="folder for cached answers of the language model")
+    max_tokens: int = Field(default=1_000_000, ge=1, description="maximum tokens that a run may spend, for llm")
 
 
-class Http(Section):
-    """The HTTP service: where it listens, and how much it takes from one caller."""
+class SearchSettings(Section):
+    """What a search does if a call does not say otherwise, on every surface."""
 
-    host: str = Field(default="127.0.0.1", description="the address to listen on; 0.0.0.0 for all")
-    port: int = Field(default=8080, ge=0, le=65_535, description="the port to listen on")
-    workers: int = Field(default=1, ge=1, description="processes that answer")
-    auth: bool = Field(default=True, description="ask for an API key or a token; turn it off on loopback only")
-    max_body: int = Field(default=10_000_000, ge=1, description="the most bytes of a request, uploads excepted")
-    max_upload: int = Field(default=1_000_000_000, ge=1, description="the most bytes of one uploaded file")
-    seconds: float = Field(
-        default=30.0, gt=0, description="the longest that a request may take, uploads excepted"
+    method: str = Field(default="graph", description="auto, graph, hybrid, vector, keyword or another recipe")
+    top_k: int = Field(default=10, ge=1, le=10_000, description="number of hits")
+    recipe: Words = Field(default=(), description="changed values of the recipe, such as walk.max_hops=2")
+    reranker: str = Field(default="", description="name of a plugin that reorders the hits; none if empty")
+
+
+class HttpSettings(Section):
+    """The HTTP service: its address, and the limits for a caller."""
+
+    host: str = Field(default="127.0.0.1", description="address to listen on; 0.0.0.0 for all")
+    port: int = Field(default=8080, ge=0, le=65_535, description="port to listen on")
+    workers: int = Field(default=1, ge=1, description="number of processes")
+    auth: bool = Field(default=True, description="require an API key or a token; turn it off on loopback only")
+    max_body_bytes: int = Field(
+        default=10_000_000, ge=1, description="maximum size of a request in bytes, uploads excepted"
     )
-    stall: float = Field(
-        default=10.0, gt=0, description="the longest wait for the next bytes of a request, in seconds"
+    max_upload_bytes: int = Field(default=1_000_000_000, ge=1, description="maximum size of an uploaded file in bytes")
+    request_timeout: float = Field(
+        default=30.0, gt=0, description="time limit of a request in seconds, uploads excepted"
     )
-    rate: int = Field(
-        default=600, ge=0, description="requests a minute for each key and process; 0 for any number"
+    idle_timeout: float = Field(
+        default=10.0, gt=0, description="maximum wait for the next bytes of a request in seconds"
     )
-    spool: Path | None = Field(default=None, description="a folder for uploads until they are added")
-    uploads: int = Field(default=16, ge=1, description="uploads that one process takes at the same time")
-    pace: int = Field(
-        default=10_000, ge=0, description="bytes a second that an upload must keep up, on average"
+    rate_limit: int = Field(
+        default=600, ge=0, description="requests per minute for each key and process; 0 for no limit"
     )
-    jobs: int = Field(
-        default=2,
-        ge=0,
-        description="jobs that one process does at the same time; 0 leaves them to `waylore worker`",
-    )
-    takeover: float = Field(
-        default=30.0, gt=0, description="seconds without a sign of life after which another takes over a job"
-    )
-    cors: Words = Field(default=(), description="web pages that may call, as https://app.example")
+    upload_dir: Path | None = Field(default=None, description="folder for uploads until they are added")
+    max_concurrent_uploads: int = Field(default=16, ge=1, description="uploads that one process accepts at once")
+    min_upload_rate: int = Field(default=10_000, ge=0, description="minimum average upload speed in bytes per second")
+    cors_origins: Words = Field(default=(), description="origins of web pages that may call, as https://app.example")
 
 
-class Oidc(Section):
+class JobsSettings(Section):
+    """Background jobs of the service and of `waylore worker`."""
+
+    concurrency: int = Field(
+        default=2, ge=0, description="jobs that one process runs at once; 0 leaves them to `waylore worker`"
+    )
+    heartbeat_timeout: float = Field(
+        default=30.0, gt=0, description="seconds without a heartbeat after which another worker runs a job"
+    )
+
+
+class OidcSettings(Section):
     """Bearer tokens of an OpenID Connect provider, beside API keys."""
 
-    issuer: str = Field(default="", description="the provider's address; none are taken if empty")
-    audience: str = Field(default="waylore", description="what a token must be meant for")
-    collections: str = Field(
-        default="waylore_collections", description="the claim that lists a caller's collections"
-    )
-    scope: str = Field(default="scope", description="the claim that holds read, write or admin")
+    issuer: str = Field(default="", description="address of the provider; tokens are refused if empty")
+    audience: str = Field(default="waylore", description="audience that a token must have")
+    collections: str = Field(default="waylore_collections", description="claim with the collections of the caller")
+    scope: str = Field(default="scope", description="claim with read, write or admin")
     labels: str = Field(
-        default="waylore_labels",
-        description="the claim that lists the labels a caller reads; all, if it is absent",
+        default="waylore_labels", description="claim with the labels of the caller; without it all are visible"
     )
 
 
-class Telemetry(Section):
-    """What is told to whom; nothing, unless configured."""
+class TelemetrySettings(Section):
+    """Traces, metrics and logs; off by default."""
 
-    traces: str = Field(default="", description="an OTLP address such as http://localhost:4318; none if empty")
-    metrics: bool = Field(default=False, description="count and time, and serve /metrics")
-    logs: Literal["text", "json"] = Field(default="text", description="how log lines are written")
-    level: Literal["debug", "info", "warning", "error"] = Field(
-        default="warning", description="the least that is logged"
+    otlp_endpoint: str = Field(
+        default="", description="OTLP address for traces, such as http://localhost:4318; none if empty"
     )
-    content: bool = Field(default=False, description="put questions and texts into traces; they may be private")
+    metrics: bool = Field(default=False, description="collect metrics and serve them at /metrics")
+    log_format: Literal["text", "json"] = Field(default="text", description="format of log lines")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="warning", description="minimum log level")
+    capture_content: bool = Field(default=False, description="put questions and texts into traces; they may be private")
+
+
+class Settings(Section):
+    """Every setting with its default."""
+
+    store: str = Field(default="memory.waylore", description="file, postgresql://…, or cells+ and a catalogue")
+    collection: str = Field(default="default", description="collection to use")
+    single_valued: Words = Field(default=(), description="predicates of which a subject has one object at a time")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    extraction: ExtractionSettings = ExtractionSettings()
+    search: SearchSettings = SearchSettings()
+    http: HttpSettings = HttpSettings()
+    jobs: JobsSettings = JobsSettings()
+    oidc: OidcSettings = OidcSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+
+RENAMED = {  # settings of version 0.1, for the errors that name the new one
+    "functional": "single_valued",
+    "embedding.url": "embedding.base_url",
+    "embedding.key": "embedding.api_key",
+    "extraction.url": "extraction.base_url",
+    "extraction.key": "extraction.api_key",
+    "extraction.tokens": "extraction.max_tokens",
+    "http.seconds": "http.request_timeout",
+    "http.stall": "http.idle_timeout",
+    "http.rate": "http.rate_limit",
+    "http.pace": "http.min_upload_rate",
+    "http.spool": "http.upload_dir",
+    "http.uploads": "http.max_concurrent_uploads",
+    "http.max_body": "http.max_body_bytes",
+    "http.max_upload": "http.max_upload_bytes",
+    "http.jobs": "jobs.concurrency",
+    "http.takeover": "jobs.heartbeat_timeout",
+    "http.cors": "http.cors_origins",
+    "telemetry.traces": "telemetry.otlp_endpoint",
+    "telemetry.logs": "telemetry.log_format",
+    "telemetry.level": "telemetry.log_level",
+    "telemetry.content": "telemetry.capture_content",
+}

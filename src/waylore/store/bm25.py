@@ -1,9 +1,9 @@
-"""BM25, the same on every engine: what is kept of a passage's terms, and how candidates are scored.
+"""Score passages by BM25, the same on every engine, and pack the terms of a passage. This module knows no SQL.
 
-FTS5's own bm25() reads the whole posting list of every term of the question (300 ms at a million passages)
-and counts words of all collections together, so we use FTS5 to find candidates and score them here.
-Candidates come from the rarest terms of the question first, up to `REACH` postings; the common terms then
-count for every candidate, but bring none of their own. Nothing here knows SQL.
+FTS5's own bm25() reads the whole posting list of every term of the question (300 ms at a million passages) and
+counts the words of all collections together. Therefore FTS5 only finds candidates, and this module scores them.
+Candidates come from the rarest terms of the question, up to `MAX_POSTINGS` postings. The common terms then
+count for every candidate, but add no candidates of their own.
 """
 
 from collections import Counter
@@ -16,16 +16,16 @@ from waylore.errors import StoreError
 
 K1 = 1.2
 B = 0.75
-REACH = 2_000  # postings that one search may read
-_COUNT_BITS = 6  # how often a term occurs in a passage, up to 63
-MOST_TERMS = 1 << (32 - _COUNT_BITS)  # rows of terms that the other bits can tell
+MAX_POSTINGS = 2_000  # postings that one search reads
+_COUNT_BITS = 6  # bits for the count of a term in a passage; a count above 63 is stored as 63
+MAX_TERMS = 1 << (32 - _COUNT_BITS)  # rows of terms that the other bits can distinguish
 
 
-def packed(counts: Counter[int]) -> bytes:
-    """Term rows and how often each occurs, four bytes a term."""
-    if max(counts, default=0) >= MOST_TERMS:
+def pack_terms(counts: Counter[int]) -> bytes:
+    """Pack the rows of terms and the count of each, in four bytes per term."""
+    if max(counts, default=0) >= MAX_TERMS:
         raise StoreError(
-            f"a collection holds {MOST_TERMS:,} distinct words at the most: put what follows into another "
+            f"a collection can have at most {MAX_TERMS:,} distinct words: write further documents to another "
             "collection, and search both as one (docs/how-to/cells.md)"
         )
     largest = (1 << _COUNT_BITS) - 1
@@ -34,37 +34,43 @@ def packed(counts: Counter[int]) -> bytes:
     ).tobytes()
 
 
-def rows(packed: bytes) -> list[int]:
-    """The term rows of a passage."""
-    found: list[int] = (np.frombuffer(packed, dtype=np.uint32) >> _COUNT_BITS).tolist()
-    return found
+def unpack_terms(packed: bytes) -> list[int]:
+    """Return the rows of the terms of a passage."""
+    rows: list[int] = (np.frombuffer(packed, dtype=np.uint32) >> _COUNT_BITS).tolist()
+    return rows
 
 
-def rarest_first(terms: Sequence[tuple[str, int]], *, reach: float) -> list[str]:
-    """The terms (each with its number of passages) that may bring candidates; always at least one."""
+def choose_rarest(terms: Sequence[tuple[str, int]], *, max_postings: float) -> list[str]:
+    """Choose the rarest terms that together have at most `max_postings` postings; always at least one.
+
+    Each term comes with its number of passages.
+    """
     chosen: list[str] = []
-    spent = 0.0
+    postings = 0.0
     for term, passages in sorted(terms, key=lambda t: (t[1], t[0])):
-        spent += passages
-        if chosen and spent > reach:
+        postings += passages
+        if chosen and postings > max_postings:
             break
         chosen.append(term)
     return chosen
 
 
-def widened(reach: int, seen: int, passages: int) -> float:
-    """How many postings may be read where the caller sees only so many passages: the fewer, the more."""
-    return reach if seen >= reach else reach * passages / max(seen, 1)
+def widen_limit(max_postings: int, visible: int, passages: int) -> float:
+    """Return how many postings a search may read if the caller sees `visible` of all passages.
+
+    The smaller the visible share, the more postings are read.
+    """
+    return max_postings if visible >= max_postings else max_postings * passages / max(visible, 1)
 
 
-def bm25(
+def score(
     candidates: Sequence[tuple[int, bytes]],
     terms: Sequence[tuple[int, int]],
     *,
     passages: int,
     average_length: float,
 ) -> npt.NDArray[np.float64]:
-    """Score candidates (length, packed terms) against a question's terms (row, number of passages)."""
+    """Score candidates (length, packed terms) against the terms of a question (row, number of passages)."""
     lengths = np.array([length for length, _ in candidates], dtype=np.float64)
     sizes = np.array([len(blob) // 4 for _, blob in candidates], dtype=np.int64)
     cells = np.frombuffer(b"".join(blob for _, blob in candidates), dtype=np.uint32)

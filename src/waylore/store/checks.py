@@ -1,38 +1,38 @@
-"""What every engine refuses: vectors of another length, another embedding model, a claim that something went.
+"""Check vectors, models and receipts, the same on every engine.
 
-Nothing here knows SQL.
+A vector of another length and a second embedding model are refused. This module knows no SQL.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from waylore.errors import DimensionMismatch, ModelMismatch
-from waylore.types.knowledge import Contribution, Vector
+from waylore.types.knowledge import IndexedDocument, Vector
 from waylore.types.results import Receipt, Statistics
 
 
-def checked(vector: Vector | None, dimension: int | None) -> Vector | None:
-    """The vector, if it is of the collection's length."""
+def check_vector(vector: Vector | None, dimension: int | None) -> Vector | None:
+    """Return the vector if it has the dimension of the collection."""
     if (vector is None) != (dimension is None) or (vector is not None and len(vector) != dimension):
         raise DimensionMismatch(
             f"every vector must have {dimension} dimensions, one has "
-            f"{'none' if vector is None else len(vector)}: embed all that is written with one model"
+            f"{'none' if vector is None else len(vector)}: embed all documents with one model"
         )
     return vector
 
 
 def is_embedded(known: Statistics, vector: Vector) -> bool:
-    """Whether a collection has vectors; the question's must be as long as they are."""
+    """Return whether a collection has vectors. The vector of a question must have the same dimension."""
     if known.dimension is not None and len(vector) != known.dimension:
         raise DimensionMismatch(
-            f"the question's vector has {len(vector)} dimensions, the collection's have {known.dimension}: "
-            f"embed it with {known.model}"
+            f"the vector of the question has {len(vector)} dimensions, those of the collection have "
+            f"{known.dimension}: embed the question with {known.model}"
         )
     return known.dimension is not None
 
 
-def is_known(known: Statistics, model: str | None) -> bool:
-    """Whether a collection has this model already; one that holds something takes no other."""
+def has_model(known: Statistics, model: str | None) -> bool:
+    """Return whether a collection already has this model. A collection with documents accepts no other."""
     if model == known.model:
         return True
     if known.documents:
@@ -43,16 +43,16 @@ def is_known(known: Statistics, model: str | None) -> bool:
     return False
 
 
-def dimension_of(changed: Sequence[Contribution]) -> int:
-    """How long the vectors of a first write are."""
+def find_dimension(changed: Sequence[IndexedDocument]) -> int:
+    """Return the dimension of the vectors of a first write."""
     first = next((p.vector for c in changed for p in c.parts if p.vector is not None), None)
     if first is None:
-        raise DimensionMismatch("the first write with a model must hold a vector to learn from")
+        raise DimensionMismatch("the first write with a model must have vectors: embed the documents")
     return len(first)
 
 
-def still_there(receipt: Receipt, rows: Callable[[str, Sequence[str]], Iterable[Any]]) -> Iterator[str]:
-    """What a receipt says went and is there all the same; `rows` runs a query over identities."""
+def list_still_stored(receipt: Receipt, rows: Callable[[str, Sequence[str]], Iterable[Any]]) -> Iterator[str]:
+    """Yield a line for each item of a receipt that is stored. `rows` runs a query over ids."""
     for kind, query, ids in (
         ("document", "digests", receipt.documents),
         ("passage", "passage_rows", receipt.passages),
@@ -60,4 +60,4 @@ def still_there(receipt: Receipt, rows: Callable[[str, Sequence[str]], Iterable[
         ("fact", "fact_rows", receipt.facts),
     ):
         for id_, *_ in rows(query, ids):
-            yield f"{kind} {id_.hex()} is there: it was not forgotten, or was added again"
+            yield f"{kind} {id_.hex()} is stored: it was not forgotten, or was added again"

@@ -1,4 +1,4 @@
-"""Figures of connection pools, as engines report them. Telemetry reads them; nothing here opens a connection."""
+"""Collect the figures of connection pools that engines report, for telemetry. It opens no connection."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
-"""Lets whoever can tell what is missing accept an answer in part; everyone else gets an error instead.
+"""Let a caller accept an answer without some cells. Outside of `partial_answers()`, a missing cell is an error.
 
-A store over several cells may leave a cell out of an answer only within `partial_answers`, and says there what
-it left out and why. A cell that is left out once is left out of the rest of the answer: so it holds together,
-and costs one wait.
+Within `partial_answers()` a store over several cells may leave out a cell that does not answer, and records its
+name and the reason. A cell that is left out once is left out of the rest of the answer, so that the answer is
+consistent and the caller waits only once.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,13 @@ _left_out: ContextVar[dict[str, str] | None] = ContextVar("left_out", default=No
 
 @contextmanager
 def partial_answers() -> Iterator[dict[str, str]]:
-    """Accept answers in part; the mapping tells what was left out, and why. One within another is the same."""
-    known = _left_out.get()
-    if known is not None:
-        yield known
+    """Allow partial answers. Yield a mapping of each missing cell to the reason.
+
+    A nested call uses the mapping of the outer one.
+    """
+    outer = _left_out.get()
+    if outer is not None:
+        yield outer
         return
     left_out: dict[str, str] = {}
     token = _left_out.set(left_out)
@@ -27,6 +30,6 @@ def partial_answers() -> Iterator[dict[str, str]]:
         _left_out.reset(token)
 
 
-def left_out() -> dict[str, str] | None:
-    """Where a store says what it leaves out; None, if it may leave out nothing."""
+def get_left_out() -> dict[str, str] | None:
+    """Return the mapping in which a store records missing cells; None if it must answer completely."""
     return _left_out.get()

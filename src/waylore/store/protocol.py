@@ -1,11 +1,11 @@
-"""The Store protocol: what Waylore asks of a database, all of it in batches and in domain types.
+"""The Store protocol: the methods that Waylore needs from a database.
 
-A store is the view of one collection. Every reading verb takes a `Filter` and applies it inside the query:
-what the caller may not see is not counted, ranked or cut off. Results come in a fixed order, ties broken by
-identity, so that the same rows give the same answer on every engine. No verb but `dense` and
-`nearest_entities` (a scan of bits on SQLite), `export`, `adopt`, `remains` and `compact` may cost in proportion
-to the collection.
-`waylore.testing.StoreConformance` is this protocol as tests.
+A store is the view of one collection. Every method takes and returns batches of domain types. Every reading
+method takes a `Filter` and applies it inside the query: items that the caller may not see are not counted,
+ranked or cut off. Results have a fixed order, and ties are broken by id, so that equal rows give equal answers
+on every engine. Only `dense` and `nearest_entities` (which scan bits on SQLite), `export`, `activate_model`,
+`find_remains` and `compact` may take time in proportion to the collection. `waylore.testing.StoreConformance`
+tests this protocol.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,110 +13,114 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from waylore.store.requests import Ask
+from waylore.store.requests import ReadRequest
 from waylore.types.knowledge import (
     LIVE,
-    Alike,
-    Contribution,
     Document,
     Embeddable,
     Entity,
     Fact,
+    IndexedDocument,
     Mention,
     Passage,
+    SimilarEntities,
     Status,
     Vector,
 )
 from waylore.types.results import Receipt, Statistics
-from waylore.types.search import EVERYTHING, Filter, Ranking
+from waylore.types.search import NO_FILTER, Filter, Ranking
 
-NONE: Mapping[str, str] = MappingProxyType({})
+NO_FINGERPRINTS: Mapping[str, str] = MappingProxyType({})
 
 
 class Store(Protocol):
-    """One collection: everything Waylore knows of it, and how it is found."""
+    """One collection of a database: writing, searching, reading the graph, fetching by id."""
 
     # -- writing ---------------------------------------------------------------------------------------
 
     def write(
         self,
-        contributions: Sequence[Contribution],
+        documents: Sequence[IndexedDocument],
         *,
         model: str | None,
-        fingerprints: Mapping[str, str] = NONE,
-        instead_of: Sequence[str] = (),
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
     ) -> int:
-        """Write all of the contributions or none; return how many were new or changed.
+        """Write all documents or none, and return how many were new or changed.
 
-        A document that is there already is replaced, or left alone if it says the same. `model` names
-        what made the vectors; None means that there are none. Another model than the collection's is
-        refused with ModelMismatch. Documents that these come `instead_of` go in the same moment.
-        `fingerprints` are of files that documents were read from.
+        A document that is stored already is replaced, or left unchanged if its digest is the same. `model`
+        names the model that made the vectors; None means that there are no vectors. ModelMismatch is raised if
+        the collection has another model. The documents named in `replacing` are removed in the same
+        transaction. `fingerprints` belong to the files from which documents were read.
         """
         ...
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
-        """What these files were when they were last read; those of which a document went since are left out."""
+        """Return the fingerprint of each file as of its last read.
+
+        A file is missing from the result if one of its documents was removed since.
+        """
         ...
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
-        """What is there of these documents: `Contribution.digest` by identity."""
+        """Return `IndexedDocument.digest` of each of these documents that is stored."""
         ...
 
     def forget(self, documents: Sequence[str]) -> Receipt:
-        """Remove documents with all that nothing else supports, and say what went."""
+        """Remove documents with everything that no other document supports, and return a receipt."""
         ...
 
-    def remains(self, receipt: Receipt) -> tuple[str, ...]:
-        """What is left of what a receipt says went, a line each; nothing left is the proof that it is gone.
+    def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
+        """Return one line for each trace of the receipt's items that is still stored.
 
-        Searches every table and index, and whatever else the engine may keep deleted bytes in.
+        An empty tuple proves that they are gone. Every table and index is searched, and every other place in
+        which the engine may leave deleted bytes.
         """
         ...
 
     def compact(self) -> None:
-        """Write everything anew, so that nothing is kept but what is there; as dear as the whole of it."""
+        """Rewrite the store without unused bytes. Takes as long as copying the whole store."""
         ...
 
-    def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count a use of each, as often as it is named; does not change the collection's version."""
+    def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
+        """Count one use for each time that an item is named. The collection's version stays the same."""
         ...
 
     # -- searching -------------------------------------------------------------------------------------
 
-    def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by cosine, best first."""
+    def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by cosine similarity, best first."""
         ...
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by BM25, best first; only those that share a term with the query."""
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by BM25, best first. A passage must share a term with the query."""
         ...
 
-    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Entities by the cosine of their names, best first."""
+    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find entities by the cosine similarity of their names, best first."""
         ...
 
-    def entities_by_names(
-        self, names: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Entity, ...]]:
-        """Entities that have one of these names or aliases; names are normalised before they are compared."""
+    def entities_by_names(self, names: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, tuple[Entity, ...]]:
+        """Find entities by name or alias. Names are normalised before they are compared."""
         ...
 
-    def keyed(
-        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    def find_entities_by_key(
+        self, keys: Sequence[str], *, max_per_key: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[str, ...]]:
-        """Entities whose names have one of these keys (`naming.keys`), by identity.
+        """Find the ids of entities by the keys of their names (`waylore.names.keys`).
 
-        Of a key that more than `most` have, more than `most` are given; which ones, is not said.
+        If more than `max_per_key` entities share a key, more than `max_per_key` of them are returned, in no
+        particular choice.
         """
         ...
 
-    def alike(
-        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Alike, ...]]:
-        """For each entity that asks with keys (`naming.mirrored`), the others whose names have one of them.
+    def find_similar_entities(
+        self, keys: Mapping[str, Sequence[str]], *, max_per_key: int, where: Filter = NO_FILTER
+    ) -> Mapping[str, tuple[SimilarEntities, ...]]:
+        """Find, for each entity, others whose names have one of its keys.
 
-        A key that more than `most` others have tells nothing, and finds none of them.
+        `keys` maps an entity to the keys that similar names have (`waylore.names.list_matching_keys`). A key
+        that more than `max_per_key` others share is not significant and finds none of them.
         """
         ...
 
@@ -130,9 +134,12 @@ class Store(Protocol):
         predicates: Sequence[str] = (),
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts with one of these at either end, strongest first, as the most trusted visible voice has it."""
+        """Return facts by subject or object, strongest first.
+
+        Each fact is returned as the most trusted assertion that the caller may see states it.
+        """
         ...
 
     def facts_of_passages(
@@ -142,15 +149,15 @@ class Store(Protocol):
         per_passage: int,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts that these passages state, strongest first, each as the passage itself states it."""
+        """Return the facts that these passages state, strongest first, each as its passage states it."""
         ...
 
     def passages_of_entities(
-        self, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """Where entities are mentioned: their own passages first, then by how often."""
+        """Return the mentions of entities: first in passages about the entity, then by count."""
         ...
 
     def nearby(
@@ -160,62 +167,62 @@ class Store(Protocol):
         *,
         per_entity: int,
         keys: Sequence[str] = (),
-        most: int = 0,
-        where: Filter = EVERYTHING,
+        max_per_key: int = 0,
+        where: Filter = NO_FILTER,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
-        """What `passages_of_entities` says, and how near each of those passages is to a vector.
+        """Return `passages_of_entities`, and the cosine similarity of each of those passages to a vector.
 
-        Also of entities whose names have one of these keys, if no more than `most` share it.
+        Entities whose names have one of `keys` are included, if no more than `max_per_key` entities share that
+        key.
         """
         ...
 
     def entities_of_passages(
-        self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
+        self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """What passages mention: what they are about first, then by how often."""
+        """Return the entities that passages mention: first the passage's subject, then by count."""
         ...
 
-    # -- fetching; what is not there or not visible is left out ----------------------------------------
+    # -- fetching; unknown and invisible ids are left out ----------------------------------------------
 
-    def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """Documents by identity."""
+    def documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return documents by id."""
         ...
 
-    def listed(
+    def list_documents(
         self,
         *,
         under: str = "",
         after: tuple[str, str] = ("", ""),
         limit: int = 1_000,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> tuple[Document, ...]:
-        """Documents whose address begins with `under`, by address and identity, from `after` on."""
+        """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
         ...
 
     def passages(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+        self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
-        """Passages by identity, with their vectors if asked for."""
+        """Return passages by id, with their vectors if `vectors` is true."""
         ...
 
-    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """The documents that passages are of, by the identity of the passage."""
+    def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return the document of each passage, by the id of the passage."""
         ...
 
-    def cosines(
-        self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, float]:
-        """How near these passages are to a vector; those without a vector are left out."""
+    def cosines(self, vector: Vector, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
         ...
 
-    def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
-        """Documents by identity, each with all that it says, as of one moment."""
+    def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
+        """Return documents with all their parts by id, from one snapshot."""
         ...
 
-    def entities(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
-    ) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
+    def entities(self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False) -> Mapping[str, Entity]:
+        """Return entities by id, described by the documents that the caller may see.
+
+        Their vectors are included if `vectors` is true.
+        """
         ...
 
     def facts(
@@ -224,48 +231,48 @@ class Store(Protocol):
         *,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, Fact]:
-        """Facts by identity, each as its most trusted visible voice has it."""
+        """Return facts by id, each as the most trusted assertion that the caller may see states it."""
         ...
 
-    # -- several at once -------------------------------------------------------------------------------
+    # -- several requests ------------------------------------------------------------------------------
 
-    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
-        """Answers to several reading verbs, in order; on a server, in one round trip where that can be."""
+    def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
+        """Run read requests and return their results in order, on a server in one round trip if possible."""
         ...
 
     # -- the collection --------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """A number that grows with every write by anyone."""
+        """Return a number that grows with every write, by any process."""
         ...
 
     def statistics(self) -> Statistics:
-        """How much there is, and the embedding model."""
+        """Return the number of items of each kind, and the embedding model."""
         ...
 
-    def export(self) -> Iterator[Contribution]:
-        """Everything, a document at a time, by identity: the same knowledge gives the same stream.
+    def export(self) -> Iterator[IndexedDocument]:
+        """Yield every document with all its parts, by id. Equal knowledge gives an equal stream.
 
-        What `export` yields, `write` takes.
+        `write` accepts what `export` yields.
         """
         ...
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         ...
 
-    # -- another embedding model: stage its vectors, in any number of sittings, then adopt them ---------
+    # -- changing the embedding model: stage vectors in any number of calls, then activate the model -----
 
-    def unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
-        """Passages, entities and facts that have no vector of this model staged yet."""
+    def list_unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
+        """Return passages, entities and facts that have no staged vector of this model."""
         ...
 
-    def stage(self, items: Sequence[Embeddable], *, model: str) -> None:
-        """Keep vectors of a model that is not the collection's yet; searches do not see them."""
+    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+        """Store vectors of a model that the collection does not use yet. Searches do not see them."""
         ...
 
-    def adopt(self, model: str) -> bool:
-        """Make the staged vectors the collection's own; False if some are still unembedded."""
+    def activate_model(self, model: str) -> bool:
+        """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         ...

@@ -1,9 +1,11 @@
-"""What is asked of a store, as data: so that whatever does not wait for an answer can be asked at once.
+"""Run stages that read a store, and send independent requests together.
 
-A stage that reads is a generator. It yields what it asks, is sent the answers, and returns what it makes of
-them; it holds no store. `together` lets several go on side by side: what they ask at a time goes to the store
-in one call, which on a server is one round trip. `answered` runs a stage on a store. An ask that fails raises
-where it was made, and nowhere else.
+A stage is a generator. It yields a list of read requests, is sent their results, and returns its own result. It
+holds no store, so the same stage runs on any engine.
+
+`run_together` runs several stages in parallel: the requests that they yield at the same time go to the store in
+one call, which on a server is one round trip. `run_stage` runs a stage on a store. If a request fails, its
+error is raised in the stage that yielded it and in no other.
 """
 
 from collections import Counter
@@ -12,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
 from waylore.errors import StoreUnavailable, WayloreError
 from waylore.store.protocol import Store
-from waylore.store.requests import Ask, ask
+from waylore.store.requests import ReadRequest, make_request
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,15 +24,15 @@ C = TypeVar("C")
 D = TypeVar("D")
 Q = TypeVar("Q")
 
-GIVES = {
+RESULT_KINDS = {
     "dense": "passages",
     "lexical": "passages",
     "cosines": "passages",
     "passages": "passages",
     "nearest_entities": "entities",
     "entities_by_names": "entities",
-    "keyed": "entities",
-    "alike": "entities",
+    "find_entities_by_key": "entities",
+    "find_similar_entities": "entities",
     "entities": "entities",
     "facts_of_entities": "facts",
     "facts_of_passages": "facts",
@@ -38,121 +40,126 @@ GIVES = {
     "passages_of_entities": "mentions",
     "nearby": "mentions",
     "entities_of_passages": "mentions",
-}  # what a verb answers with; documents come one with each passage
+}  # documents are not counted: one comes with each passage
 
 
-Reads: TypeAlias = Generator[Sequence[Ask[Any]], Sequence[Any], T]
-Fetch: TypeAlias = Callable[[Sequence[Ask[Any]]], Sequence[Any]]
+Reads: TypeAlias = Generator[Sequence[ReadRequest[Any]], Sequence[Any], T]
+Fetch: TypeAlias = Callable[[Sequence[ReadRequest[Any]]], Sequence[Any]]
 
 
 def read(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: P.kwargs) -> Reads[T]:
-    """The stage that asks one thing."""
-    [answer] = yield [ask(verb, *arguments, **options)]
+    """Run one request as a stage."""
+    [answer] = yield [make_request(verb, *arguments, **options)]
     if isinstance(answer, WayloreError):
         raise answer
-    told: T = answer
-    return told
+    result: T = answer
+    return result
 
 
-def nothing() -> Reads[None]:
-    """The stage that asks nothing."""
+def read_nothing() -> Reads[None]:
+    """Run no request, as a stage."""
     yield from ()
 
 
 @overload
-def together(a: Reads[A], b: Reads[B], /) -> Reads[tuple[A, B]]: ...
+def read_together(a: Reads[A], b: Reads[B], /) -> Reads[tuple[A, B]]: ...
 @overload
-def together(a: Reads[A], b: Reads[B], c: Reads[C], /) -> Reads[tuple[A, B, C]]: ...
+def read_together(a: Reads[A], b: Reads[B], c: Reads[C], /) -> Reads[tuple[A, B, C]]: ...
 @overload
-def together(a: Reads[A], b: Reads[B], c: Reads[C], d: Reads[D], /) -> Reads[tuple[A, B, C, D]]: ...
-def together(*stages: Reads[Any]) -> Reads[tuple[Any, ...]]:
-    """Stages that do not depend on each other, as one."""
-    return tuple((yield from side_by_side(stages)))
+def read_together(a: Reads[A], b: Reads[B], c: Reads[C], d: Reads[D], /) -> Reads[tuple[A, B, C, D]]: ...
+def read_together(*stages: Reads[Any]) -> Reads[tuple[Any, ...]]:
+    """Combine independent stages into one that returns all results."""
+    return tuple((yield from run_together(stages)))
 
 
-def answered(store: Store, stage: Reads[T], rows: Counter[str] | None = None) -> T:
-    """What a stage makes of what this store knows; `rows` counts what it was given."""
-    return driven(stage, counted(lambda asks: _answers(store, asks), Counter() if rows is None else rows))
+def run_stage(store: Store, stage: Reads[T], rows: Counter[str] | None = None) -> T:
+    """Run a stage on a store and return its result. `rows` counts the rows that the store returned."""
+    return drive(
+        stage, count_rows(lambda requests: _fetch_answers(store, requests), Counter() if rows is None else rows)
+    )
 
 
-def counted(fetch: Fetch, rows: Counter[str]) -> Fetch:
-    """The same answers; `rows` counts them by kind: `entities`, `facts`, `mentions`, `passages`."""
+def count_rows(fetch: Fetch, rows: Counter[str]) -> Fetch:
+    """Wrap a fetch function so that `rows` counts its results by kind: entities, facts, mentions, passages."""
 
-    def fetched(asks: Sequence[Ask[Any]]) -> Sequence[Any]:
-        given = fetch(asks)
-        for each, answer in zip(asks, given, strict=True):
-            if each.verb in GIVES:
-                rows[GIVES[each.verb]] += _size(answer)
-        return given
+    def fetch_and_count(requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
+        answers = fetch(requests)
+        for request, answer in zip(requests, answers, strict=True):
+            if request.verb in RESULT_KINDS:
+                rows[RESULT_KINDS[request.verb]] += _size(answer)
+        return answers
 
-    return fetched
+    return fetch_and_count
 
 
 def _size(answer: Any) -> int:
-    """How many things an answer holds: a ranking's, those of a mapping, of the first of two (`nearby`)."""
+    """Count the items of a ranking, of a mapping's values, or of the first mapping of a pair (`nearby`)."""
     if isinstance(answer, Mapping):
-        return sum(len(found) if isinstance(found, tuple) else 1 for found in answer.values())
+        return sum(len(value) if isinstance(value, tuple) else 1 for value in answer.values())
     if isinstance(answer, WayloreError):
         return 0
     return _size(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
 
 
-def _answers(store: Store, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
-    """An answer to each, or the error that it raised."""
+def _fetch_answers(store: Store, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
+    """Return the result of each request, or the error that it raised."""
     try:
-        return store.together(asks) if len(asks) > 1 else [run_request(store, asks[0])]
+        return store.read_many(requests) if len(requests) > 1 else [run_request(store, requests[0])]
     except StoreUnavailable as error:
-        return [error for _ in asks]
+        return [error for _ in requests]
     except WayloreError:
-        return [_outcome(store, each) for each in asks]
+        return [_run_or_return_error(store, request) for request in requests]
 
 
-def run_request(store: Store, asked: Ask[T]) -> T:
+def run_request(store: Store, request: ReadRequest[T]) -> T:
     """Run one request on a store."""
-    answer: T = getattr(store, asked.verb)(*asked.arguments, **asked.options)
+    answer: T = getattr(store, request.verb)(*request.arguments, **request.options)
     return answer
 
 
-def _outcome(store: Store, asked: Ask[T]) -> T | WayloreError:
+def _run_or_return_error(store: Store, request: ReadRequest[T]) -> T | WayloreError:
     try:
-        return run_request(store, asked)
+        return run_request(store, request)
     except WayloreError as error:
         return error
 
 
-# -- generators that want something, and are given it --------------------------------------------------
+# -- generators that yield requests --------------------------------------------------------------------
 
 
-def side_by_side(
-    several: Sequence[Generator[Sequence[Q], Sequence[Any], Any]],
+def run_together(
+    generators: Sequence[Generator[Sequence[Q], Sequence[Any], Any]],
 ) -> Generator[Sequence[Q], Sequence[Any], list[Any]]:
-    """Several as one that wants what they want, for as long as one of them wants something."""
-    results: list[Any] = [None] * len(several)
-    wanted: dict[int, Sequence[Q]] = {}
+    """Combine generators into one that yields the requests of all of them until the last one returns."""
+    results: list[Any] = [None] * len(generators)
+    pending: dict[int, Sequence[Q]] = {}
 
-    def go_on(number: int, given: Sequence[Any] | None) -> None:
+    def advance(number: int, answers: Sequence[Any] | None) -> None:
         try:
-            wanted[number] = several[number].send(given)  # type: ignore[arg-type]  # None begins
+            pending[number] = generators[number].send(answers)  # type: ignore[arg-type]  # None starts the generator
         except StopIteration as done:
             results[number] = done.value
 
-    for number in range(len(several)):
-        go_on(number, None)
-    while wanted:
-        now, wanted = wanted, {}
-        given = iter((yield [each for those in now.values() for each in those]))
-        for number, those in now.items():
-            go_on(number, [next(given) for _ in those])
+    for number in range(len(generators)):
+        advance(number, None)
+    while pending:
+        current, pending = pending, {}
+        answers = iter((yield [request for requests in current.values() for request in requests]))
+        for number, requests in current.items():
+            advance(number, [next(answers) for _ in requests])
     return results
 
 
-def driven(steps: Generator[Sequence[Q], Sequence[Any], T], fetch: Callable[[Sequence[Q]], Sequence[Any]]) -> T:
-    """What a generator returns when it is given all that it wants; who wants nothing is given it at once."""
-    given: Sequence[Any] | None = None
+def drive(steps: Generator[Sequence[Q], Sequence[Any], T], fetch: Callable[[Sequence[Q]], Sequence[Any]]) -> T:
+    """Run a generator with a function that fetches what it yields, and return its result.
+
+    An empty list of requests is answered without a call of `fetch`.
+    """
+    answers: Sequence[Any] | None = None
     while True:
         try:
-            wanted = steps.send(given)  # type: ignore[arg-type]  # None begins
+            pending = steps.send(answers)  # type: ignore[arg-type]  # None starts the generator
         except StopIteration as done:
             result: T = done.value
             return result
-        given = fetch(wanted) if wanted else ()
+        answers = fetch(pending) if pending else ()

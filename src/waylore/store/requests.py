@@ -1,4 +1,4 @@
-"""One read request as data: a reading verb of a store, and its arguments. `store.reads` runs it."""
+"""A read request as data: the name of a reading method of a store, and its arguments. `store.reads` runs it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask(Generic[T]):
-    """A reading verb of a store, and what it is asked with."""
+class ReadRequest(Generic[T]):
+    """A reading method of a store by its name, with positional and keyword arguments."""
 
     verb: str
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
 
 
-def ask(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: P.kwargs) -> Ask[T]:
-    """A verb that is to be asked: `ask(Store.dense, vector, top_k=5)`."""
-    return Ask(verb.__name__, arguments, options)
+def make_request(verb: Callable[Concatenate[Any, P], T], *arguments: P.args, **options: P.kwargs) -> ReadRequest[T]:
+    """Make a request for a method of a store: `make_request(Store.dense, vector, top_k=5)`."""
+    return ReadRequest(verb.__name__, arguments, options)

@@ -1,6 +1,6 @@
-"""Turns the columns of rows into domain types and back, for every engine. Knows columns, not queries.
+"""Convert table rows to domain types and back, for both engines. This module knows columns, not queries.
 
-Identities are 16 bytes in a row, and 32 hexadecimal digits in a domain type.
+An id is 16 bytes in a row and 32 hexadecimal digits in a domain type.
 """
 
 import json
@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from waylore.store.vectors import unhalved, unquantised
+from waylore.store.vectors import from_half, from_int8
 from waylore.text import normalise
 from waylore.types.knowledge import (
     EPOCH,
@@ -20,6 +20,7 @@ from waylore.types.knowledge import (
     Document,
     Entity,
     Fact,
+    IndexedDocument,
     Mention,
     Metadata,
     Passage,
@@ -31,83 +32,103 @@ from waylore.types.search import Filter
 K = TypeVar("K")
 T = TypeVar("T")
 Row = Sequence[Any]
-VOICES = 8  # documents of each permission that describe an entity
-NAMESAKES = 1_000  # entities of one name that are looked at
-LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
+MAX_DESCRIPTIONS = 8  # descriptions of an entity that are read for each permission
+MAX_NAMESAKES = 1_000  # entities with the same name that a search by name reads
+HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow a prefix
 
 
 @dataclass(slots=True)
 class Change:
-    """What a write adds to the collection's counters; negative for what it takes away."""
+    """The amounts by which a write changes the counters of a collection; negative for removed items."""
 
     documents: int = 0
     passages: int = 0
     entities: int = 0
     facts: int = 0
     mentions: int = 0
-    length: int = 0
+    length: int = 0  # terms of all passages
 
 
-def instant(moment: datetime) -> int:
-    """Microseconds since 1970."""
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """An indexed document with its digest, the number of its permission and, on SQLite, its row."""
+
+    indexed: IndexedDocument
+    digest: str
+    access: int
+    row: int = 0
+
+    @property
+    def sort_key(self) -> int:
+        """The key that orders descriptions of the document among others."""
+        return make_sort_key(bytes.fromhex(self.indexed.document.id))
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags by which filters find the document, each once."""
+        return list(dict.fromkeys(tag for tags in list_tags(self.indexed.document.metadata) for tag in tags))
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Convert a time to microseconds since 1970. A time without a zone is read as UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 @lru_cache(maxsize=4_096)
-def moment(instant: int) -> datetime:
-    """The inverse of `instant`."""
-    return EPOCH + timedelta(microseconds=instant)
+def from_microseconds(microseconds: int) -> datetime:
+    """Convert microseconds since 1970 to a time; the inverse of `to_microseconds`."""
+    return EPOCH + timedelta(microseconds=microseconds)
 
 
-def tie(id_: bytes) -> int:
-    """The first half of an identity as a signed integer that sorts as the identity does."""
+def make_sort_key(id_: bytes) -> int:
+    """Return the first half of an id as a signed integer that sorts like the id."""
     return int.from_bytes(id_[:8], "big") - (1 << 63)
 
 
-def predicate_key(predicate: str) -> int:
-    """A predicate as an integer, for indexes."""
-    return tie(blake2b(normalise(predicate).encode(), digest_size=8).digest())
+def compute_predicate_key(predicate: str) -> int:
+    """Hash a predicate to an integer, for indexes."""
+    return make_sort_key(blake2b(normalise(predicate).encode(), digest_size=8).digest())
 
 
-def tag(key: str, value: Scalar) -> str:
-    """One key and value of a document's metadata, as one string."""
+def format_tag(key: str, value: Scalar) -> str:
+    """Join one key and value of a document's metadata into a string."""
     return f"{key}={json.dumps(value, ensure_ascii=False)}"
 
 
-def values(value: Scalar | Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """A metadata value as the scalars it stands for."""
+def list_values(value: Scalar | Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """Return a metadata value as a tuple of scalars."""
     return (value,) if isinstance(value, str | int | float | bool) else tuple(value)
 
 
-def tags(metadata: Metadata) -> list[list[str]]:
-    """For each key the tags that stand for its values."""
-    return [[tag(k, v) for v in values(vs)] for k, vs in sorted(metadata.items())]
+def list_tags(metadata: Metadata) -> list[list[str]]:
+    """Return a list of tags for each key of metadata, one tag for each value."""
+    return [[format_tag(k, v) for v in list_values(vs)] for k, vs in sorted(metadata.items())]
 
 
-def labels(where: Filter) -> str | None:
-    """The caller's labels as JSON, or None for a caller without restriction."""
+def format_labels(where: Filter) -> str | None:
+    """Return the caller's labels as JSON, or None for a caller without restriction."""
     return None if where.labels is None else json.dumps(sorted(where.labels), ensure_ascii=False)
 
 
-def names_of(name: str, aliases: Sequence[str]) -> list[str]:
-    """The names that find an entity."""
+def list_names(name: str, aliases: Sequence[str]) -> list[str]:
+    """Return the normalised names by which an entity is found, each once."""
     return list(dict.fromkeys(map(normalise, (name, *aliases))))
 
 
-def readable(title: str, text: str) -> str:
-    """What of a passage is searched by words."""
+def join_searchable_text(title: str, text: str) -> str:
+    """Return the text of a passage that the word search indexes."""
     return f"{title} {text}"
 
 
-def voice(fact: Fact) -> float:
-    """How much a support is trusted: its source first, then its weight times its confidence."""
+def score_trust(fact: Fact) -> float:
+    """Score how far an assertion is trusted: by its source, then by weight times confidence."""
     return 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + fact.weight * fact.confidence
 
 
-def document(row: Row) -> Document:
-    """From `documents`."""
+def to_document(row: Row) -> Document:
+    """Convert a row of the query `documents`."""
     _, id_, title, uri, source, metadata, labels_, recorded_at = row
     return Document(
         id=id_.hex(),
@@ -115,23 +136,23 @@ def document(row: Row) -> Document:
         uri=uri,
         source=source,
         metadata=json.loads(metadata),
-        labels=_labels(labels_),
-        recorded_at=moment(recorded_at),
+        labels=_parse_labels(labels_),
+        recorded_at=from_microseconds(recorded_at),
     )
 
 
-def passages(rows: Sequence[Row]) -> list[Passage]:
-    """From `passages`; the vectors of an answer are decoded together."""
-    return [_passage(row, vector) for row, vector in zip(rows, _vectors(rows, 9), strict=True)]
+def to_passages(rows: Sequence[Row]) -> list[Passage]:
+    """Convert rows of the query `passages`. Their vectors are decoded together."""
+    return [_to_passage(row, vector) for row, vector in zip(rows, _decode_vectors(rows, 9), strict=True)]
 
 
-def _passage(row: Row, vector: Vector | None) -> Passage:
+def _to_passage(row: Row, vector: Vector | None) -> Passage:
     _, id_, document_id, text, title, position, start, end, headings, _ = row
-    return Passage(id_.hex(), document_id.hex(), text, title, position, start, end, _strings(headings), vector)
+    return Passage(id_.hex(), document_id.hex(), text, title, position, start, end, _parse_strings(headings), vector)
 
 
-def entity(rows: Sequence[Row]) -> Entity:
-    """From `profiles`: one entity, put together from what each visible document says of it."""
+def to_entity(rows: Sequence[Row]) -> Entity:
+    """Convert rows of the query `profiles` to one entity, from each visible description of it."""
     _, id_, sense, passages = rows[0][:4]
     names = Counter(row[4] for row in rows)
     name = min(names, key=lambda n: (-names[n], n))
@@ -139,40 +160,38 @@ def entity(rows: Sequence[Row]) -> Entity:
         id=id_.hex(),
         name=name,
         type=next((row[5] for row in rows if row[5]), ""),
-        description=" ".join(_distinct(row[6] for row in rows)),
-        aliases=_distinct([a for row in rows for a in (row[4], *_strings(row[7])) if a != name]),
+        description=" ".join(_drop_repeated(row[6] for row in rows)),
+        aliases=_drop_repeated([a for row in rows for a in (row[4], *_parse_strings(row[7])) if a != name]),
         sense=sense,
         passages=passages,
     )
 
 
-def profiles(rows: Sequence[Row]) -> list[Entity]:
-    """From `export_profiles`: entities as one document describes them."""
-    return [_profile(row, vector) for row, vector in zip(rows, _vectors(rows, 8), strict=True)]
+def to_descriptions(rows: Sequence[Row]) -> list[Entity]:
+    """Convert rows of the query `export_profiles` to entities as one document describes them."""
+    return [_to_description(row, vector) for row, vector in zip(rows, _decode_vectors(rows, 8), strict=True)]
 
 
-def _profile(row: Row, vector: Vector | None) -> Entity:
+def _to_description(row: Row, vector: Vector | None) -> Entity:
     _, id_, sense, _, name, type_, description, aliases, _ = row
-    return Entity(id_.hex(), name, type_, description, _strings(aliases), sense, vector=vector)
+    return Entity(id_.hex(), name, type_, description, _parse_strings(aliases), sense, vector=vector)
 
 
-def _vectors(rows: Sequence[Row], column: int) -> list[Vector | None]:
-    """The half-precision vectors of a column, where there are any."""
+def _decode_vectors(rows: Sequence[Row], column: int) -> list[Vector | None]:
+    """Decode a column of half-precision vectors. A row without one gives None."""
     blobs = [row[column] for row in rows if row[column] is not None]
-    decoded = iter(unhalved(blobs, len(blobs[0]) // 2) if blobs else ())
+    decoded = iter(from_half(blobs, len(blobs[0]) // 2) if blobs else ())
     return [None if row[column] is None else next(decoded) for row in rows]
 
 
-def facts(rows: Sequence[Row]) -> list[Fact]:
-    """From the queries for facts, whose columns are the fields of Fact behind one that says what it is for."""
-    vectors = iter(unquantised([row[18] for row in rows if row[18] is not None]))
-    return [_fact(row, None if row[18] is None else next(vectors)) for row in rows]
+def to_facts(rows: Sequence[Row]) -> list[Fact]:
+    """Convert rows of the queries for facts: the requested item, then the fields of Fact."""
+    vectors = iter(from_int8([row[18] for row in rows if row[18] is not None]))
+    return [_to_fact(row, None if row[18] is None else next(vectors)) for row in rows]
 
 
-def _fact(row: Row, vector: Vector | None) -> Fact:
-    (_, id_, subject_id, subject, predicate, object_, object_id, passage, statement, weight, confidence) = row[
-        :11
-    ]
+def _to_fact(row: Row, vector: Vector | None) -> Fact:
+    (_, id_, subject_id, subject, predicate, object_, object_id, passage, statement, weight, confidence) = row[:11]
     (source, status, since, to, recorded_at, count, last) = row[11:18]
     return Fact(
         id_.hex(),
@@ -187,68 +206,68 @@ def _fact(row: Row, vector: Vector | None) -> Fact:
         confidence,
         source,
         status,
-        None if since is None else moment(since),
-        None if to is None else moment(to),
-        moment(recorded_at),
+        None if since is None else from_microseconds(since),
+        None if to is None else from_microseconds(to),
+        from_microseconds(recorded_at),
         count,
-        None if last is None else moment(last),
+        None if last is None else from_microseconds(last),
         vector,
     )
 
 
-def strongest(rows: Sequence[Row], cap: int) -> dict[str, tuple[Fact, ...]]:
-    """Facts by what they were asked for by, each once, strongest first."""
-    found: dict[bytes, dict[str, Fact]] = defaultdict(dict)
-    for row, fact in zip(rows, facts(rows), strict=True):
-        found[row[0]][fact.id] = fact
-    return {id_.hex(): by_strength(found[id_].values())[:cap] for id_ in sorted(found)}
+def group_strongest(rows: Sequence[Row], limit: int) -> dict[str, tuple[Fact, ...]]:
+    """Group facts by the item that they were requested for, each once, strongest first."""
+    groups: dict[bytes, dict[str, Fact]] = defaultdict(dict)
+    for row, fact in zip(rows, to_facts(rows), strict=True):
+        groups[row[0]][fact.id] = fact
+    return {id_.hex(): sort_by_strength(groups[id_].values())[:limit] for id_ in sorted(groups)}
 
 
-def by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Facts by what they weigh, ties broken by identity."""
+def sort_by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Sort facts by weight times confidence. Ties are broken by id."""
     return tuple(sorted(facts, key=lambda f: (-f.weight * f.confidence, f.id)))
 
 
-def mention(row: Row) -> Mention:
-    """From the queries for mentions."""
+def to_mention(row: Row) -> Mention:
+    """Convert a row of the queries for mentions."""
     entity, passage, count, is_own = row
     return Mention(entity.hex(), passage.hex(), count, bool(is_own))
 
 
-def mentions_by_entity(rows: Iterable[Row], cap: int) -> dict[str, tuple[Mention, ...]]:
-    """Where each entity is mentioned, the foremost first."""
-    found = grouped((m.entity_id, m) for m in map(mention, rows))
-    return {id_: foremost(found[id_])[:cap] for id_ in sorted(found)}
+def group_by_entity(rows: Iterable[Row], limit: int) -> dict[str, tuple[Mention, ...]]:
+    """Group mentions by entity, in the order of `sort_mentions`."""
+    groups = group_pairs((m.entity_id, m) for m in map(to_mention, rows))
+    return {id_: sort_mentions(groups[id_])[:limit] for id_ in sorted(groups)}
 
 
-def mentions_by_passage(rows: Iterable[Row], cap: int) -> dict[str, tuple[Mention, ...]]:
-    """What each passage mentions, the foremost first."""
-    found = grouped((m.passage_id, m) for m in map(mention, rows))
-    return {id_: foremost(found[id_])[:cap] for id_ in sorted(found)}
+def group_by_passage(rows: Iterable[Row], limit: int) -> dict[str, tuple[Mention, ...]]:
+    """Group mentions by passage, in the order of `sort_mentions`."""
+    groups = group_pairs((m.passage_id, m) for m in map(to_mention, rows))
+    return {id_: sort_mentions(groups[id_])[:limit] for id_ in sorted(groups)}
 
 
-def foremost(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    """An entity's own passages, then by how often."""
+def sort_mentions(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
+    """Sort mentions: first of passages about the entity, then by count."""
     return tuple(sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.passage_id, m.entity_id)))
 
 
-def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
-    """Values by their keys, in the order in which they come."""
-    found: dict[K, list[T]] = defaultdict(list)
+def group_pairs(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """Group values by key, in the order of the pairs."""
+    groups: dict[K, list[T]] = defaultdict(list)
     for key, value in pairs:
-        found[key].append(value)
-    return found
+        groups[key].append(value)
+    return groups
 
 
 @lru_cache(maxsize=4_096)
-def _labels(text: str) -> frozenset[str]:
+def _parse_labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text))
 
 
 @lru_cache(maxsize=4_096)
-def _strings(text: str) -> tuple[str, ...]:
+def _parse_strings(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 
-def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+def _drop_repeated(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t for t in texts if t))

@@ -1,48 +1,51 @@
-"""Which entities ask for each other by keys of their names: the same on every engine, and across cells.
+"""Pair entities by the keys of their names, the same on every engine and across cells.
 
-A store says which entities have a key, and gives entities with the vectors of their names; what follows from
-that is here. What a likeness amounts to is judged elsewhere.
+A store finds entities by key and returns them with the vectors of their names. This module makes the pairs and
+computes the cosine of each. It does not decide whether two entities are the same.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from waylore.types.knowledge import Alike, Entity, Vector
+from waylore.types.knowledge import Entity, SimilarEntities, Vector
 
 
-def wanted(asked: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """All keys that are asked with, each once."""
-    return tuple(dict.fromkeys(key for keys in asked.values() for key in keys))
+def list_keys(keys: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return all keys of all entities, each once."""
+    return tuple(dict.fromkeys(key for keys_of_one in keys.values() for key in keys_of_one))
 
 
-def others(
-    asked: Mapping[str, Sequence[str]], having: Mapping[str, Sequence[str]], *, most: int
+def find_others(
+    keys: Mapping[str, Sequence[str]], entities: Mapping[str, Sequence[str]], *, max_per_key: int
 ) -> dict[str, dict[str, str]]:
-    """By the entity that asks, the others with the first of its keys that they have; not of one of too many."""
+    """Return, for each entity, the others that share a key with it, and the first key that they share.
+
+    Keys that more than `max_per_key` others have are skipped.
+    """
     found: dict[str, dict[str, str]] = {}
-    for asking, keys in asked.items():
-        for key in keys:
-            having_it = [id_ for id_ in having.get(key, ()) if id_ != asking]
-            if 0 < len(having_it) <= most:
-                found[asking] = dict.fromkeys(having_it, key) | found.get(asking, {})
+    for entity, own_keys in keys.items():
+        for key in own_keys:
+            sharing = [id_ for id_ in entities.get(key, ()) if id_ != entity]
+            if 0 < len(sharing) <= max_per_key:
+                found[entity] = dict.fromkeys(sharing, key) | found.get(entity, {})
     return found
 
 
-def alike(
+def pair_entities(
     others: Mapping[str, Mapping[str, str]], entities: Mapping[str, Entity]
-) -> dict[str, tuple[Alike, ...]]:
-    """Pairs of entities that are there, with the cosine of their names, by the one that asks."""
-    found = {
+) -> dict[str, tuple[SimilarEntities, ...]]:
+    """Return the pairs of known entities with the cosine of their names, by the first entity."""
+    pairs = {
         id_: [
-            Alike(entities[id_], entities[other], key, _cosine(entities[id_].vector, entities[other].vector))
+            SimilarEntities(entities[id_], entities[other], key, _cosine(entities[id_].vector, entities[other].vector))
             for other, key in keys.items()
             if other in entities
         ]
         for id_, keys in others.items()
         if id_ in entities
     }
-    return {id_: tuple(sorted(pairs, key=lambda a: a.other.id)) for id_, pairs in found.items() if pairs}
+    return {id_: tuple(sorted(found, key=lambda pair: pair.other.id)) for id_, found in pairs.items() if found}
 
 
 def _cosine(one: Vector | None, other: Vector | None) -> float | None:

@@ -1,55 +1,94 @@
-"""Brings a database to the schema this Waylore speaks, one recorded migration after another.
+"""Load named SQL from the files of a package, and bring a schema up to date by recorded migrations.
 
-It refuses a schema that is newer than itself. It does not know which database it works on: the store gives
-it a way to run a statement, inside a transaction that the store has begun.
+Each applied migration is recorded with a checksum. A schema that is newer than this Waylore is refused, and so
+is one that was made by other SQL than the files hold. This module knows no database: the caller passes the
+functions that run a statement and record a migration, inside a transaction that the caller has begun.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from types import MappingProxyType
+from typing import NamedTuple
 
 from waylore.errors import SchemaOutdated
 
 
+class Migration(NamedTuple):
+    """One step of a schema: its number, its name, and the SQL that makes it."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """The SHA-256 of the SQL without comments and white space: a comment may be reworded, SQL may not."""
+        return sha256(" ".join(re.sub(r"--.*", "", self.sql).split()).encode()).hexdigest()
+
+
+def is_current(migrations: Sequence[Migration], applied: Mapping[int, str]) -> bool:
+    """Return whether exactly these migrations were applied, each with the checksum that it has now."""
+    return applied == {migration.number: migration.checksum for migration in migrations}
+
+
 def migrate(
-    migrations: Sequence[tuple[int, str, str]],
+    migrations: Sequence[Migration],
     *,
-    applied: set[int],
+    applied: Mapping[int, str],
     run: Callable[[str], None],
-    record: Callable[[int, str], None],
+    record: Callable[[Migration], None],
 ) -> int:
-    """Apply what is missing, in order; return how many were."""
-    newest = max(number for number, _, _ in migrations)
+    """Apply the missing migrations in order; return their number.
+
+    `applied` maps numbers to checksums. An empty checksum stands for a migration from before checksums were
+    recorded: its checksum is recorded now.
+    """
+    _check(migrations, applied)
+    missing = [migration for migration in migrations if migration.number not in applied]
+    for migration in missing:
+        run(migration.sql)
+        record(migration)
+    for migration in migrations:
+        if applied.get(migration.number) == "":
+            record(migration)
+    return len(missing)
+
+
+def _check(migrations: Sequence[Migration], applied: Mapping[int, str]) -> None:
+    """Refuse a schema that this Waylore does not know."""
+    newest = max(migration.number for migration in migrations)
     if applied and max(applied) > newest:
         raise SchemaOutdated(
             f"the store has schema {max(applied)}, this Waylore knows {newest}: upgrade Waylore to open it"
         )
-    missing = [m for m in migrations if m[0] not in applied]
-    for number, name, sql in missing:
-        run(sql)
-        record(number, name)
-    return len(missing)
+    for number, name, _ in (m for m in migrations if applied.get(m.number, "") not in ("", m.checksum)):
+        raise SchemaOutdated(
+            f"migration {number} ({name}) was applied to the store from other SQL than this Waylore has: "
+            "export the store with the Waylore that made it, and import the export into a new store"
+        )
 
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 @cache
-def load_queries(package: str, dialect: str = "") -> Mapping[str, str]:
-    """Return the named queries in the folder `sql` of a package, or of one dialect in it."""
-    text = files(package).joinpath("sql", dialect, "queries.sql").read_text("utf-8")
+def load_queries(package: str, dialect: str = "", file: str = "queries") -> Mapping[str, str]:
+    """Return the named queries of a file in the folder `sql` of a package, or of one dialect in it."""
+    text = files(package).joinpath("sql", dialect, f"{file}.sql").read_text("utf-8")
     _, *parts = _NAME.split(text)
     names = parts[::2]
     if len(set(names)) != len(names):
-        raise ValueError(f"queries.sql of {package} defines a name twice")
+        raise ValueError(f"{file}.sql of {package} defines a name twice")
     return MappingProxyType({n: sql.strip() for n, sql in zip(names, parts[1::2], strict=True)})
 
 
 @cache
-def load_migrations(package: str, dialect: str = "") -> tuple[tuple[int, str, str], ...]:
-    """Return the migrations of a package, or of one dialect in it, as number, name and SQL, in order."""
+def load_migrations(package: str, dialect: str = "") -> tuple[Migration, ...]:
+    """Return the migrations of a package, or of one dialect in it, in order."""
     folder = files(package).joinpath("sql", dialect, "migrations")
     found = sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql"))
-    return tuple((int(name[:4]), name[5:-4], folder.joinpath(name).read_text("utf-8")) for name in found)
+    texts = [folder.joinpath(name).read_text("utf-8") for name in found]
+    return tuple(Migration(int(name[:4]), name[5:-4], sql) for name, sql in zip(found, texts, strict=True))

@@ -1,19 +1,19 @@
-"""Parse the address of a store once, and open the engine that its scheme names.
+"""Parse the URL of a store once, and open the engine that its scheme names.
 
-Built-in schemes are `sqlite` (also a bare file name), `postgresql` and `cells+` before the address of a catalogue.
-Other packages add theirs by an entry point of the group `waylore.stores`, whose name is the scheme and whose value
-takes a URL and a collection and returns a Store. An engine is imported only when an address asks for it.
+Built-in schemes are `sqlite` (also a bare file name), `postgresql`, and `cells+` before the URL of a catalogue.
+Other packages add theirs by an entry point of the group `waylore.stores`. Its name is the scheme, and its value
+takes a URL and a collection and returns a Store. An engine is imported only when a URL needs it.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import cast
 
 from waylore.errors import ConfigError
+from waylore.plugins import load_plugin
 from waylore.store.protocol import Store
 
 CELLS = "cells+"
@@ -28,10 +28,10 @@ Engine = Callable[[str, str], Store]
 
 @dataclass(frozen=True, slots=True)
 class StoreUrl:
-    """The parts of a store's address.
+    """The parts of a store's URL.
 
-    `location` is the path of a file, or the whole URL of anything else; `is_cells` says that a catalogue of cells
-    is there.
+    `location` is the path of a file, or the whole URL for any other engine. `is_cells` is true if it is the
+    location of a catalogue of cells.
     """
 
     scheme: str
@@ -55,7 +55,7 @@ class StoreUrl:
 
 
 def parse_url(url: str) -> StoreUrl:
-    """Take the address of a store apart."""
+    """Split the URL of a store into its parts."""
     rest = url.removeprefix(CELLS)
     is_cells = rest != url
     if "://" not in rest:
@@ -66,7 +66,7 @@ def parse_url(url: str) -> StoreUrl:
 
 
 def open_store(url: str, collection: str = "default") -> Store:
-    """Open a collection of the store at an address: a file, `postgresql://…`, or `cells+` and a catalogue."""
+    """Open a collection by the URL of its store: a file, `postgresql://…`, or `cells+` and a catalogue."""
     parsed = parse_url(url)
     return _load_engine("cells" if parsed.is_cells else parsed.scheme)(parsed.location, collection)
 
@@ -85,6 +85,6 @@ def _load_engine(scheme: str) -> Engine:
         module, _, name = ENGINES[scheme].partition(":")
         with require_driver():
             return cast(Engine, getattr(import_module(module), name))
-    for entry in entry_points(group="waylore.stores", name=scheme):
-        return cast(Engine, entry.load())
-    raise ConfigError(f"no store for {scheme}://…: give a file name, sqlite:///FILE or postgresql://…")
+    if plugin := load_plugin("waylore.stores", scheme):
+        return cast(Engine, plugin)
+    raise ConfigError(f"no store for {scheme}://…: use a file name, sqlite:///FILE or postgresql://…")

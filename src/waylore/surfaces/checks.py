@@ -1,97 +1,121 @@
-"""What a new user gets wrong, found: each check is a function that gives findings, each with its remedy.
+"""The checks of `waylore doctor`: functions that yield findings, each with its remedy.
 
-No file is made and no schema upgraded by looking. It says what is wrong with settings, model, store,
-collection and disk; it does not look into what is stored.
+They check settings, models, store, collection and disk. They create no file, upgrade no schema, and do not examine the
+stored content.
 """
 
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from waylore.cells.open import open_catalogue
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, ModelError, StoreError, WayloreError
 from waylore.protocols import Embedder
-from waylore.settings.load import PROJECT, Settings, load, unknown_variables, without_password
+from waylore.settings.load import (
+    PREFIX,
+    PROJECT,
+    find_project_file,
+    find_unknown_variables,
+    list_old_settings,
+    load,
+    suggest,
+    without_password,
+)
+from waylore.settings.sections import Settings
 from waylore.store.sql import load_migrations
-from waylore.store.sqlite.file import schema_of
+from waylore.store.sqlite.file import is_read_only, read_schema
 from waylore.store.urls import parse_url
-from waylore.surfaces.open import embedder_of, extractor_of
-from waylore.surfaces.terminal.hits import many
+from waylore.surfaces.open import create_embedder, create_extractor
+from waylore.surfaces.terminal.hits import count
 
 State = Literal["good", "note", "wrong"]
-ROOM = 200_000_000  # bytes that should be free where the store is
-PATIENCE = 5  # seconds that a server may take to answer
-FILES = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "DOCX", "pathspec": ".gitignore"}
+MIN_FREE_BYTES = 200_000_000  # on the disk of the store
+SERVER_TIMEOUT_SECONDS = 5
+FORMATS = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "DOCX", "pathspec": ".gitignore"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, whether it is good, what is to be said of it, and what to do about it."""
+    """The result of a check: its subject, its state, a message, and the remedy for a problem."""
 
-    about: str
+    subject: str
     state: State
-    told: str
+    message: str
     remedy: str = ""
 
 
-def findings(**options: Any) -> Iterator[Finding]:
-    """Everything that can be said of this machine, these settings and this store."""
-    yield from variables()
+def run_checks(**options: Any) -> Iterator[Finding]:
+    """Run all checks on this machine, these settings and this store."""
+    yield from _check_old_settings()
+    yield from _check_variables()
     try:
         settings = load(**options)
     except ConfigError as error:
         yield Finding("settings", "wrong", str(error), f"edit {PROJECT} or the variable that it names")
         return
-    yield Finding("settings", "good", f"from {PROJECT}" if PROJECT.exists() else f"no {PROJECT}: defaults")
-    yield from readers()
-    embedder, of_models = models(settings)
+    yield Finding("settings", "good", _describe_source())
+    yield from _check_readers()
+    embedder, of_models = _check_models(settings)
     yield from of_models
-    of_store = list(store(settings.store))
+    of_store = list(check_store(settings.store))
     yield from of_store
     if all(finding.state == "good" for finding in of_store):
-        yield from collection(settings, embedder)
+        yield from _check_collection(settings, embedder)
 
 
-def variables() -> Iterator[Finding]:
-    """Variables that look like ours and are read by nobody: somebody misspelled one."""
-    for name in unknown_variables():
-        yield Finding("settings", "wrong", f"{name} is no setting", "`waylore config` lists their names")
+def _check_old_settings() -> Iterator[Finding]:
+    """Yield variables and files that have the old name of this product, which are not read."""
+    for old, new in list_old_settings():
+        yield Finding("settings", "note", f"{old} is not read", f"rename it to {new}")
 
 
-def readers() -> Iterator[Finding]:
-    """Formats that cannot be read for want of a library."""
-    lacking = [form for module, form in FILES.items() if find_spec(module) is None]
-    if lacking:
-        yield Finding("files", "note", f"{', '.join(lacking)} cannot be read", "pip install 'waylore[files]'")
+def _check_variables() -> Iterator[Finding]:
+    """Yield variables with our prefix that are no setting."""
+    for name in find_unknown_variables():
+        setting = suggest(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
+        hint = (
+            f"did you mean {PREFIX}{setting.replace('.', '_').upper()}?"
+            if setting
+            else "list them with `waylore config`"
+        )
+        yield Finding("settings", "wrong", f"unknown setting {name}", hint)
+
+
+def _check_readers() -> Iterator[Finding]:
+    """Yield formats whose library is not installed."""
+    missing = [form for module, form in FORMATS.items() if find_spec(module) is None]
+    if missing:
+        yield Finding("files", "note", f"{', '.join(missing)} cannot be read", "pip install 'waylore[files]'")
 
 
 # -- models --------------------------------------------------------------------------------------------
 
 
-def models(settings: Settings) -> tuple[Embedder | None, list[Finding]]:
-    """The embedder, where it can be loaded, and what is to be said of it and of the extractor."""
+def _check_models(settings: Settings) -> tuple[Embedder | None, list[Finding]]:
+    """Return the embedder, if it can be loaded, and the findings about it and the extractor."""
     found: list[Finding] = []
     embedder = None
     try:
-        embedder = embedder_of(settings.embedding)
+        embedder = create_embedder(settings.embedding)
     except (ModelError, ConfigError) as error:
-        remedy = "mend [embedding] in waylore.toml, or choose another: none searches words only"
-        found.append(Finding("model", "wrong", _first_line(error), remedy))
+        remedy = "correct [embedding] in waylore.toml, or choose another; none searches words only"
+        found.append(Finding("model", "wrong", _get_first_line(error), remedy))
     else:
-        found.append(_embedding(embedder))
+        found.append(_describe_embedder(embedder))
     try:
-        extractor_of(settings.extraction)
+        create_extractor(settings.extraction)
     except (ModelError, ConfigError) as error:
-        found.append(Finding("extraction", "wrong", _first_line(error), "mend [extraction] in waylore.toml"))
+        found.append(Finding("extraction", "wrong", _get_first_line(error), "correct [extraction] in waylore.toml"))
     return embedder, found
 
 
-def _embedding(embedder: Embedder | None) -> Finding:
+def _describe_embedder(embedder: Embedder | None) -> Finding:
     if embedder is None:
         installed = "" if find_spec("fastembed") else "pip install 'waylore[local]', then "
         remedy = f'{installed}set embedding.provider = "fastembed" in waylore.toml'
@@ -102,133 +126,156 @@ def _embedding(embedder: Embedder | None) -> Finding:
 # -- the store -----------------------------------------------------------------------------------------
 
 
-def store(url: str) -> Iterator[Finding]:
-    """What stands behind an address, and whether we can work with it."""
+def check_store(url: str) -> Iterator[Finding]:
+    """Check the store at an address."""
     try:
         parsed = parse_url(url)
         if parsed.is_cells:
-            yield from cells(url)
+            yield from _check_cells(url)
         elif parsed.is_server:
-            yield from server(url)
+            yield from _check_server(url)
         elif parsed.is_file:
-            yield from file(parsed.path)
+            yield from _check_file(parsed.path)
         else:
-            yield Finding(
-                "store", "wrong", f"no store for {without_password(url)}", "give a file or postgresql://…"
-            )
+            yield Finding("store", "wrong", f"no store for {without_password(url)}", "give a file or postgresql://…")
     except WayloreError as error:
         yield Finding("store", "wrong", str(error), "check --store, or store in waylore.toml")
 
 
-def cells(url: str) -> Iterator[Finding]:
-    """Every cell of a catalogue."""
+def _check_cells(url: str) -> Iterator[Finding]:
+    """Check every cell of a catalogue."""
     parsed = parse_url(url)
     if parsed.is_file and not parsed.path.exists():
-        yield Finding(
-            "store", "wrong", f"there is no catalogue at {parsed.path}", "`waylore cells add` makes one"
-        )
+        yield Finding("store", "wrong", f"no catalogue at {parsed.path}", "create one with `waylore cells add`")
         return
     catalogue = open_catalogue(url)
     try:
-        known = catalogue.cells().values()
+        known = catalogue.get_cells().values()
     finally:
         catalogue.close()
     if not known:
         yield Finding(
-            "store", "wrong", "the catalogue has no cells", "`waylore cells add NAME URL --catalogue …`"
+            "store", "wrong", "the catalogue has no cells", "add one with `waylore cells add NAME URL --catalogue …`"
         )
     for cell in known:
-        yield from store(cell.url)
+        yield from check_store(cell.url)
 
 
-def file(path: Path) -> Iterator[Finding]:
-    """A file: whether it can be written, is ours, and has room to grow."""
+def _check_file(path: Path) -> Iterator[Finding]:
+    """Check that a file can be written, is a store, and has room to grow."""
     folder = path.resolve().parent
     if not folder.is_dir():
-        yield Finding("store", "wrong", f"{folder} is no folder", f"mkdir -p {folder}")
+        yield Finding("store", "wrong", f"{folder} is not a folder", f"mkdir -p {folder}")
         return
-    closed = [place for place in (path, folder) if place.exists() and not os.access(place, os.W_OK)]
-    if closed:
-        told = f"{closed[0]} is read-only: Waylore writes there, also to count uses"
-        yield Finding("store", "wrong", told, f"chmod u+w {closed[0]}, or put the store elsewhere")
+    if is_read_only(str(path)):
+        yield from _check_read_only(path, folder)
         return
-    yield from room(folder)
+    if not path.exists() and not os.access(folder, os.W_OK):
+        message = f"{folder} is read-only, so no store can be created in it"
+        yield Finding("store", "wrong", message, f"chmod u+w {folder}, or put the store elsewhere")
+        return
+    yield from _check_disk(folder)
     if path.exists():
-        yield from _of_file(path)
+        yield from _check_schema(path)
     else:
         yield Finding(
-            "store", "note", f"there is no {path} yet", "`waylore init`, then `waylore add PATH`, makes it"
+            "store", "note", f"no store at {path} yet", "create it with `waylore init`, then `waylore add PATH`"
         )
 
 
-def _of_file(path: Path) -> Iterator[Finding]:
+def _check_read_only(path: Path, folder: Path) -> Iterator[Finding]:
+    """Report a file that can only be read. A schema that must be upgraded is wrong, because it cannot be."""
+    place = folder if os.access(path, os.W_OK) else path
+    message = f"{place} is read-only; searches work, writes do not, and uses are not counted"
+    yield Finding("store", "note", message, f"chmod u+w {place}, or put the store elsewhere")
+    for finding in _check_schema(path):
+        if finding.state == "note":
+            remedy = f"copy it with `cp {quote(str(path))} elsewhere`, and open the copy"
+            yield replace(finding, state="wrong", remedy=remedy)
+        else:
+            yield finding
+
+
+def _check_schema(path: Path) -> Iterator[Finding]:
     try:
-        schema = schema_of(str(path))
+        schema = read_schema(str(path))
     except StoreError as error:
-        yield Finding("store", "wrong", str(error), "is it a Waylore file? --store names another")
+        yield Finding("store", "wrong", str(error), "check that it is a store of Waylore, or name another with --store")
         return
     if schema is None:
-        told = f"{path} is a database of another program"
-        yield Finding("store", "wrong", told, "name another file with --store, or store in waylore.toml")
+        message = f"{path} is a database of another program"
+        yield Finding("store", "wrong", message, "name another file with --store, or set store in waylore.toml")
     else:
-        yield schema_told(str(path), schema, load_migrations("waylore.store.sqlite")[-1][0])
+        yield describe_schema(str(path), schema, load_migrations("waylore.store.sqlite")[-1][0])
 
 
-def room(folder: Path) -> Iterator[Finding]:
-    """Whether the disk has room."""
+def _check_disk(folder: Path) -> Iterator[Finding]:
+    """Check that the disk has room."""
     free = shutil.disk_usage(folder).free
-    if free < ROOM:
-        told = f"{free / 1e6:,.0f} MB are free in {folder}: when it is full, nothing more is written"
-        yield Finding("disk", "wrong", told, f"free {ROOM / 1e6:,.0f} MB, or put the store elsewhere")
+    if free < MIN_FREE_BYTES:
+        message = f"{free / 1e6:,.0f} MB are free in {folder}; when the disk is full, writes fail"
+        yield Finding("disk", "wrong", message, f"free {MIN_FREE_BYTES / 1e6:,.0f} MB, or put the store elsewhere")
     else:
         yield Finding("disk", "good", f"{free / 1e9:,.1f} GB are free")
 
 
-def server(url: str) -> Iterator[Finding]:
-    """A PostgreSQL server: whether it answers, and has what we need."""
+def _check_server(url: str) -> Iterator[Finding]:
+    """Check that a PostgreSQL server answers and has pgvector."""
     if find_spec("psycopg") is None or find_spec("pgvector") is None:
         yield Finding("store", "wrong", "PostgreSQL needs its driver", "pip install 'waylore[postgres]'")
         return
-    from waylore.store.postgres.setup import is_too_old, looked_at  # noqa: PLC0415
+    from waylore.store.postgres.setup import inspect_database, is_too_old  # noqa: PLC0415
 
     try:
-        schema, has, available = looked_at(url, wait_seconds=PATIENCE)
+        schema, has, available = inspect_database(url, wait_seconds=SERVER_TIMEOUT_SECONDS)
     except StoreError as error:
-        remedy = "start it, or mend host, port, user and password in the address"
+        remedy = "start the server, or correct host, port, user and password in the address"
         yield Finding("store", "wrong", str(error), remedy)
         return
     version = has or available
     if not version:
-        told = "the server has no pgvector"
-        yield Finding("store", "wrong", told, "install its package on the server, 0.8 or newer")
+        message = "the server has no pgvector"
+        yield Finding("store", "wrong", message, "install pgvector 0.8 or newer on the server")
     elif is_too_old(version):
-        told = f"the server has pgvector {version}, Waylore needs 0.8"
-        yield Finding("store", "wrong", told, "install it there, then ALTER EXTENSION vector UPDATE")
+        message = f"the server has pgvector {version}, Waylore needs 0.8"
+        yield Finding(
+            "store", "wrong", message, "install a newer version on the server, then ALTER EXTENSION vector UPDATE"
+        )
     else:
         yield Finding("store", "good", f"pgvector {version}")
-        yield schema_told(without_password(url), schema, load_migrations("waylore.store.postgres")[-1][0])
+        yield _check_server_schema(url, schema)
 
 
-def schema_told(place: str, schema: int, newest: int) -> Finding:
-    """What a schema that is not this Waylore's own means."""
+def _check_server_schema(url: str, schema: int) -> Finding:
+    from waylore.store.postgres.setup import has_old_schema  # noqa: PLC0415 (optional driver)
+
+    if has_old_schema(url, wait_seconds=SERVER_TIMEOUT_SECONDS):
+        message = f"{without_password(url)} has the schema of the old name"
+        remedy = "the next command renames it; keep a backup, older versions cannot open it"
+        return Finding("store", "note", message, remedy)
+    return describe_schema(without_password(url), schema, load_migrations("waylore.store.postgres")[-1][0])
+
+
+def describe_schema(place: str, schema: int, newest: int) -> Finding:
+    """Compare the schema of a store with the newest one."""
     if schema > newest:
-        told = f"{place} has schema {schema}, this Waylore knows {newest}"
-        return Finding("store", "wrong", told, "upgrade Waylore: pip install --upgrade waylore")
+        message = f"{place} has schema {schema}, this version reads up to {newest}"
+        return Finding("store", "wrong", message, "upgrade Waylore: pip install --upgrade waylore")
     if 0 < schema < newest:
-        told = f"{place} has schema {schema}, this Waylore has {newest}"
+        message = f"{place} has schema {schema}, this version has {newest}"
         return Finding(
-            "store", "note", told, "the next command upgrades it; keep a copy, older ones cannot open it"
+            "store", "note", message, "the next command upgrades it; keep a copy, older versions cannot open it"
         )
     if not schema:
-        return Finding("store", "note", f"{place} is empty", "`waylore add PATH` fills it")
+        return Finding("store", "note", f"{place} is empty", "add to it with `waylore add PATH`")
     return Finding("store", "good", f"{place}, schema {newest}")
 
 
 # -- the collection ------------------------------------------------------------------------------------
 
 
-def collection(settings: Settings, embedder: Embedder | None) -> Iterator[Finding]:
-    """Whether the collection was made with the model that the settings name."""
+def _check_collection(settings: Settings, embedder: Embedder | None) -> Iterator[Finding]:
+    """Check that the collection was made with the model of the settings."""
     name = settings.collection
     try:
         with Waylore.open(settings.store, collection=name) as memory:
@@ -237,18 +284,23 @@ def collection(settings: Settings, embedder: Embedder | None) -> Iterator[Findin
         yield Finding("collection", "wrong", str(error))
         return
     if not known.documents:
-        yield Finding("collection", "note", f"{name} is empty", "`waylore add PATH`")
+        yield Finding("collection", "note", f"{name} is empty", "add to it with `waylore add PATH`")
     elif known.model and embedder is None:
-        told = f"{name} was embedded with {known.model}, but no embedder is set: only words are searched"
-        yield Finding("collection", "wrong", told, "set embedding.provider and model in waylore.toml")
+        message = f"{name} was embedded with {known.model}, but no embedder is set, so only words are searched"
+        yield Finding("collection", "wrong", message, "set embedding.provider and model in waylore.toml")
     elif embedder and known.model != embedder.name:
-        told = f"{name} was embedded with {known.model or 'no model'}, the settings name {embedder.name}"
-        yield Finding("collection", "wrong", told, "name that model in waylore.toml, or run `waylore reembed`")
+        message = f"{name} was embedded with {known.model or 'no model'}, the settings name {embedder.name}"
+        yield Finding("collection", "wrong", message, "set that model in waylore.toml, or run `waylore reembed`")
     else:
         yield Finding(
-            "collection", "good", f"{name}: {many(known.documents, 'document')}, {many(known.facts, 'fact')}"
+            "collection", "good", f"{name}: {count(known.documents, 'document')}, {count(known.facts, 'fact')}"
         )
 
 
-def _first_line(error: Exception) -> str:
+def _get_first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
+
+
+def _describe_source() -> str:
+    file = find_project_file()
+    return f"from {file}" if file.is_file() else f"no {PROJECT}; defaults and variables are used"

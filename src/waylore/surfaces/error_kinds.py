@@ -1,17 +1,21 @@
-"""The kinds of errors, as each surface tells them: one table for exit codes, HTTP and MCP.
+"""Map errors to the names, titles, exit codes and HTTP status codes that every surface uses.
 
-An error is of the nearest kind that is listed. The text is always the error's own, which says what to do next.
+An error has the nearest listed kind. This module also words the error for an unknown field or argument. It writes
+no responses: each surface does.
 """
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from waylore.errors import (
+    ArgumentError,
+    ClosedError,
     ConfigError,
     Forbidden,
     ModelError,
     ModelMismatch,
     NotFound,
-    QueryError,
     SchemaOutdated,
     StoreError,
     StoreUnavailable,
@@ -19,8 +23,8 @@ from waylore.errors import (
 )
 
 
-class Kind(NamedTuple):
-    """What an error is called, the exit code of a command that met it, and the status of an HTTP answer."""
+class ErrorKind(NamedTuple):
+    """The name and title of an error, the exit code of a command, and the status of an HTTP response."""
 
     name: str
     title: str
@@ -28,22 +32,55 @@ class Kind(NamedTuple):
     status: int
 
 
-KINDS: dict[type[Exception], Kind] = {
-    ConfigError: Kind("config", "A setting or argument cannot be used", 2, 400),
-    QueryError: Kind("query", "The question cannot be asked that way", 2, 400),
-    NotFound: Kind("not-found", "There is nothing under that name", 3, 404),
-    StoreUnavailable: Kind("store-unavailable", "The store cannot be reached", 4, 503),
-    SchemaOutdated: Kind("schema-outdated", "The store has another schema", 5, 503),
-    Forbidden: Kind("forbidden", "You may not do that", 6, 403),
-    ModelMismatch: Kind("model-mismatch", "The collection was made with another model", 7, 409),
-    ModelError: Kind("model", "The model cannot be used", 8, 503),
-    StoreError: Kind("store", "The database refused", 1, 500),
-    WayloreError: Kind("error", "Waylore failed", 1, 500),
-    ValueError: Kind("value", "A value makes no sense", 2, 422),
+KINDS: dict[type[Exception], ErrorKind] = {
+    ConfigError: ErrorKind("config", "Bad request", 2, 400),
+    ArgumentError: ErrorKind("argument", "Invalid request", 2, 422),
+    NotFound: ErrorKind("not-found", "Not found", 3, 404),
+    StoreUnavailable: ErrorKind("store-unavailable", "Store unavailable", 4, 503),
+    SchemaOutdated: ErrorKind("schema-outdated", "Schema outdated", 5, 503),
+    Forbidden: ErrorKind("forbidden", "Permission denied", 6, 403),
+    ModelMismatch: ErrorKind("model-mismatch", "Model mismatch", 7, 409),
+    ModelError: ErrorKind("model", "Model unavailable", 8, 503),
+    ClosedError: ErrorKind("closed", "Collection closed", 1, 503),
+    StoreError: ErrorKind("store", "Internal error", 1, 500),
+    WayloreError: ErrorKind("error", "Internal error", 1, 500),
+    ValueError: ErrorKind("value", "Invalid request", 2, 422),
 }
 
+# Names that other libraries use for the same thing. An unknown name gets the one of its group that is known.
+SYNONYMS: tuple[tuple[str, ...], ...] = (
+    ("top_k", "max_results", "limit", "k", "n", "top", "size", "most", "count"),
+    ("where", "filter", "filters", "metadata", "metadata_filter"),
+    ("layout", "style", "format", "template"),
+    ("method", "recipe", "mode", "strategy", "search_type"),
+    ("query", "question", "q", "prompt", "search"),
+    ("as_of", "date", "at", "time", "timestamp"),
+    ("max_tokens", "tokens", "budget", "token_budget", "max_length"),
+    ("documents", "ids", "document_ids", "id", "document_id", "document"),
+    ("id", "document_id", "passage_id", "document", "passage"),
+    ("text", "content", "body", "message"),
+    ("uri", "url", "path", "address", "source_uri"),
+    ("labels", "label", "tags", "permissions", "groups"),
+    ("metadata", "meta", "properties", "attributes"),
+    ("facts", "fact", "triples", "claims", "relations"),
+    ("use_graph", "graph", "with_graph"),
+    ("min_graph_score", "min_score", "threshold"),
+    ("expires", "expires_at", "expiry"),
+    ("grace_seconds", "grace"),
+)
 
-def kind_of(error: Exception) -> Kind:
-    """The nearest kind that is listed; an error that nobody foresaw is the last but one."""
+
+def find_kind(error: Exception) -> ErrorKind:
+    """Return the nearest listed kind of an error; an unexpected error has that of WayloreError."""
     listed = (KINDS[kind] for kind in type(error).__mro__ if kind in KINDS)
     return next(listed, KINDS[WayloreError])
+
+
+def describe_unknown(noun: str, name: str, known: Collection[str]) -> str:
+    """Return the message for an unknown field or argument, with the name that was probably meant."""
+    for group in SYNONYMS:
+        meant = [each for each in group if each in known] if name in group else []
+        if meant:
+            return f"unknown {noun} {name}; use {meant[0]}"
+    similar = get_close_matches(name, known, n=1)
+    return f"unknown {noun} {name}; use {similar[0] if similar else ', '.join(sorted(known))}"

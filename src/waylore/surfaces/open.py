@@ -1,105 +1,210 @@
-"""Opens what the settings name: an embedder, an extractor, a collection with both.
+"""Open what the settings name: an embedder, an extractor, a collection with both.
 
-Models are imported when they are asked for, so that a surface needs only the extras it uses. Nothing here reads
-the environment (`settings` does) or keeps what it opened.
+A model is imported when it is created, so that a surface needs only the extras that it uses. Nothing here reads the
+environment (`settings` does), and the caller closes what was opened.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, get_type_hints
 
 from waylore.engine.waylore import RULES, Waylore
 from waylore.errors import ConfigError
+from waylore.plugins import list_plugins, load_plugin
 from waylore.protocols import Embedder, Extractor
+from waylore.providers.embedders.deferred import DeferredEmbedder
 from waylore.providers.extractors.budget import Budget
-from waylore.settings.load import Settings
-from waylore.settings.sections import Embedding, Extraction
-from waylore.surfaces.telemetry.setup import watched
+from waylore.recipes import RECIPES, Recipe, resolve_method
+from waylore.settings.sections import EmbeddingSettings, ExtractionSettings, SearchSettings, Settings
+from waylore.surfaces.telemetry.setup import instrument
 
 DEFAULT_MODELS = {"fastembed": "BAAI/bge-small-en-v1.5", "model2vec": "minishlab/potion-base-8M"}
 
 
-def opened(settings: Settings, *, embedder: Embedder | None = None, collection: str = "") -> Waylore:
-    """The collection that the settings name, or another of the same store; `embedder` saves loading one."""
+def open_collection(settings: Settings, *, embedder: Embedder | None = None, collection: str = "") -> Waylore:
+    """Open the collection of the settings, or another one of their store; with `embedder`, none is created."""
     name = collection or settings.collection
-    model, observer = watched(settings.telemetry, name, embedder or embedder_of(settings.embedding))
+    model, observer = instrument(settings.telemetry, name, embedder or create_embedder(settings.embedding))
     return Waylore.open(
         settings.store,
         collection=name,
         embedder=model,
-        extractor=extractor_of(settings.extraction),
-        functional=settings.functional,
+        extractor=create_extractor(settings.extraction),
+        single_valued=settings.single_valued,
         observer=observer,
+        **read_search_options(settings.search),
     )
 
 
-def embedder_of(wanted: Embedding) -> Embedder | None:
-    """The embedder that the settings name, or None: then only words are searched."""
-    return EMBEDDERS[wanted.provider](wanted)
+def read_search_options(search: SearchSettings) -> dict[str, Any]:
+    """Return what `search` uses by default, as `Waylore.open` takes it."""
+    name = resolve_method(search.method)
+    method: str | Recipe = change_recipe(name, search.recipe) if search.recipe else name
+    reranker = load_plugin("waylore.rerankers", search.reranker) if search.reranker else None
+    if search.reranker and reranker is None:
+        raise ConfigError(f"search.reranker: no installed package has a reranker {search.reranker}")
+    return {"method": method, "top_k": search.top_k, "reranker": reranker() if reranker else None}
 
 
-def extractor_of(wanted: Extraction) -> Extractor | None:
-    """Who finds names and facts in what is added, or None: then texts are kept as they are."""
-    return EXTRACTORS[wanted.provider](wanted)
+def create_embedder(wanted: EmbeddingSettings) -> Embedder | None:
+    """Create the embedder that the settings name. Return None if they name none: then only words are searched."""
+    if create := EMBEDDERS.get(wanted.provider) or load_plugin("waylore.embedders", wanted.provider):
+        embedder: Embedder | None = create(wanted)
+        return embedder
+    raise _report_unknown("embedding.provider", wanted.provider, EMBEDDERS, "waylore.embedders")
 
 
-def _fastembed(wanted: Embedding) -> Embedder:
+def defer_embedder(wanted: EmbeddingSettings) -> Embedder | None:
+    """Return the embedder that the settings name; a local model is loaded when the first text is embedded.
+
+    A library or a directory that is missing is reported at once, as by `create_embedder`.
+    """
+    if wanted.provider not in LOCAL_MODELS or find_spec(wanted.provider) is None:
+        return create_embedder(wanted)
+    name_model, load = LOCAL_MODELS[wanted.provider]
+    try:
+        return DeferredEmbedder(name_model(wanted), partial(load, wanted))
+    except OSError:
+        return load(wanted)
+
+
+def create_extractor(wanted: ExtractionSettings) -> Extractor | None:
+    """Create the extractor that the settings name. Return None if they name none: then texts are stored as they are."""
+    if create := EXTRACTORS.get(wanted.provider) or load_plugin("waylore.extractors", wanted.provider):
+        extractor: Extractor | None = create(wanted)
+        return extractor
+    raise _report_unknown("extraction.provider", wanted.provider, EXTRACTORS, "waylore.extractors")
+
+
+def _report_unknown(name: str, value: str, known: Iterable[str], group: str) -> ConfigError:
+    return ConfigError(f"{name} must be one of {', '.join([*known, *list_plugins(group)])}, got {value!r}")
+
+
+def _fastembed(wanted: EmbeddingSettings) -> Embedder:
     from waylore.providers.embedders.fastembed import FastEmbedder  # noqa: PLC0415
 
     name = wanted.model or DEFAULT_MODELS["fastembed"]
     return FastEmbedder(name, path=wanted.path, threads=wanted.threads or None)
 
 
-def _model2vec(wanted: Embedding) -> Embedder:
+def _name_fastembed(wanted: EmbeddingSettings) -> str:
+    from waylore.providers.embedders.fastembed import name_model  # noqa: PLC0415
+
+    return name_model(wanted.model or DEFAULT_MODELS["fastembed"], wanted.path)
+
+
+def _model2vec(wanted: EmbeddingSettings) -> Embedder:
     from waylore.providers.embedders.model2vec import Model2VecEmbedder  # noqa: PLC0415
 
     return Model2VecEmbedder(wanted.path or wanted.model or DEFAULT_MODELS["model2vec"])
 
 
-def _openai(wanted: Embedding) -> Embedder:
+def _name_model2vec(wanted: EmbeddingSettings) -> str:
+    from waylore.providers.embedders.model2vec import name_model  # noqa: PLC0415
+
+    return name_model(wanted.path or wanted.model or DEFAULT_MODELS["model2vec"])
+
+
+def _openai(wanted: EmbeddingSettings) -> Embedder:
     from waylore.providers.embedders.openai import OpenAIEmbedder  # noqa: PLC0415
 
     if not wanted.model:
         raise ConfigError("embedding.model is empty: name the model that the server should embed with")
-    return OpenAIEmbedder(wanted.model, base_url=wanted.url, api_key=wanted.key.get_secret_value())
+    return OpenAIEmbedder(wanted.model, base_url=wanted.base_url, api_key=wanted.api_key.get_secret_value())
 
 
-def _hashing(_: Embedding) -> Embedder:
+def _hashing(_: EmbeddingSettings) -> Embedder:
     from waylore.providers.embedders.hashing import HashingEmbedder  # noqa: PLC0415
 
     return HashingEmbedder(quiet=True)
 
 
-def _spacy(wanted: Extraction) -> Extractor:
+def _spacy(wanted: ExtractionSettings) -> Extractor:
     from waylore.providers.extractors.spacy import SpacyExtractor  # noqa: PLC0415
 
     folder = Path(wanted.model)
     return SpacyExtractor(folder if folder.is_dir() else wanted.model or "en_core_web_sm")
 
 
-def _llm(wanted: Extraction) -> Extractor:
+def _llm(wanted: ExtractionSettings) -> Extractor:
     from waylore.providers.extractors.llm import LLMExtractor  # noqa: PLC0415
 
     if not wanted.model:
         raise ConfigError("extraction.model is empty: name the model that the server should read with")
     return LLMExtractor(
         wanted.model,
-        base_url=wanted.url,
-        api_key=wanted.key.get_secret_value(),
-        budget=Budget(tokens=wanted.tokens),
+        base_url=wanted.base_url,
+        api_key=wanted.api_key.get_secret_value(),
+        budget=Budget(tokens=wanted.max_tokens),
         cache=wanted.cache,
     )
 
 
-EMBEDDERS: dict[str, Callable[[Embedding], Embedder | None]] = {
+EMBEDDERS: dict[str, Callable[[EmbeddingSettings], Embedder | None]] = {
     "none": lambda _: None,
     "fastembed": _fastembed,
     "model2vec": _model2vec,
     "openai": _openai,
     "hashing": _hashing,
 }
-EXTRACTORS: dict[str, Callable[[Extraction], Extractor | None]] = {
+# Providers whose library has the same name and takes a second to load a model: how to name it, how to load it.
+LOCAL_MODELS: dict[str, tuple[Callable[[EmbeddingSettings], str], Callable[[EmbeddingSettings], Embedder]]] = {
+    "fastembed": (_name_fastembed, _fastembed),
+    "model2vec": (_name_model2vec, _model2vec),
+}
+EXTRACTORS: dict[str, Callable[[ExtractionSettings], Extractor | None]] = {
     "none": lambda _: None,
     "rules": lambda _: RULES,
     "spacy": _spacy,
     "llm": _llm,
 }
+
+
+# -- recipes -------------------------------------------------------------------------------------------
+
+
+def change_recipe(method: str, changes: Sequence[str]) -> Recipe:
+    """Return the recipe of a method with other values, each written as `walk.max_hops=2`."""
+    if method not in RECIPES:
+        raise ConfigError(f"values of a recipe can be changed for one of {', '.join(RECIPES)}, not for {method}")
+    changed: Recipe = RECIPES[method]
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals:
+            raise ConfigError(f"{change} must be written as part.name=value, such as walk.max_hops=2")
+        changed = _change(changed, name.split("."), value, name)
+    return replace(changed, name=f"{method} with {', '.join(changes)}")
+
+
+def _change(part: Any, path: Sequence[str], value: str, name: str) -> Any:
+    first, *rest = path
+    hints = get_type_hints(type(part))
+    if first not in hints:
+        raise ConfigError(f"unknown recipe value {name}; use {', '.join(field.name for field in fields(part))}")
+    is_part = is_dataclass(getattr(part, first))
+    if rest and is_part:
+        return replace(part, **{first: _change(getattr(part, first), rest, value, name)})
+    if rest or is_part:
+        raise ConfigError(f"{name} must be written as part.name=value, such as walk.max_hops=2")
+    return replace(part, **{first: _to_value(hints[first], value, name)})
+
+
+def _to_value(kind: Any, value: str, name: str) -> Any:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (not for a search without changes)
+
+    try:
+        return TypeAdapter(kind).validate_python(value.split(",") if "tuple" in str(kind) else _to_scalar(value))
+    except ValidationError as error:
+        raise ConfigError(f"{name}={value}: {error.errors()[0]['msg']}") from error
+
+
+def _to_scalar(value: str) -> Any:
+    """Return a number, a truth value or None if the text is one, else the text."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

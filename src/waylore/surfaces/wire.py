@@ -1,31 +1,31 @@
-"""What goes over the wire: the words of Waylore as JSON, one shape for the command line, MCP and HTTP.
+"""Define the JSON of Waylore's types: one shape for the command line, MCP and HTTP.
 
-`Found.of(found)` makes a model from what the engine returns, attribute by attribute. The schemas are what the
-OpenAPI document and the MCP tools promise, so a change here is a change for every client. They hold no vectors
-and decide nothing.
+`SearchResult.of(result)` builds a model from what the engine returns, attribute by attribute. The OpenAPI document
+and the MCP tools publish these schemas, so a change here is a change for every client. The models hold no vectors
+and compute nothing.
 """
 
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from waylore.types.knowledge import Scalar, Source, Status
 
 
 class Wire(BaseModel):
-    """What every model here is: closed, unchangeable, and made from an object of the engine."""
+    """The base of all models: frozen, without unknown fields, built from an object of the engine."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
     @classmethod
     def of(cls, thing: object) -> Self:
-        """The same, for the wire."""
+        """Return the model of an object."""
         return cls.model_validate(thing)
 
 
 class Document(Wire):
-    """What was added: where it came from, what is known of it, and who may read it (all, if no labels)."""
+    """What was added, with its source, metadata and labels. Without labels every caller may read it."""
 
     id: str
     title: str
@@ -37,7 +37,7 @@ class Document(Wire):
 
 
 class Passage(Wire):
-    """A piece of a document; `start` and `end` are offsets into the original."""
+    """A part of a document; `start` and `end` are offsets into the original."""
 
     id: str
     document_id: str
@@ -50,7 +50,7 @@ class Passage(Wire):
 
 
 class Entity(Wire):
-    """Something with a name; `passages` counts those that mention it."""
+    """Something with a name; `passages` is the number of passages that mention it."""
 
     id: str
     name: str
@@ -61,7 +61,7 @@ class Entity(Wire):
 
 
 class Fact(Wire):
-    """Subject, predicate, object; `object_id` is empty where the object is a plain value."""
+    """Subject, predicate and object; `object_id` is empty if the object is a plain value."""
 
     id: str
     subject: str
@@ -80,15 +80,15 @@ class Fact(Wire):
 
 
 class Explanation(Wire):
-    """A value, what it is, and the values it was made of."""
+    """A value with its description and details; a detail that is no share of the sum has no value."""
 
-    value: float
+    value: float | None
     description: str
     details: list["Explanation"]
 
 
 class Placement(Wire):
-    """Where one search placed a hit, how much of its score that made, and for which query, if another."""
+    """The rank of a hit in one search, and its share of the score; `query` if another query was searched."""
 
     search: str
     rank: int
@@ -105,7 +105,7 @@ class Step(Wire):
 
 
 class Path(Wire):
-    """How the graph led to a passage; `text` says it in a line."""
+    """How the graph led to a passage; `text` is the path as one line."""
 
     start: str
     steps: list[Step]
@@ -113,7 +113,7 @@ class Path(Wire):
 
 
 class Hit(Wire):
-    """A passage with its score, where each search placed it, the path to it, and all of that as a tree."""
+    """A passage with its score, its rank in each search, the path that led to it, and the explanation as a tree."""
 
     score: float
     passage: Passage
@@ -123,19 +123,19 @@ class Hit(Wire):
     explanation: Explanation
 
 
-class Found(Wire):
-    """The answer to a question.
+class SearchResult(Wire):
+    """The hits of a question, best first.
 
-    `skipped` says why the graph was left out, `chosen` why a method was taken, `missing` what could not be
-    searched. `seconds` and `candidates` are by stage.
+    `route_reason` is the reason for the choice of the recipe, `skip_reason` the reason why the graph was not used.
+    `missing` lists the searches that could not run. `seconds` and `candidates` are by stage.
     """
 
     query: str
     hits: list[Hit]
     recipe: str
-    chosen: str
+    route_reason: str
     confidence: float | None
-    skipped: str
+    skip_reason: str
     entities: list[Entity]
     facts: list[Fact]
     missing: list[str]
@@ -144,7 +144,7 @@ class Found(Wire):
 
 
 class Citation(Wire):
-    """A mark in a context, such as [1], and the passage behind it."""
+    """A mark in a context, such as [1], and the passage it stands for."""
 
     mark: int
     passage_id: str
@@ -154,7 +154,7 @@ class Citation(Wire):
 
 
 class Context(Wire):
-    """The text for a model, how many tokens it takes, and the passage behind each mark."""
+    """The text for a model, its length in tokens, and the passage of each citation mark."""
 
     text: str
     tokens: int
@@ -162,7 +162,7 @@ class Context(Wire):
 
 
 class Branch(Wire):
-    """A fact followed outward, what it leads to (nothing, if to a plain value), and what lies beyond."""
+    """A fact of an entity, the entity at its other end (null for a plain value), and the branches from there."""
 
     fact: Fact
     is_forward: bool
@@ -170,15 +170,15 @@ class Branch(Wire):
     branches: list["Branch"]
 
 
-class Surroundings(Wire):
-    """An entity with what stands around it."""
+class EntityGraph(Wire):
+    """An entity and the facts around it, as a tree."""
 
     entity: Entity
     branches: list[Branch]
 
 
-class Contribution(Wire):
-    """A document with all that it says."""
+class IndexedDocument(Wire):
+    """A document with its passages, entities and facts."""
 
     document: Document
     passages: list[Passage]
@@ -187,16 +187,20 @@ class Contribution(Wire):
 
 
 class Receipt(Wire):
-    """What went when documents were forgotten: identities that nothing else supports any more."""
+    """The ids of removed documents, and of everything that no other document supports.
+
+    `missing` lists the requested ids and addresses without a document.
+    """
 
     documents: list[str]
     passages: list[str]
     entities: list[str]
     facts: list[str]
+    missing: list[str]
 
 
 class Statistics(Wire):
-    """How much a collection holds, and the embedding model that it was made with."""
+    """The size of a collection, and the embedding model that it was made with."""
 
     documents: int
     passages: int
@@ -208,15 +212,20 @@ class Statistics(Wire):
     version: int
 
 
-class Refusal(Wire):
-    """What was passed over, and why."""
+class Skipped(Wire):
+    """A file or part of a file that was skipped, with the reason."""
 
     uri: str
     reason: str
 
 
-class Added(Wire):
-    """What adding files came to: `unchanged` files cost a hash, `documents` were new or changed."""
+# The second name is the one in results of jobs that ran before the fields were renamed.
+SkippedCount = Annotated[int, Field(validation_alias=AliasChoices("skipped_count", "refused"))]
+SkippedList = Annotated[list[Skipped], Field(validation_alias=AliasChoices("skipped", "refusals"))]
+
+
+class AddReport(Wire):
+    """The result of adding files: `documents` were new or changed, `unchanged` files were only hashed."""
 
     files: int
     unchanged: int
@@ -224,17 +233,17 @@ class Added(Wire):
     passages: int
     facts: int
     forgotten: int
-    refused: int
-    refusals: list[Refusal]
+    skipped_count: SkippedCount
+    skipped: SkippedList
     seconds: float
 
 
-class Imported(Wire):
-    """What importing a file came to; `repeated` were said before in the same file, and count once."""
+class ImportReport(Wire):
+    """The result of an import; `repeated` documents occurred earlier in the same file."""
 
     format: str
     documents: int
     written: int
     repeated: int
-    refused: int
-    refusals: list[Refusal]
+    skipped_count: SkippedCount
+    skipped: SkippedList

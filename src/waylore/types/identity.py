@@ -1,8 +1,7 @@
-"""The words of Waylore as frozen dataclasses, and the identities that content gives them.
+"""Identities of documents, passages, entities and facts, computed from their content.
 
-A document, passage, entity or fact has the same 128-bit identity wherever and however often it is
-added: that is what makes adding twice the same as adding once, and what lets a walk go on in another
-cell. Nothing here reads or writes anything. `docs/glossary.md` says what each word means.
+The same content has the same 128-bit identity in every store. So adding a document twice changes nothing, and a
+walk can continue in another cell.
 """
 
 from functools import lru_cache
@@ -11,8 +10,8 @@ from hashlib import blake2b
 from waylore.text import normalise
 
 
-def file_of(uri: str) -> str:
-    """The file that a document came from: the address of a row in a file ends in its place, after a #."""
+def get_file(uri: str) -> str:
+    """Return the file of an address. The address of a row in a file ends in # and its place."""
     return uri.partition("#")[0]
 
 
@@ -27,21 +26,21 @@ def identity(kind: str, *parts: str) -> str:
 
 
 def document_id(*, uri: str = "", text: str = "", labels: frozenset[str] = frozenset()) -> str:
-    """A document is its address where it has one, else its text and who may read it."""
+    """Return the id of a document: of its address if it has one, else of its text and labels."""
     return identity("document", uri, *(() if uri else (text, *sorted(labels))))
 
 
 def passage_id(document: str, text: str) -> str:
-    """A passage is its text within its document."""
+    """Return the id of a passage: of its document and text."""
     return identity("passage", document, text)
 
 
 @lru_cache(maxsize=65_536)
 def entity_id(name: str, sense: str = "") -> str:
-    """An entity is its normalised name, and a sense where two things share a name."""
+    """Return the id of an entity: of its normalised name, and of a sense if two things share a name."""
     return identity("entity", normalise(name), normalise(sense))
 
 
 def fact_id(subject: str, predicate: str, object_: str, *, is_entity: bool) -> str:
-    """A fact is its subject's identity, its predicate, and its object's identity or plain value."""
+    """Return the id of a fact: of its subject's id, its predicate, and its object's id or plain value."""
     return identity("fact", subject, normalise(predicate), "entity" if is_entity else "", object_)

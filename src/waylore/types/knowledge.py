@@ -1,19 +1,20 @@
-"""The words of Waylore as frozen dataclasses, and the identities that content gives them.
+"""What is stored: documents with their passages, entities, mentions and facts.
 
-A document, passage, entity or fact has the same 128-bit identity wherever and however often it is
-added: that is what makes adding twice the same as adding once, and what lets a walk go on in another
-cell. Nothing here reads or writes anything. `docs/glossary.md` says what each word means.
+These are frozen dataclasses that check their own values. Nothing here reads or writes a store.
+`docs/glossary.md` defines each word.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from waylore.dates import to_datetime
+from waylore.errors import ArgumentError
 from waylore.text import normalise
 from waylore.types.identity import identity
 
@@ -26,13 +27,13 @@ Status = Literal["staged", "confirmed", "retracted"]
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
-SAME, RESEMBLES = "same_as", "resembles"  # what joins two names of one thing, and names that look alike
+SAME, RESEMBLES = "same_as", "resembles"  # predicates: two names of one thing, and two similar names
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was added: where it came from, what is known of it, and who may read it (all, if no labels)."""
+    """What was added, with its source, metadata and permission labels. Without labels every caller may read it."""
 
     id: str
     title: str = ""
@@ -43,15 +44,17 @@ class Document:
     recorded_at: datetime = field(default=EPOCH, repr=False)
 
     def __post_init__(self) -> None:
+        if self.source not in SOURCES:
+            raise ArgumentError(f"source must be one of {', '.join(SOURCES)}, got {self.source!r}")
         for key, value in self.metadata.items():
             values = value if isinstance(value, list | tuple) else [value]
             if not all(isinstance(v, str | int | float | bool) for v in values):
-                raise ValueError(f"metadata {key!r} must be a string, a number, a boolean or a list of those")
+                raise ArgumentError(f"metadata {key!r} must be a string, a number, a boolean or a list of those")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document that can be returned; `start` and `end` are offsets into the original."""
+    """A part of a document that can be returned as a hit; `start` and `end` are offsets into the original."""
 
     id: str
     document_id: str
@@ -89,8 +92,8 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """Two entities whose names share a key (`waylore.names`), and how near the vectors of their names are."""
+class SimilarEntities:
+    """Two entities whose names share a key (`waylore.names`), and the cosine of the vectors of their names."""
 
     entity: Entity
     other: Entity
@@ -100,7 +103,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity occurs in a passage; `is_own` where the passage is about it (its title names it)."""
+    """An occurrence of an entity in a passage; `is_own` if the title of the passage names the entity."""
 
     entity_id: str
     passage_id: str
@@ -110,9 +113,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Subject, predicate, object, as one passage states it.
+    """Subject, predicate and object, as one passage states them.
 
-    `object` is the name of an entity, or a plain value where `object_id` is empty.
+    `object` is the name of an entity, or a plain value if `object_id` is empty.
     """
 
     id: str
@@ -139,12 +142,12 @@ class Fact:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The entities that it joins: one, where its object is a plain value."""
+        """The ids of the entities that the fact connects: one if its object is a plain value."""
         return (self.subject_id, self.object_id) if self.object_id else (self.subject_id,)
 
     @property
     def embeddable(self) -> str:
-        """The text whose vector says what this fact is about."""
+        """The text whose vector finds this fact."""
         return self.statement or f"{self.subject} {self.predicate} {self.object}"
 
 
@@ -152,8 +155,11 @@ Embeddable: TypeAlias = Passage | Entity | Fact
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A fact as a caller puts it, by names; it becomes a Fact when it is added."""
+class NewFact:
+    """A fact that a caller adds, by names.
+
+    An object that is a number or a date is a plain value. Dates may be ISO text; without an offset they are UTC.
+    """
 
     subject: str
     predicate: str
@@ -170,21 +176,47 @@ class Claim:
     is_value: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.subject.strip() and self.predicate.strip() and self.object.strip()):
-            raise ValueError("a claim needs a subject, a predicate and an object")
-        if not (1.0 <= self.weight <= 10.0 and 0.0 <= self.confidence <= 1.0):
-            raise ValueError("a claim's weight is 1 to 10 and its confidence 0 to 1")
+        self._convert()
+        for name in ("subject", "predicate", "object", "statement", "subject_type", "object_type"):
+            _check_words(name, getattr(self, name), is_required=name in ("subject", "predicate", "object"))
+        _check_range("weight", self.weight, 1.0, 10.0)
+        _check_range("confidence", self.confidence, 0.0, 1.0)
         if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
-            raise ValueError("a claim cannot cease to hold before it begins to")
-        if self.source not in SOURCES or self.status not in STATUSES:
-            raise ValueError(f"a claim's source is one of {SOURCES}, its status one of {STATUSES}")
+            raise ArgumentError("valid_from must not be after valid_to")
+        if self.source not in SOURCES:
+            raise ArgumentError(f"source must be one of {', '.join(SOURCES)}, got {self.source!r}")
+        if self.status not in STATUSES:
+            raise ArgumentError(f"status must be one of {', '.join(STATUSES)}, got {self.status!r}")
+
+    def _convert(self) -> None:
+        """Turn dates into aware datetimes, and an object that is a number or a date into a plain value."""
+        for name in ("valid_from", "valid_to"):
+            value: object = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, to_datetime(value, name))  # type: ignore[arg-type]  # checked there
+        given: object = self.object
+        if isinstance(given, int | float | date) and not isinstance(given, bool):
+            object.__setattr__(self, "object", given.isoformat() if isinstance(given, date) else str(given))
+            object.__setattr__(self, "is_value", True)
+
+
+def _check_words(name: str, value: object, *, is_required: bool) -> None:
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a string, got {type(value).__name__}")
+    if is_required and not value.strip():
+        raise ArgumentError(f"{name} must not be empty")
+
+
+def _check_range(name: str, value: object, lowest: float, highest: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
+        raise ArgumentError(f"{name} must be a number from {lowest:g} to {highest:g}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution:
-    """A document with all that it says: the unit that is written, exported and forgotten.
+class IndexedDocument:
+    """A document with its passages, entities, mentions and facts: the unit that is written, exported and forgotten.
 
-    Whatever a mention or a fact points at is in the contribution itself, so it can be taken away again.
+    It holds every entity and passage that its mentions and facts refer to, so it can be removed as a whole.
     """
 
     document: Document
@@ -196,44 +228,44 @@ class Contribution:
     def __post_init__(self) -> None:
         passages = {p.id for p in self.passages}
         entities = {e.id for e in self.entities}
-        pointed_at = {m.entity_id for m in self.mentions} | {end for f in self.facts for end in f.ends}
-        told_in = {m.passage_id for m in self.mentions} | {f.passage_id for f in self.facts}
-        if not pointed_at <= entities or not told_in <= passages:
-            raise ValueError(
-                "a contribution must hold every entity and passage it points at: "
-                f"missing {sorted(pointed_at - entities) + sorted(told_in - passages)}"
+        referred = {m.entity_id for m in self.mentions} | {end for f in self.facts for end in f.ends}
+        stated_in = {m.passage_id for m in self.mentions} | {f.passage_id for f in self.facts}
+        if not referred <= entities or not stated_in <= passages:
+            raise ArgumentError(
+                "an indexed document must hold every entity and passage that it refers to: "
+                f"missing {sorted(referred - entities) + sorted(stated_in - passages)}"
             )
         if any(p.document_id != self.document.id for p in self.passages):
-            raise ValueError("a contribution's passages must be of its own document")
+            raise ArgumentError("the passages of an indexed document must belong to that document")
 
     @property
     def parts(self) -> Iterator[Embeddable]:
-        """All that has a vector."""
+        """Every part that has a vector."""
         yield from self.passages
         yield from self.entities
         yield from self.facts
 
     @property
     def digest(self) -> str:
-        """Identifies what is said: not when it was recorded, nor its vectors, nor the order of its parts."""
+        """A hash of the content. It leaves out the time of recording, the vectors and the order of the parts."""
         document, labels = self.document, sorted(self.document.labels)
         metadata = json.dumps(dict(document.metadata), sort_keys=True, default=list)
         return identity(
             "digest",
             repr((document.id, document.title, document.uri, document.source, metadata, labels)),
-            repr(sorted(map(_said_in_passage, self.passages))),
+            repr(sorted(map(_describe_passage, self.passages))),
             repr(sorted((e.id, e.name, e.type, e.description, e.aliases, e.sense) for e in self.entities)),
             repr(sorted((m.entity_id, m.passage_id, int(m.count), bool(m.is_own)) for m in self.mentions)),
-            repr(sorted(map(_said_as_fact, self.facts))),
+            repr(sorted(map(_describe_fact, self.facts))),
         )
 
 
-def _said_in_passage(passage: Passage) -> tuple[object, ...]:
+def _describe_passage(passage: Passage) -> tuple[object, ...]:
     place = (passage.position, passage.start, passage.end)
     return (passage.id, passage.document_id, passage.title, passage.text, *place, passage.headings)
 
 
-def _said_as_fact(fact: Fact) -> tuple[object, ...]:
+def _describe_fact(fact: Fact) -> tuple[object, ...]:
     ends = (fact.subject_id, fact.subject, fact.predicate, fact.object, fact.object_id)
     weights = (float(fact.weight), float(fact.confidence), fact.source, fact.status)
     return (fact.id, fact.passage_id, *ends, fact.statement, *weights, str(fact.valid_from), str(fact.valid_to))

@@ -1,9 +1,4 @@
-"""The words of Waylore as frozen dataclasses, and the identities that content gives them.
-
-A document, passage, entity or fact has the same 128-bit identity wherever and however often it is
-added: that is what makes adding twice the same as adding once, and what lets a walk go on in another
-cell. Nothing here reads or writes anything. `docs/glossary.md` says what each word means.
-"""
+"""What calls other than a search return: merges, graphs of entities, receipts and statistics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +11,9 @@ from waylore.types.search import Step
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two entities that are taken for one, or for alike, and the fact that says so.
+    """Two entities that are treated as one, or as similar, with the fact that is the evidence.
 
-    `fact.passage_id` is the passage that defines it, and is empty where only their names are alike.
+    `fact.passage_id` is the passage that states it. It is empty if only the names are similar.
     """
 
     entity: Entity
@@ -27,7 +22,7 @@ class Merge:
 
     @property
     def is_same(self) -> bool:
-        """Whether they are taken for one; otherwise they merely look alike."""
+        """True if the two are treated as one; otherwise their names are similar."""
         return normalise(self.fact.predicate) == normalise(SAME)
 
     def __str__(self) -> str:
@@ -36,7 +31,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A fact followed outward from an entity, what it leads to (None: a plain value), and what lies beyond."""
+    """A fact of an entity, the entity at its other end (None for a plain value), and the branches from there."""
 
     fact: Fact
     is_forward: bool
@@ -48,8 +43,8 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """An entity with what stands around it."""
+class EntityGraph:
+    """An entity and the facts around it, as a tree."""
 
     entity: Entity
     branches: tuple[Branch, ...] = ()
@@ -57,17 +52,21 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What went when documents were forgotten: identities that nothing else supports any more."""
+    """What `forget` removed: the ids of documents and of everything that no other document supports.
+
+    `missing` are the ids and addresses for which there was no document.
+    """
 
     documents: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How much a collection holds, and the embedding model that it was made with."""
+    """The size of a collection, and the embedding model that it was made with."""
 
     documents: int
     passages: int

@@ -1,44 +1,61 @@
-"""The words of Waylore as frozen dataclasses, and the identities that content gives them.
+"""Questions and answers: filters, queries, rankings, hits with their explanations, and search results."""
 
-A document, passage, entity or fact has the same 128-bit identity wherever and however often it is
-added: that is what makes adding twice the same as adding once, and what lets a walk go on in another
-cell. Nothing here reads or writes anything. `docs/glossary.md` says what each word means.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
+    LIVE,
     Document,
     Entity,
     Fact,
     Metadata,
     Passage,
+    Status,
     Vector,
 )
 
-Gate = Literal["open", "unused", "empty", "unnamed", "unsure", "failed"]  # what became of the graph, and why
+GateOutcome = Literal[
+    "open",  # the graph was used
+    "unused",  # the recipe does not use the graph
+    "empty",  # the graph has no facts
+    "unnamed",  # the question names no known entity
+    "unsure",  # the confidence is too low
+    "failed",  # the graph could not be searched
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a caller may see and wants to see; an empty filter lets everything through.
+    """Which documents a caller may and wants to see; an empty filter lets every document through.
 
     `labels=None` is a caller without restriction. Otherwise a document is visible if it has no labels
-    or shares one with the caller. Every key of `metadata` must match one of its values.
+    or shares one with the caller; a single string is one label. Every key of `metadata` must match one of its
+    values.
     """
 
     labels: frozenset[str] | None = None
     metadata: Metadata = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        labels: object = self.labels
+        if isinstance(labels, str):
+            object.__setattr__(self, "labels", frozenset({labels}))
+        elif labels is not None and not isinstance(labels, frozenset):
+            if not isinstance(labels, Iterable) or not all(isinstance(each, str) for each in labels):
+                raise ArgumentError(f"labels must be a string, a set of strings or None, got {labels!r:.60}")
+            object.__setattr__(self, "labels", frozenset(labels))
+        if not isinstance(self.metadata, Mapping):
+            raise ArgumentError(f"metadata must be a dict, got {type(self.metadata).__name__}")
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, its vector where there is an embedder, what the caller may see, and as of when.
+    """A question with its vector, if there is an embedder, and a filter.
 
-    `as_of=None` lets facts through whenever they were valid.
+    Facts count if they are valid at `as_of`; with None all facts count.
     """
 
     text: str
@@ -60,7 +77,7 @@ Ranking: TypeAlias = tuple[Scored, ...]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one search placed a hit, how much of the final score that made, and for which query, if another."""
+    """The rank of a hit in one search, and its share of the final score; `query` if it was another query's."""
 
     search: str
     rank: int
@@ -69,8 +86,8 @@ class Placement:
     query: str = ""
 
     def __str__(self) -> str:
-        asked = f" for “{self.query}”" if self.query else ""
-        return f"{self.search}: rank {self.rank}, score {self.score:.4f}{asked}"
+        query = f" for “{self.query}”" if self.query else ""
+        return f"{self.search}: rank {self.rank}, score {self.score:.4f}{query}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +104,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class FactPath:
-    """How the graph led to a passage: from an entity that the question points at, over facts."""
+class GraphPath:
+    """How the graph led from an entity of the question to a passage."""
 
     start: str
     steps: tuple[Step, ...] = ()
@@ -98,7 +115,7 @@ class FactPath:
 
     @property
     def text(self) -> str:
-        """The path in a line."""
+        """The path as one line of text."""
         return " ".join([self.start, *map(str, self.steps), "→ this passage"])
 
     @property
@@ -109,9 +126,12 @@ class FactPath:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A value, what it is, and the values it was made of."""
+    """A value with its description and details, as a tree.
 
-    value: float
+    A value is the sum of the values of its details. A detail that is no share of the sum has no value.
+    """
+
+    value: float | None
     description: str
     details: tuple["Explanation", ...] = ()
 
@@ -119,7 +139,8 @@ class Explanation:
         return "\n".join(self._lines(""))
 
     def _lines(self, indent: str) -> list[str]:
-        lines = [f"{indent}{self.value:.4f}  {self.description}"]
+        value = "" if self.value is None else f"{self.value:.4f}  "
+        lines = [f"{indent}{value}{self.description}"]
         for detail in self.details:
             lines.extend(detail._lines(indent + "  "))
         return lines
@@ -127,49 +148,155 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage with its score, where each search placed it, and the path that the graph led to it by."""
+    """A passage with its score, its rank in each search, and the path that led to it, if the graph found one."""
 
     passage: Passage
     document: Document
     score: float
     placements: tuple[Placement, ...]
-    path: FactPath | None = None
+    path: GraphPath | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the passage."""
+        return self.passage.id
+
+    @property
+    def text(self) -> str:
+        """The text of the passage."""
+        return self.passage.text
+
+    @property
+    def title(self) -> str:
+        """The title of the passage, or of its document."""
+        return self.passage.title or self.document.title
+
+    @property
+    def uri(self) -> str:
+        """The address of the document."""
+        return self.document.uri
+
+    @property
+    def metadata(self) -> Metadata:
+        """The metadata of the document."""
+        return self.document.metadata
 
     @property
     def explanation(self) -> Explanation:
-        """Why this passage, as a tree."""
+        """Why this passage was returned, as a tree: the score is the sum of its shares."""
         searches = tuple(Explanation(p.share, str(p)) for p in self.placements)
-        steps = tuple(Explanation(f.confidence, f.embeddable) for f in self.path.facts) if self.path else ()
-        path = (Explanation(len(steps), f"path: {self.path}", steps),) if self.path else ()
+        steps = tuple(Explanation(None, fact.embeddable) for fact in self.path.facts) if self.path else ()
+        path = (Explanation(None, f"path: {self.path}", steps),) if self.path else ()
         return Explanation(self.score, "the sum of its shares", searches + path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hit as plain values, as every surface writes it in JSON."""
+        return {
+            "score": self.score,
+            "passage": _to_dict(self.passage, _PASSAGE_FIELDS),
+            "document": _to_dict(self.document, _DOCUMENT_FIELDS),
+            "placements": [_to_dict(placement, _PLACEMENT_FIELDS) for placement in self.placements],
+            "path": _path_to_dict(self.path) if self.path else None,
+            "explanation": _explanation_to_dict(self.explanation),
+        }
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The answer to a question: hits, best first, what the graph knows of it, and what could not be searched.
+class SearchResult:
+    """The hits of a question, best first, with what the graph knows of it and what could not be searched.
 
-    `skipped` says why the graph was left out, and is empty where it was walked; `gate` says it in a word.
-    `chosen` says why a method was chosen. `entities` are what the question names, `facts` what joins them to
-    the hits, in the order of the paths. `candidates` and `seconds` are by stage, and so is `began`, on the
-    clock of `time.perf_counter`. `rows` is how much of each kind the store gave. These tell of the search
-    itself, also where its answer `is_kept` from before.
+    It iterates over its hits, has their number as its length, and is false without hits. `route_reason` says why
+    a method was chosen. `skip_reason` says why the graph was skipped; it is empty if the graph was used, and `gate`
+    gives the outcome in a word. `entities` are those that the question names, `facts` connect them to the hits.
+    `missing` lists the searches that could not run. `candidates`, `seconds` and `started` are by stage (`started`
+    on the clock of `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer
+    comes `from_cache`.
     """
 
     query: str
     hits: tuple[Hit, ...]
     recipe: str = ""
-    chosen: str = ""
+    route_reason: str = ""
     confidence: float | None = None
-    skipped: str = ""
+    skip_reason: str = ""
     entities: tuple[Entity, ...] = ()
     facts: tuple[Fact, ...] = ()
     missing: tuple[str, ...] = ()
     candidates: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
-    gate: Gate = "open"
-    began: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
-    rows: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
-    is_kept: bool = field(default=False, compare=False)
+    gate: GateOutcome = "open"
+    started: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    rows_read: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    from_cache: bool = field(default=False, compare=False)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, as every surface writes it in JSON."""
+        return {
+            **_to_dict(self, _RESULT_FIELDS),
+            "hits": [hit.to_dict() for hit in self.hits],
+            "entities": [_to_dict(entity, _ENTITY_FIELDS) for entity in self.entities],
+            "facts": [_to_dict(fact, _FACT_FIELDS) for fact in self.facts],
+        }
 
 
-EVERYTHING = Filter()
+# The fields of the JSON, which has no vectors and no internal counts. `surfaces/wire.py` has the same.
+_DOCUMENT_FIELDS = ("id", "title", "uri", "source", "metadata", "labels", "recorded_at")
+_PASSAGE_FIELDS = ("id", "document_id", "title", "text", "position", "start", "end", "headings")
+_ENTITY_FIELDS = ("id", "name", "type", "description", "aliases", "passages")
+_FACT_FIELDS = (
+    *("id", "subject", "subject_id", "predicate", "object", "object_id", "statement", "weight", "confidence"),
+    *("source", "status", "valid_from", "valid_to", "passage_id"),
+)
+_PLACEMENT_FIELDS = ("search", "rank", "score", "share", "query")
+_RESULT_FIELDS = (
+    *("query", "recipe", "route_reason", "confidence", "skip_reason", "missing", "candidates", "seconds"),
+)
+
+
+def _to_dict(thing: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _to_plain(getattr(thing, name)) for name in names}
+
+
+def _to_plain(value: object) -> Any:
+    """Return a value as JSON has it: lists instead of tuples and sets, ISO 8601 text instead of times."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return {key: _to_plain(each) for key, each in value.items()}
+    return value
+
+
+def _path_to_dict(path: GraphPath) -> dict[str, Any]:
+    steps = [{"fact": _to_dict(step.fact, _FACT_FIELDS), "is_forward": step.is_forward} for step in path.steps]
+    return {"start": path.start, "steps": steps, "text": path.text}
+
+
+def _explanation_to_dict(explanation: Explanation) -> dict[str, Any]:
+    details = [_explanation_to_dict(detail) for detail in explanation.details]
+    return {"value": explanation.value, "description": explanation.description, "details": details}
+
+
+NO_FILTER = Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """Which facts a read returns: by status, by validity, and by the documents that the caller may see.
+
+    `statuses` are compared with the status of the most trusted assertion that the caller may see. `as_of=None`
+    accepts facts of any period.
+    """
+
+    statuses: Sequence[Status] = LIVE
+    as_of: datetime | None = None
+    where: Filter = NO_FILTER

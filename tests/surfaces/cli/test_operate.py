@@ -1,4 +1,4 @@
-"""`waylore cells` and `waylore collections move`, as a process: what an operator types, reads and gets back."""
+"""Test `waylore cells` and `waylore collections` as processes: output, exit codes and errors."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ def waylore(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return process(folder, *arguments, "--catalogue", "catalogue.waylore")
 
 
-def told(folder: Path, *arguments: str) -> object:
+def read_json(folder: Path, *arguments: str) -> object:
     done = waylore(folder, *arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -24,20 +24,20 @@ def told(folder: Path, *arguments: str) -> object:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in ("east", "west"):
-        assert told(tmp_path, "cells", "add", name, f"{name}.waylore") == {"cell": name, "state": "active"}
+        assert read_json(tmp_path, "cells", "add", name, f"{name}.waylore") == {"cell": name, "state": "active"}
     with Waylore.open(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}", collection="team") as team:
         team.add("The login needs the session service.")
     return tmp_path
 
 
-def test_a_collection_moves_and_a_cell_is_drained(folder: Path) -> None:
-    assert told(folder, "cells", "list") == [
+def test_collections_move_between_cells(folder: Path) -> None:
+    assert read_json(folder, "cells", "list") == [
         {"cell": "east", "state": "active", "collections": ["team"]},
         {"cell": "west", "state": "active", "collections": []},
     ]
-    assert told(folder, "collections", "move", "team", "west") == {"collection": "team", "cell": "west"}
-    assert told(folder, "cells", "drain", "west") == {"cell": "west", "moved": ["team"]}
-    assert told(folder, "cells", "list") == [
+    assert read_json(folder, "collections", "move", "team", "west") == {"collection": "team", "cell": "west"}
+    assert read_json(folder, "cells", "drain", "west") == {"cell": "west", "moved": ["team"]}
+    assert read_json(folder, "cells", "list") == [
         {"cell": "east", "state": "active", "collections": ["team"]},
         {"cell": "west", "state": "draining", "collections": []},
     ]
@@ -45,7 +45,7 @@ def test_a_collection_moves_and_a_cell_is_drained(folder: Path) -> None:
         assert len(team.search("login").hits) == 1
 
 
-def test_people_are_shown_a_table_without_colours_in_a_pipe(folder: Path) -> None:
+def test_list_prints_a_table_without_colours_in_a_pipe(folder: Path) -> None:
     shown = waylore(folder, "cells", "list").stdout
     assert ["east", "active", "team"] in [
         [cell.strip() for cell in line.strip("│┃").split("│")] for line in shown.splitlines()
@@ -54,25 +54,25 @@ def test_people_are_shown_a_table_without_colours_in_a_pipe(folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "says"),
+    ("arguments", "code", "message"),
     [
-        (("collections", "move", "team", "north"), 2, "there is no cell 'north': there are east, west"),
-        (("cells", "drain", "north"), 3, "there is no cell 'north'"),
+        (("collections", "move", "team", "north"), 2, "no cell 'north'; the cells are east, west"),
+        (("cells", "drain", "north"), 3, "no cell 'north'"),
         (("cells", "add", "north", "postgresql://nobody@127.0.0.1:1/x"), 4, "127.0.0.1:1/x cannot be reached"),
-        (("cells", "add", "east", "other.waylore"), 2, "east or its address is in use"),
+        (("cells", "add", "east", "other.waylore"), 2, "cell name east or its URL is in use"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_a_code(
-    folder: Path, asked: tuple[str, ...], code: int, says: str
+def test_errors_are_one_line_and_an_exit_code(
+    folder: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    done = waylore(folder, *asked)
+    done = waylore(folder, *arguments)
     assert done.returncode == code
     assert done.stderr.startswith("waylore: ")
-    assert says in done.stderr.splitlines()[0]
+    assert message in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr
 
 
-def test_without_its_extra_it_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_typer_names_the_extra(tmp_path: Path) -> None:
     hidden = "import sys; sys.modules['typer'] = None; from waylore.surfaces.cli.__main__ import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", hidden], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60

@@ -1,4 +1,4 @@
-"""The command line as a process: first use, Ctrl-C, colours, completion, and what it takes to start."""
+"""Test the command line as a process: first use, Ctrl-C, colours, completion, imports."""
 
 import json
 import os
@@ -15,9 +15,7 @@ import pytest
 from surfaces.commands import COMMAND, environment, notes, process
 from waylore import Waylore
 
-HEAVY = (
-    "fastembed onnxruntime psycopg pyarrow mcp fastapi uvicorn httpx lxml pypdf docx spacy model2vec sklearn"
-)
+HEAVY = "fastembed onnxruntime psycopg pyarrow mcp fastapi uvicorn httpx lxml pypdf docx spacy model2vec sklearn"
 IMPORTED = """
 import sys
 sys.argv = ["waylore", *sys.argv[1:]]
@@ -30,11 +28,11 @@ print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
-def test_first_use(tmp_path: Path) -> None:
+def test_init_add_search_and_doctor_work_in_a_new_folder(tmp_path: Path) -> None:
     notes(tmp_path)
-    begun = process(tmp_path, "init", "--embedder", "none")
-    assert begun.returncode == 0, begun.stderr
-    assert begun.stdout.splitlines()[-1] == "next: waylore add PATH"
+    started = process(tmp_path, "init", "--embedder", "none")
+    assert started.returncode == 0, started.stderr
+    assert started.stdout.splitlines()[-1] == "next: waylore add PATH"
     assert process(tmp_path, "add", "notes").stdout.startswith("3 files: 3 documents added")
     found = process(tmp_path, "search", "Who owns what Login keeps its tokens in?")
     assert "Sessions —owner→ Mara" in found.stdout
@@ -43,39 +41,40 @@ def test_first_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "says"),
+    ("arguments", "code", "message"),
     [
-        (("search", "x"), 3, "there is no store at memory.waylore"),
-        (("search", "x", "--method", "best", "--store", "here.waylore"), 2, "there is no method 'best'"),
-        (("search", " ", "--store", "here.waylore"), 2, "the question is empty"),
+        (("search", "x"), 3, "no store at memory.waylore"),
+        (("search", "x", "--method", "best", "--store", "here.waylore"), 2, "unknown method 'best'"),
+        (("search", " ", "--store", "here.waylore"), 2, "query must not be empty"),
         (("stats", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("stats", "--store", "note.txt"), 4, "that it is a Waylore file"),
         (("stats", "--store", "ftp://x"), 2, "no store for ftp://"),
-        (("stats", "--store", "tomorrow.waylore"), 5, "this Waylore knows"),
+        (("stats", "--store", "newer.waylore"), 5, "the store has schema 99"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_a_code(
-    tmp_path: Path, asked: tuple[str, ...], code: int, says: str
+def test_errors_are_one_line_and_an_exit_code(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     (tmp_path / "note.txt").write_text("not a database, but a text that is long enough to be looked at\n" * 50)
-    for name in ("here.waylore", "tomorrow.waylore"):
+    for name in ("here.waylore", "newer.waylore"):
         Waylore.open(tmp_path / name).close()
-    with apsw.Connection(str(tmp_path / "tomorrow.waylore")) as db:
-        db.execute("INSERT INTO migrations VALUES (99, 'tomorrow', 0)")
-    done = process(tmp_path, *asked)
+    with apsw.Connection(str(tmp_path / "newer.waylore")) as db:
+        db.execute("INSERT INTO migrations VALUES (99, 'future', 0, '')")
+    done = process(tmp_path, *arguments)
     assert done.returncode == code
     assert done.stderr.startswith("waylore: ")
-    assert says in done.stderr.splitlines()[0]
+    assert message in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
-def test_ctrl_c_leaves_everything_whole_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_add_resumes_after_ctrl_c(tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(1_500):
         text = f"# Service {number}\n\nService {number} needs Service {number + 1}, says Team {number % 7}.\n"
         (folder / f"{number}.md").write_text(text)
+    process(tmp_path, "init", "--embedder", "none")
     store = tmp_path / "memory.waylore"
     adding = subprocess.Popen(
         [*COMMAND, "add", "many"],
@@ -85,34 +84,32 @@ def test_ctrl_c_leaves_everything_whole_and_the_next_run_goes_on(tmp_path: Path)
         stderr=subprocess.PIPE,
         text=True,
     )
-    while adding.poll() is None and documents(store) == 0:
+    while adding.poll() is None and count_documents(store) == 0:
         time.sleep(0.1)
     adding.send_signal(signal.SIGINT)
     out, err = adding.communicate(timeout=10)
     assert (adding.returncode, out) == (130, "")
-    assert "waylore: stopped; what is written is whole. Run the same again" in err
+    assert "waylore: interrupted; everything written so far is complete. Run the same command again" in err
     assert "Traceback" not in err
-    written = documents(store)
+    written = count_documents(store)
     assert 0 < written < 1_500
     again = json.loads(process(tmp_path, "add", "many", "--json").stdout)
     assert written <= again["unchanged"] + 256
-    assert documents(store) == 1_500
+    assert count_documents(store) == 1_500
 
 
-def documents(store: Path) -> int:
+def count_documents(store: Path) -> int:
     if not store.exists():
         return 0
     with Waylore.open(store) as memory:
         return memory.stats().documents
 
 
-def at_a_terminal(folder: Path, *arguments: str, types: str = "", **variables: str) -> str:
-    """What somebody sees who runs a command at a terminal."""
+def run_at_a_terminal(folder: Path, *arguments: str, types: str = "", **variables: str) -> str:
+    """Return what a command prints at a terminal."""
     ours, theirs = pty.openpty()
     env = environment(TERM="xterm-256color", COLUMNS="80", **variables)
-    with subprocess.Popen(
-        [*COMMAND, *arguments], cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs
-    ):
+    with subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs):
         os.close(theirs)
         os.write(ours, types.encode())
         seen = b""
@@ -125,50 +122,51 @@ def at_a_terminal(folder: Path, *arguments: str, types: str = "", **variables: s
     return seen.decode()
 
 
-def test_colours_are_for_those_who_look(tmp_path: Path) -> None:
+def test_colours_are_printed_at_a_terminal_only(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "memory.waylore") as memory:
         memory.add("The login needs sessions.", title="login")
-    asked = ("search", "login")
-    assert "\x1b[1;33mlogin" in at_a_terminal(tmp_path, *asked)
-    assert "\x1b[1;33m" not in at_a_terminal(tmp_path, *asked, NO_COLOR="1")
-    assert "\x1b" not in process(tmp_path, *asked).stdout
-    assert "\x1b" in process(tmp_path, *asked, FORCE_COLOR="1").stdout
+    command = ("search", "login")
+    assert "\x1b[1;33mlogin" in run_at_a_terminal(tmp_path, *command)
+    assert "\x1b[1;33m" not in run_at_a_terminal(tmp_path, *command, NO_COLOR="1")
+    assert "\x1b" not in process(tmp_path, *command).stdout
+    assert "\x1b" in process(tmp_path, *command, FORCE_COLOR="1").stdout
 
 
-def test_forgetting_asks_at_a_terminal(tmp_path: Path) -> None:
+def test_forget_asks_for_confirmation_at_a_terminal(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "memory.waylore") as memory:
         memory.add("The login needs sessions.", uri="login.md")
-    assert "Forget 1 document? [y/N]" in at_a_terminal(tmp_path, "forget", "login.md", types="n\n")
-    assert documents(tmp_path / "memory.waylore") == 1
-    assert "forgotten: 1 document" in at_a_terminal(tmp_path, "forget", "login.md", types="y\n")
-    assert documents(tmp_path / "memory.waylore") == 0
+    assert "Forget 1 document? [y/N]" in run_at_a_terminal(tmp_path, "forget", "login.md", types="n\n")
+    assert count_documents(tmp_path / "memory.waylore") == 1
+    assert "forgotten: 1 document" in run_at_a_terminal(tmp_path, "forget", "login.md", types="y\n")
+    assert count_documents(tmp_path / "memory.waylore") == 0
 
 
-def test_a_bar_is_shown_at_a_terminal(tmp_path: Path) -> None:
+def test_add_shows_progress_at_a_terminal_only(tmp_path: Path) -> None:
     notes(tmp_path)
-    assert "adding notes" in at_a_terminal(tmp_path, "add", "notes")
+    process(tmp_path, "init", "--embedder", "none")
+    assert "adding notes" in run_at_a_terminal(tmp_path, "add", "notes")
     assert "adding" not in process(tmp_path, "add", "notes").stderr
 
 
-def test_the_shell_completes_commands_and_values(tmp_path: Path) -> None:
+def test_completion_knows_commands_and_values(tmp_path: Path) -> None:
     script = process(tmp_path, "completion", "bash").stdout
     assert "complete -o default -F _waylore_completion waylore" in script
 
-    def completed(words: str) -> list[str]:
-        asked = {"_WAYLORE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-        return process(tmp_path, **asked).stdout.split()
+    def complete(words: str) -> list[str]:
+        variables = {"_WAYLORE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return process(tmp_path, **variables).stdout.split()
 
-    assert completed("waylore se") == ["search", "serve"]
-    assert completed("waylore search --method h") == ["hybrid"]
-    assert completed("waylore import --format mcp") == ["mcp-memory"]
+    assert complete("waylore se") == ["search", "serve"]
+    assert complete("waylore search --method h") == ["hybrid"]
+    assert complete("waylore import --format mcp") == ["mcp-memory"]
 
 
-@pytest.mark.parametrize("asked", [("--help",), ("search", "login"), ("stats",), ("add", "notes/note.txt")])
-def test_starting_imports_nothing_heavy(tmp_path: Path, asked: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [("--help",), ("search", "login"), ("stats",), ("add", "notes/note.txt")])
+def test_commands_import_nothing_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "note.txt").write_text("The login needs sessions.")
     Waylore.open(tmp_path / "memory.waylore").close()
-    command = [COMMAND[0], "-c", IMPORTED, *asked]
+    command = [COMMAND[0], "-c", IMPORTED, *arguments]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60
     )

@@ -1,4 +1,4 @@
-"""How much a caller may ask for: requests a minute, bytes, seconds; and a request that must be done once."""
+"""Test the limits of a caller (requests, bytes, seconds), idempotency keys, and open collections."""
 
 import asyncio
 import json
@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from databases import database
-from surfaces.serving import asking, client, key, running, settings, told
+from databases import create_database
+from surfaces.serving import create_client, create_token, make_settings, open_client, read_json, start_app
 from waylore import Waylore
 from waylore.service.open_collections import OpenCollections
-from waylore.service.rate_limits import Rates
+from waylore.service.rate_limits import RateLimiter
 
 NOTES = "/v1/collections/default"
 JSON = {"content-type": "application/json"}
@@ -26,11 +26,15 @@ JSON = {"content-type": "application/json"}
 # -- requests ------------------------------------------------------------------------------------------
 
 
-async def test_one_request_too_many_is_told_when_to_come_again(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.waylore", http={"rate": 3})
-    async with running(of) as app, client(app, key(of.store)) as one, client(app, key(of.store)) as other:
+async def test_too_many_requests_get_retry_after(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore", http={"rate_limit": 3})
+    async with (
+        start_app(of) as app,
+        create_client(app, create_token(of.store)) as one,
+        create_client(app, create_token(of.store)) as other,
+    ):
         left = [(await one.get("/v1/collections")).headers["ratelimit"] for _ in range(3)]
-        assert [told.split(";")[1] for told in left] == ["r=2", "r=1", "r=0"]
+        assert [header.split(";")[1] for header in left] == ["r=2", "r=1", "r=0"]
         refused = await one.get("/v1/collections")
         assert refused.status_code == 429
         assert 0 < int(refused.headers["retry-after"]) <= 60
@@ -39,35 +43,35 @@ async def test_one_request_too_many_is_told_when_to_come_again(tmp_path: Path) -
         assert (await one.get("/healthz")).status_code == 200
 
 
-async def test_who_guesses_keys_is_counted_by_address(tmp_path: Path) -> None:
+async def test_wrong_keys_are_counted_by_address(tmp_path: Path) -> None:
     async with (
-        running(settings(tmp_path / "memory.waylore", http={"rate": 2})) as app,
-        client(app, "wrong") as asked,
+        start_app(make_settings(tmp_path / "memory.waylore", http={"rate_limit": 2})) as app,
+        create_client(app, "wrong") as asked,
     ):
         statuses = [(await asked.get("/v1/collections")).status_code for _ in range(4)]
     assert statuses == [401, 401, 429, 429]
 
 
 @given(st.integers(1, 5), st.lists(st.floats(0, 30), max_size=60))
-def test_no_window_has_more_than_it_may(most: int, steps: list[float]) -> None:
+def test_rate_limit_holds_in_every_window(most: int, steps: list[float]) -> None:
     now = 0.0
-    rates, allowed = Rates(most, window=60.0, clock=lambda: now), deque[float]()
+    rates, allowed = RateLimiter(most, window=60.0, clock=lambda: now), deque[float]()
     for step in steps:
         now += step
-        taken = rates.take("caller")
+        taken = rates.count_request("caller")
         while allowed and allowed[0] <= now - 60.0:
             allowed.popleft()
         assert taken.is_allowed == (len(allowed) < most)
         if taken.is_allowed:
             allowed.append(now)
-        assert taken.left == most - len(allowed)
+        assert taken.remaining == most - len(allowed)
         assert taken.seconds == pytest.approx(allowed[0] + 60.0 - now)
 
 
 # -- bytes and seconds ---------------------------------------------------------------------------------
 
 
-async def test_a_body_beyond_the_limit_is_refused_with_and_without_its_length(tmp_path: Path) -> None:
+async def test_too_large_body_is_refused(tmp_path: Path) -> None:
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -76,7 +80,7 @@ async def test_a_body_beyond_the_limit_is_refused_with_and_without_its_length(tm
             sent += 100
             yield b" " * 100
 
-    async with asking(settings(tmp_path / "memory.waylore", http={"max_body": 1_000})) as asked:
+    async with open_client(make_settings(tmp_path / "memory.waylore", http={"max_body_bytes": 1_000})) as asked:
         whole = await asked.post(f"{NOTES}/search", content=b" " * 1_001, headers=JSON)
         parts = await asked.post(f"{NOTES}/search", content=endless(), headers=JSON)
         within = await asked.post(f"{NOTES}/search", content=b'{"query": "x"}'.ljust(1_000), headers=JSON)
@@ -85,35 +89,33 @@ async def test_a_body_beyond_the_limit_is_refused_with_and_without_its_length(tm
     assert sent <= 1_200
 
 
-async def test_a_body_that_stops_coming_is_given_up(tmp_path: Path) -> None:
+async def test_stalled_body_is_refused(tmp_path: Path) -> None:
     async def stalled() -> AsyncIterator[bytes]:
         yield b"{"
         await asyncio.sleep(30)
 
-    async with asking(settings(tmp_path / "memory.waylore", http={"stall": 0.2})) as asked:
+    async with open_client(make_settings(tmp_path / "memory.waylore", http={"idle_timeout": 0.2})) as asked:
         done = await asked.post(f"{NOTES}/search", content=stalled(), headers=JSON)
     assert done.status_code == 408
 
 
-async def test_what_takes_too_long_is_given_up_and_others_are_served(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.waylore", http={"seconds": 0.5})
-    async with asking(of) as asked:
-        told(await asked.get(f"{NOTES}/stats"))
+async def test_slow_request_times_out_without_blocking(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore", http={"request_timeout": 0.5})
+    async with open_client(of) as asked:
+        read_json(await asked.get(f"{NOTES}/stats"))
         writer = apsw.Connection(of.store)
-        writer.execute("BEGIN IMMEDIATE")  # whoever writes now waits for us
+        writer.execute("BEGIN IMMEDIATE")  # other writers wait for this transaction
         late = await asked.post(f"{NOTES}/documents", json={"text": "The login."})
         assert (await asked.post(f"{NOTES}/search", json={"query": "login"})).status_code == 200
         writer.execute("ROLLBACK")
         writer.close()
         assert late.status_code == 504
-        told(await asked.post(f"{NOTES}/documents", json={"text": "The login."}))
+        read_json(await asked.post(f"{NOTES}/documents", json={"text": "The login."}))
 
 
-async def test_who_comes_when_too_many_wait_is_sent_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("waylore.service.service.WAITING", 0)
-    async with asking(settings(tmp_path / "memory.waylore")) as asked:
+async def test_full_queue_refuses_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("waylore.service.service.MAX_QUEUED_REQUESTS", 0)
+    async with open_client(make_settings(tmp_path / "memory.waylore")) as asked:
         done = await asked.get(f"{NOTES}/stats")
     assert (done.status_code, done.headers["retry-after"]) == (503, "1")
 
@@ -123,29 +125,29 @@ async def test_who_comes_when_too_many_wait_is_sent_away(
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def asked(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    store = database() if request.param == "postgres" else tmp_path / "memory.waylore"
-    async with asking(settings(store)) as made:
+    store = create_database() if request.param == "postgres" else tmp_path / "memory.waylore"
+    async with open_client(make_settings(store)) as made:
         yield made
 
 
-async def test_the_same_word_and_request_give_the_same_answer(asked: httpx.AsyncClient) -> None:
+async def test_idempotency_key_replays_response(asked: httpx.AsyncClient) -> None:
     body = {"facts": [{"subject": "login", "predicate": "needs", "object": "sessions"}]}
     word = {"Idempotency-Key": "first"}
     first = await asked.post(f"{NOTES}/facts", json=body, headers=word)
-    gone = told(await asked.delete(f"{NOTES}/documents/{told(first)['ids'][0]}"))
+    gone = read_json(await asked.delete(f"{NOTES}/documents/{read_json(first)['ids'][0]}"))
     assert gone["documents"]
     again = await asked.post(f"{NOTES}/facts", json=body, headers=word)
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again.headers["content-type"] == first.headers["content-type"]
     assert (again.headers["idempotency-replayed"], "idempotency-replayed" in first.headers) == ("true", False)
-    assert told(await asked.get(f"{NOTES}/stats"))["documents"] == 0  # it was not done again
+    assert read_json(await asked.get(f"{NOTES}/stats"))["documents"] == 0  # it did not run again
     other = await asked.post(f"{NOTES}/facts", json=body | {"source": "system"}, headers=word)
     assert other.status_code == 422
     elsewhere = await asked.post(f"{NOTES}/documents", json={"text": "x"}, headers=word)
     assert elsewhere.status_code == 422
 
 
-async def test_of_many_at_once_one_is_done(asked: httpx.AsyncClient) -> None:
+async def test_concurrent_equal_requests_run_once(asked: httpx.AsyncClient) -> None:
     async def add(_: int) -> httpx.Response:
         word = {"Idempotency-Key": "together"}
         return await asked.post(f"{NOTES}/documents", json={"text": "The login."}, headers=word)
@@ -159,44 +161,48 @@ async def test_of_many_at_once_one_is_done(asked: httpx.AsyncClient) -> None:
     assert (await add(0)).text in answers
 
 
-async def test_what_failed_may_be_tried_again_with_the_same_word(asked: httpx.AsyncClient) -> None:
+async def test_failed_request_can_reuse_idempotency_key(asked: httpx.AsyncClient) -> None:
     word = {"Idempotency-Key": "again"}
     backwards = {"subject": "a", "predicate": "b", "object": "c"}
     dates = {"valid_from": "2026-01-01T00:00:00Z", "valid_to": "2025-01-01T00:00:00Z"}
     body = {"facts": [backwards | dates]}
     assert (await asked.post(f"{NOTES}/facts", json=body, headers=word)).status_code == 422
-    told(await asked.post(f"{NOTES}/facts", json={"facts": [backwards]}, headers=word))
+    read_json(await asked.post(f"{NOTES}/facts", json={"facts": [backwards]}, headers=word))
 
 
-async def test_a_word_is_of_one_caller(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.waylore")
-    async with running(of) as app, client(app, key(of.store)) as one, client(app, key(of.store)) as other:
+async def test_idempotency_key_belongs_to_one_caller(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore")
+    async with (
+        start_app(of) as app,
+        create_client(app, create_token(of.store)) as one,
+        create_client(app, create_token(of.store)) as other,
+    ):
         word = {"Idempotency-Key": "mine"}
-        told(await one.post(f"{NOTES}/documents", json={"text": "one"}, headers=word))
-        told(await other.post(f"{NOTES}/documents", json={"text": "other"}, headers=word))
+        read_json(await one.post(f"{NOTES}/documents", json={"text": "one"}, headers=word))
+        read_json(await other.post(f"{NOTES}/documents", json={"text": "other"}, headers=word))
         bad = await one.post(f"{NOTES}/documents", json={"text": "x"}, headers={"Idempotency-Key": "a" * 256})
     assert bad.status_code == 422
-    assert json.loads(bad.text)["errors"][0]["at"].lower() == "header.idempotency-key"
+    assert json.loads(bad.text)["errors"][0]["field"].lower() == "header.idempotency-key"
 
 
 # -- open collections ----------------------------------------------------------------------------------
 
 
-def test_collections_that_nobody_uses_are_closed_and_others_are_not(tmp_path: Path) -> None:
+def test_idle_collections_are_closed(tmp_path: Path) -> None:
     opened: list[str] = []
 
     def open_one(name: str) -> Waylore:
         opened.append(name)
         return Waylore.open(tmp_path / "memory.waylore", collection=name)
 
-    shelf = OpenCollections(open_one, most=2)
-    with shelf.lent("a") as a, shelf.lent("b"), shelf.lent("c"):
+    shelf = OpenCollections(open_one, max_idle=2)
+    with shelf.borrow("a") as a, shelf.borrow("b"), shelf.borrow("c"):
         assert len(shelf) == 3
-        with shelf.lent("a") as same:
+        with shelf.borrow("a") as same:
             assert same is a
     assert len(shelf) == 2
     for name in "abc":
-        with shelf.lent(name) as waylore:
+        with shelf.borrow(name) as waylore:
             waylore.add(f"Collection {name}.")
     assert opened[:3] == ["a", "b", "c"]
     assert len(shelf) == 2
@@ -204,7 +210,7 @@ def test_collections_that_nobody_uses_are_closed_and_others_are_not(tmp_path: Pa
     assert len(shelf) == 0
 
 
-def test_a_collection_is_opened_once_by_many_at_once(tmp_path: Path) -> None:
+def test_concurrent_borrowers_open_collection_once(tmp_path: Path) -> None:
     opened: list[str] = []
     together = threading.Barrier(8)
 
@@ -215,10 +221,10 @@ def test_a_collection_is_opened_once_by_many_at_once(tmp_path: Path) -> None:
     def use() -> None:
         together.wait()
         for _ in range(20):
-            with shelf.lent("a") as waylore:
+            with shelf.borrow("a") as waylore:
                 waylore.stats()
 
-    shelf = OpenCollections(open_one, most=1)
+    shelf = OpenCollections(open_one, max_idle=1)
     threads = [threading.Thread(target=use) for _ in range(8)]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""The HTTP service from the side of a caller: its routes do what the library does, on a file and a server."""
+"""Test that the routes return what the library returns, on SQLite and PostgreSQL, and how errors look."""
 
 import json
 from collections.abc import AsyncIterator
@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from databases import database
-from surfaces.serving import asking, client, key, running, settings, told
+from databases import create_database
+from surfaces.serving import create_client, create_token, make_settings, open_client, read_json, start_app
 from waylore import Waylore
 from waylore.cells import admin
 from waylore.cells.open import open_catalogue
 from waylore.errors import NotFound
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import choose_recipe
 from waylore.surfaces import wire
-from waylore.surfaces.http.responses import cursor, last_of
+from waylore.surfaces.http.responses import make_cursor, read_cursor
 
 NOTES = "/v1/collections/default"
 LOGIN = {
@@ -39,31 +40,31 @@ MARA = {
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
+    return create_database() if request.param == "postgres" else str(tmp_path / "memory.waylore")
 
 
 @pytest.fixture
 async def asked(store: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with asking(settings(store)) as made:
+    async with open_client(make_settings(store)) as made:
         yield made
 
 
 @pytest.fixture
 async def on_file(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    async with asking(settings(tmp_path / "memory.waylore")) as made:
+    async with open_client(make_settings(tmp_path / "memory.waylore")) as made:
         yield made
 
 
 async def add(asked: httpx.AsyncClient, *documents: dict[str, Any], to: str = NOTES) -> list[str]:
-    return [told(await asked.post(f"{to}/documents", json=one))["id"] for one in documents]
+    return [read_json(await asked.post(f"{to}/documents", json=one))["id"] for one in documents]
 
 
-async def test_what_is_added_is_found_as_the_library_finds_it(store: str, asked: httpx.AsyncClient) -> None:
+async def test_search_equals_that_of_python(store: str, asked: httpx.AsyncClient) -> None:
     await add(asked, LOGIN, MARA)
     question = {"query": "Who can help with the login?", "method": "chain"}
-    found = told(await asked.post(f"{NOTES}/search", json=question))
+    found = read_json(await asked.post(f"{NOTES}/search", json=question))
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
-        same = wire.Found.of(memory.search("Who can help with the login?")).model_dump(mode="json")
+        same = wire.SearchResult.of(memory.search("Who can help with the login?")).model_dump(mode="json")
     for one, other in zip(found.pop("hits"), same.pop("hits"), strict=True):
         assert one["score"] == pytest.approx(other["score"], abs=1e-4)
         for part in ("passage", "document", "path"):
@@ -71,22 +72,27 @@ async def test_what_is_added_is_found_as_the_library_finds_it(store: str, asked:
     assert found | {"seconds": {}} == same | {"seconds": {}}
 
 
-async def test_a_text_for_a_model_cites_its_passages(on_file: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("method", ["vector", "Keyword", "hybrid", "GRAPH", "auto", "agentic", "graph_only"])
+async def test_every_method_of_python_is_accepted(on_file: httpx.AsyncClient, method: str) -> None:
+    question = "Who can help with the login?"
+    found = read_json(await on_file.post(f"{NOTES}/search", json={"query": question, "method": method}))
+    assert found["recipe"] == choose_recipe(method, question)[0].name
+
+
+async def test_context_cites_passages_within_budget(on_file: httpx.AsyncClient) -> None:
     await add(on_file, LOGIN, MARA)
-    question = {"query": "Who can help with the login?", "style": "passages", "max_tokens": 200}
-    made = told(await on_file.post(f"{NOTES}/context", json=question))
+    question = {"query": "Who can help with the login?", "layout": "passages", "max_tokens": 200}
+    made = read_json(await on_file.post(f"{NOTES}/context", json=question))
     assert made["tokens"] <= 200
     assert [source["uri"] for source in made["sources"]] == ["login.md", "mara.md"]
 
 
-async def test_one_hit_is_explained(on_file: httpx.AsyncClient) -> None:
+async def test_explain_returns_one_hit(on_file: httpx.AsyncClient) -> None:
     await add(on_file, LOGIN, MARA)
     question = {"query": "Who can help with the login?"}
-    found = told(await on_file.post(f"{NOTES}/search", json=question))
+    found = read_json(await on_file.post(f"{NOTES}/search", json=question))
     second = found["hits"][1]
-    explained = told(
-        await on_file.post(f"{NOTES}/explain", json=question | {"passage": second["passage"]["id"]})
-    )
+    explained = read_json(await on_file.post(f"{NOTES}/explain", json=question | {"passage": second["passage"]["id"]}))
     assert [hit["passage"]["text"] for hit in found["hits"]] == [LOGIN["text"], MARA["text"]]
     assert explained["hits"][0]["path"]["text"] == "login —needs→ session service → this passage"
     assert explained["hits"] == [second]
@@ -94,44 +100,43 @@ async def test_one_hit_is_explained(on_file: httpx.AsyncClient) -> None:
     assert missing.status_code == 404
 
 
-async def test_filters_and_times_are_honoured(asked: httpx.AsyncClient) -> None:
+async def test_search_filters_and_facts_have_dates(asked: httpx.AsyncClient) -> None:
     await add(asked, LOGIN, MARA)
-    only = {"query": "session service login tokens", "metadata": {"team": "core", "tags": "b"}}
-    found = told(await asked.post(f"{NOTES}/search", json=only))
+    only = {"query": "session service login tokens", "where": {"team": "core", "tags": "b"}}
+    found = read_json(await asked.post(f"{NOTES}/search", json=only))
     assert [hit["document"]["uri"] for hit in found["hits"]] == ["mara.md"]
     assert found["hits"][0]["document"]["metadata"] == MARA["metadata"]
-    claim = {"subject": "Mara", "predicate": "works_at", "object": "Acme", "valid_to": "2025-01-01T00:00:00Z"}
-    told(await asked.post(f"{NOTES}/facts", json={"facts": [claim]}))
-    for when, many in (("2024-06-01T00:00:00Z", 1), ("2025-06-01T00:00:00Z", 0)):
-        facts = told(await asked.get(f"{NOTES}/facts", params={"entity": "Mara", "as_of": when}))["facts"]
+    fact = {"subject": "Mara", "predicate": "works_at", "object": "Acme", "valid_to": "2025-01-01T00:00:00Z"}
+    read_json(await asked.post(f"{NOTES}/facts", json={"facts": [fact]}))
+    dates = ("2024-06-01T00:00:00Z", 1), ("2025-06-01T00:00:00Z", 0), ("2024-06-01", 1), ("2025-06-01T08:00", 0)
+    for when, many in dates:
+        facts = read_json(await asked.get(f"{NOTES}/facts", params={"entity": "Mara", "as_of": when}))["facts"]
         assert len([fact for fact in facts if fact["predicate"] == "works_at"]) == many
 
 
-async def test_what_stands_around_an_entity_is_a_tree(asked: httpx.AsyncClient) -> None:
+async def test_graph_is_a_tree(asked: httpx.AsyncClient) -> None:
     await add(asked, LOGIN, MARA)
-    [around] = told(await asked.get(f"{NOTES}/graph", params={"entity": "login", "hops": 2}))["around"]
+    [around] = read_json(await asked.get(f"{NOTES}/graph", params={"entity": "login", "hops": 2}))["around"]
     [needs] = around["branches"]
     assert (needs["fact"]["predicate"], needs["entity"]["name"]) == ("needs", "session service")
-    assert [(branch["is_forward"], branch["entity"]["name"]) for branch in needs["branches"]] == [
-        (False, "Mara")
-    ]
-    assert told(await asked.get(f"{NOTES}/graph", params={"entity": "AC/DC?"})) == {"around": []}
+    assert [(branch["is_forward"], branch["entity"]["name"]) for branch in needs["branches"]] == [(False, "Mara")]
+    assert read_json(await asked.get(f"{NOTES}/graph", params={"entity": "AC/DC?"})) == {"around": []}
 
 
-async def test_a_document_is_read_and_forgotten_with_a_receipt(asked: httpx.AsyncClient) -> None:
+async def test_forget_returns_receipt_that_verifies(asked: httpx.AsyncClient) -> None:
     login, mara = await add(asked, LOGIN, MARA)
-    assert told(await asked.get(f"{NOTES}/documents/{login}"))["document"]["uri"] == "login.md"
-    receipt = told(await asked.delete(f"{NOTES}/documents/{login}"))
+    assert read_json(await asked.get(f"{NOTES}/documents/{login}"))["document"]["uri"] == "login.md"
+    receipt = read_json(await asked.delete(f"{NOTES}/documents/{login}"))
     assert receipt["documents"] == [login]
-    assert told(await asked.post(f"{NOTES}/receipts/verify", json=receipt)) == {"left": []}
+    assert read_json(await asked.post(f"{NOTES}/receipts/verify", json=receipt)) == {"left": []}
     assert (await asked.get(f"{NOTES}/documents/{login}")).status_code == 404
     assert (await asked.delete(f"{NOTES}/documents/{login}")).status_code == 404
-    gone = told(await asked.post(f"{NOTES}/documents/forget", json={"documents": [login, mara]}))
+    gone = read_json(await asked.post(f"{NOTES}/documents/forget", json={"documents": [login, mara]}))
     assert gone["documents"] == [mara]
-    assert told(await asked.get(f"{NOTES}/stats"))["documents"] == 0
+    assert read_json(await asked.get(f"{NOTES}/stats"))["documents"] == 0
 
 
-async def test_an_export_can_be_imported(store: str, asked: httpx.AsyncClient, tmp_path: Path) -> None:
+async def test_export_can_be_imported(store: str, asked: httpx.AsyncClient, tmp_path: Path) -> None:
     await add(asked, *({"text": f"Note {n} of the login.", "uri": f"{n}.md"} for n in range(150)))
     async with asked.stream("GET", f"{NOTES}/export") as answer:
         assert answer.headers["content-type"].startswith("application/x-ndjson")
@@ -140,39 +145,39 @@ async def test_an_export_can_be_imported(store: str, asked: httpx.AsyncClient, t
     path = tmp_path / "export.jsonl"
     path.write_text("\n".join(lines))
     with Waylore.open(tmp_path / "other.waylore") as other:
-        assert other.import_(path) == 150
+        assert other.import_(path).documents == 150
     with Waylore.open(store) as memory:
         memory.export(tmp_path / "same.jsonl")
     assert (tmp_path / "same.jsonl").read_text().splitlines() == lines
 
 
-async def test_collections_come_and_go(asked: httpx.AsyncClient) -> None:
+async def test_collections_can_be_created_and_deleted(asked: httpx.AsyncClient) -> None:
     made = await asked.put("/v1/collections/acme", json={"description": "for Acme"})
     again = await asked.put("/v1/collections/acme", json={"description": "for all of Acme"})
     assert (made.status_code, again.status_code) == (201, 200)
-    assert told(again)["created"] == told(made)["created"]
+    assert read_json(again)["created"] == read_json(made)["created"]
     await add(asked, LOGIN, to="/v1/collections/acme")
-    listed = told(await asked.get("/v1/collections"))["collections"]
+    listed = read_json(await asked.get("/v1/collections"))["collections"]
     assert [(one["name"], one["description"]) for one in listed] == [
         ("acme", "for all of Acme"),
         ("default", ""),
     ]
-    assert told(await asked.get(f"{NOTES}/stats"))["documents"] == 0
+    assert read_json(await asked.get(f"{NOTES}/stats"))["documents"] == 0
     assert (await asked.delete("/v1/collections/acme")).status_code == 204
     assert (await asked.get("/v1/collections/acme")).status_code == 404
-    told(await asked.put("/v1/collections/acme", json={}))
-    assert told(await asked.get("/v1/collections/acme/stats"))["documents"] == 0
+    read_json(await asked.put("/v1/collections/acme", json={}))
+    assert read_json(await asked.get("/v1/collections/acme/stats"))["documents"] == 0
 
 
-async def test_collections_of_several_cells_are_served_as_one(tmp_path: Path) -> None:
+async def test_collections_of_several_cells_are_served(tmp_path: Path) -> None:
     with closing(open_catalogue(str(tmp_path / "catalogue.waylore"))) as catalogue:
         for name in ("east", "west"):
-            admin.add(catalogue, name, str(tmp_path / f"{name}.waylore"))
-    async with asking(settings(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}")) as asked:
+            admin.add_cell(catalogue, name, str(tmp_path / f"{name}.waylore"))
+    async with open_client(make_settings(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}")) as asked:
         for name in ("acme", "other"):
-            told(await asked.put(f"/v1/collections/{name}", json={}))
+            read_json(await asked.put(f"/v1/collections/{name}", json={}))
             await add(asked, {"text": f"The login of {name}."}, to=f"/v1/collections/{name}")
-            found = told(await asked.post(f"/v1/collections/{name}/search", json={"query": "login"}))
+            found = read_json(await asked.post(f"/v1/collections/{name}/search", json={"query": "login"}))
             assert [hit["passage"]["text"] for hit in found["hits"]] == [f"The login of {name}."]
         assert (await asked.delete("/v1/collections/acme")).status_code == 204
 
@@ -183,14 +188,14 @@ async def test_collections_of_several_cells_are_served_as_one(tmp_path: Path) ->
 async def pages(asked: httpx.AsyncClient, limit: int) -> AsyncIterator[list[str]]:
     cursor: dict[str, str] = {}
     while True:
-        page = told(await asked.get(f"{NOTES}/documents", params={"limit": limit, **cursor}))
+        page = read_json(await asked.get(f"{NOTES}/documents", params={"limit": limit, **cursor}))
         yield [document["uri"] for document in page["documents"]]
         if page["next"] is None:
             return
         cursor = {"cursor": page["next"]}
 
 
-async def test_pages_survive_what_is_written_between_them(asked: httpx.AsyncClient) -> None:
+async def test_pages_are_stable_while_documents_change(asked: httpx.AsyncClient) -> None:
     ids = await add(asked, *({"text": f"Note {n}.", "uri": f"{n:02}"} for n in range(0, 20, 2)))
     shown: list[str] = []
     async for page in pages(asked, 3):
@@ -202,10 +207,10 @@ async def test_pages_survive_what_is_written_between_them(asked: httpx.AsyncClie
     assert shown == ["00", "02", "04", "06", "08", "10", "11", "12", "14", "16", "18"]
 
 
-async def test_collections_and_keys_come_in_pages_too(asked: httpx.AsyncClient) -> None:
+async def test_collections_and_keys_have_pages(asked: httpx.AsyncClient) -> None:
     for name in "abcde":
-        told(await asked.put(f"/v1/collections/{name}", json={}))
-        told(await asked.post("/v1/keys", json={"name": name, "collections": [name]}))
+        read_json(await asked.put(f"/v1/collections/{name}", json={}))
+        read_json(await asked.post("/v1/keys", json={"name": name, "collections": [name]}))
     for path, what, expected in (
         ("/v1/collections", "collections", ["a", "b", "c", "d", "default", "e"]),
         ("/v1/keys", "keys", ["a test", "a", "b", "c", "d", "e"]),
@@ -214,31 +219,29 @@ async def test_collections_and_keys_come_in_pages_too(asked: httpx.AsyncClient) 
         page: dict[str, Any] = {"next": ""}
         while page["next"] is not None:
             after = {"cursor": page["next"]} if page["next"] else {}
-            page = told(await asked.get(path, params={"limit": 2, **after}))
+            page = read_json(await asked.get(path, params={"limit": 2, **after}))
             assert len(page[what]) <= 2
             shown += [one["name"] for one in page[what]]
         assert shown == expected
 
 
-async def test_a_cursor_is_of_one_list(on_file: httpx.AsyncClient) -> None:
+async def test_cursor_holds_for_one_list(on_file: httpx.AsyncClient) -> None:
     await add(on_file, *({"text": f"Note {n}.", "uri": f"a/{n}"} for n in range(3)))
-    page = told(await on_file.get(f"{NOTES}/documents", params={"limit": 2, "under": "a/"}))
-    told(await on_file.put("/v1/collections/other", json={}))
+    page = read_json(await on_file.get(f"{NOTES}/documents", params={"limit": 2, "under": "a/"}))
+    read_json(await on_file.put("/v1/collections/other", json={}))
     for path, under in ((NOTES, ""), (NOTES, "a"), ("/v1/collections/other", "a/")):
         asked = {"cursor": page["next"], "under": under}
         assert (await on_file.get(f"{path}/documents", params=asked)).status_code == 404
 
 
 @given(st.binary(min_size=1), st.text(), st.tuples(st.text(), st.text()), st.data())
-def test_a_cursor_leads_back_and_cannot_be_made_up(
-    secret: bytes, of: str, last: tuple[str, str], data: st.DataObject
-) -> None:
-    made = cursor(secret, of, last)
-    assert last_of(secret, of, made) == last
+def test_cursor_is_signed(secret: bytes, of: str, last: tuple[str, str], data: st.DataObject) -> None:
+    made = make_cursor(secret, of, last)
+    assert read_cursor(secret, of, made) == last
     at = data.draw(st.integers(0, len(made) - 1))
     changed = made[:at] + data.draw(st.sampled_from("Ab0-_")) + made[at + 1 :]
     try:
-        assert last_of(secret, of, changed) == last  # the last sign has bits that say nothing
+        assert read_cursor(secret, of, changed) == last  # the last sign has bits that say nothing
     except NotFound:
         assert changed != made
 
@@ -261,11 +264,14 @@ def test_a_cursor_leads_back_and_cannot_be_made_up(
         ("POST", f"{NOTES}/search", {"json": {"query": "x", "unknown": 1}}, 422),
         ("POST", f"{NOTES}/documents", {"json": {"text": "a\x00b"}}, 422),
         ("POST", f"{NOTES}/documents", {"json": {"text": "x", "metadata": {"a": {"b": 1}}}}, 422),
-        ("GET", f"{NOTES}/documents/xyz", {}, 422),
+        ("GET", f"{NOTES}/documents/xyz", {}, 404),
+        ("DELETE", f"{NOTES}/documents/xyz", {}, 404),
+        ("GET", f"{NOTES}/jobs/xyz", {}, 404),
+        ("DELETE", "/v1/keys/xyz", {}, 404),
         ("GET", f"{NOTES}/documents?limit=0", {}, 422),
     ],
 )
-async def test_what_goes_wrong_is_a_problem(
+async def test_errors_are_problems(
     on_file: httpx.AsyncClient, method: str, path: str, options: dict[str, Any], status: int
 ) -> None:
     done = await on_file.request(method, path, **options)
@@ -278,30 +284,82 @@ async def test_what_goes_wrong_is_a_problem(
     assert said["detail"]
 
 
-async def test_half_of_a_character_is_refused_and_told_whole(on_file: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("route", "body", "field", "message"),
+    [
+        ("search", {"query": "x", "limit": 5}, "body.limit", "unknown field limit; use top_k"),
+        ("search", {"query": "x", "filters": {}}, "body.filters", "unknown field filters; use where"),
+        ("search", {"query": "x", "metadata": {}}, "body.metadata", "unknown field metadata; use where"),
+        ("context", {"query": "x", "style": "graph"}, "body.style", "unknown field style; use layout"),
+        ("search", {"query": "x", "recipe": "chain"}, "body.recipe", "unknown field recipe; use method"),
+        ("documents/forget", {"ids": []}, "body.ids", "unknown field ids; use documents"),
+    ],
+)
+async def test_unknown_field_names_the_right_one(
+    on_file: httpx.AsyncClient, route: str, body: dict[str, Any], field: str, message: str
+) -> None:
+    problem = (await on_file.post(f"{NOTES}/{route}", json=body)).json()
+    assert (problem["status"], problem["title"]) == (422, "Invalid request")
+    assert {"field": field, "message": message} in problem["errors"]
+    assert message in problem["detail"]
+
+
+async def test_wrong_date_names_the_field(on_file: httpx.AsyncClient) -> None:
+    done = await on_file.post(f"{NOTES}/search", json={"query": "x", "as_of": "yesterday"})
+    assert done.status_code == 422
+    assert done.json()["detail"].startswith("as_of must be a date such as 2026-01-31")
+
+
+async def test_facts_may_be_triples(on_file: httpx.AsyncClient) -> None:
+    facts = [["Mara", "owns", "login"], {"subject": "Mara", "predicate": "likes", "object": "tea"}]
+    assert len(read_json(await on_file.post(f"{NOTES}/facts", json={"facts": facts}))["ids"]) == 2
+    known = read_json(await on_file.get(f"{NOTES}/facts", params={"entity": "Mara"}))["facts"]
+    assert {(fact["predicate"], fact["object"]) for fact in known} == {("owns", "login"), ("likes", "tea")}
+    wrong = await on_file.post(f"{NOTES}/facts", json={"facts": [["Mara", "owns"]]})
+    assert wrong.status_code == 422
+
+
+async def test_documents_are_forgotten_by_address(on_file: httpx.AsyncClient) -> None:
+    login, mara = await add(on_file, LOGIN, MARA)
+    body = {"documents": ["login.md", mara, "nowhere.md"]}
+    receipt = read_json(await on_file.post(f"{NOTES}/documents/forget", json=body))
+    assert set(receipt["documents"]) == {login, mara}
+    assert receipt["missing"] == ["nowhere.md"]
+
+
+async def test_settings_are_the_defaults_of_a_search(tmp_path: Path) -> None:
+    search = {"method": "keyword", "top_k": 1}
+    async with open_client(make_settings(tmp_path / "memory.waylore", search=search)) as asked:
+        await add(asked, LOGIN, MARA)
+        found = read_json(await asked.post(f"{NOTES}/search", json={"query": "session service tokens"}))
+        assert (found["recipe"], len(found["hits"])) == ("keyword", 1)
+        body = {"query": "session service tokens", "method": "hybrid", "top_k": 2}
+        found = read_json(await asked.post(f"{NOTES}/search", json=body))
+        assert (found["recipe"], len(found["hits"])) == ("hybrid", 2)
+
+
+async def test_lone_surrogate_is_refused(on_file: httpx.AsyncClient) -> None:
     body = b'{"text": "\\ud800", "metadata": {"\\udfff": "\\ud800"}}'
     done = await on_file.post(f"{NOTES}/documents", content=body, headers={"content-type": "application/json"})
     assert done.status_code == 422
 
 
-async def test_all_methods_of_an_address_are_told(on_file: httpx.AsyncClient) -> None:
+async def test_allow_header_lists_all_methods(on_file: httpx.AsyncClient) -> None:
     for path, methods in (("", "GET, POST"), ("/forget", "POST"), (f"/{'0' * 32}", "DELETE, GET")):
         done = await on_file.request("PATCH", f"{NOTES}/documents{path}")
         assert done.headers["allow"] == methods
 
 
-async def test_a_request_keeps_its_identity_if_it_has_a_good_one(on_file: httpx.AsyncClient) -> None:
+async def test_valid_request_id_is_kept(on_file: httpx.AsyncClient) -> None:
     done = await on_file.get("/healthz", headers={"X-Request-Id": "mine-1"})
     assert done.headers["x-request-id"] == "mine-1"
     done = await on_file.get("/healthz", headers={"X-Request-Id": "<script>"})
     assert len(done.headers["x-request-id"]) == 32
 
 
-async def test_an_error_that_nobody_foresaw_is_told_without_its_words(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    of = settings(tmp_path / "memory.waylore")
-    async with running(of) as app, client(app, key(of.store)) as asked:
+async def test_unexpected_error_hides_its_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    of = make_settings(tmp_path / "memory.waylore")
+    async with start_app(of) as app, create_client(app, create_token(of.store)) as asked:
 
         @app.get("/broken")
         def broken() -> None:
@@ -315,20 +373,20 @@ async def test_an_error_that_nobody_foresaw_is_told_without_its_words(
     assert "a secret" in caplog.text
 
 
-async def test_a_store_that_is_gone_is_told_and_comes_back(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.waylore")
-    async with running(of) as app, client(app, key(of.store)) as asked:
-        assert told(await asked.get("/readyz")) == {"status": "ok", "store": "ok", "model": "ok"}
+async def test_readiness_reports_closed_store(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore")
+    async with start_app(of) as app, create_client(app, create_token(of.store)) as asked:
+        assert read_json(await asked.get("/readyz")) == {"status": "ok", "store": "ok", "model": "ok"}
         app.state.service.registry.close()
         gone = await asked.get("/readyz")
         assert (gone.status_code, gone.json()["store"]) == (503, "unreachable")
-        assert told(await asked.get("/healthz")) == {"status": "ok"}
+        assert read_json(await asked.get("/healthz")) == {"status": "ok"}
 
 
-async def test_pages_of_other_origins_may_ask_if_the_settings_say_so(tmp_path: Path) -> None:
-    of = settings(tmp_path / "memory.waylore", http={"cors": ["https://app.example"]})
+async def test_cors_allows_configured_origins(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore", http={"cors_origins": ["https://app.example"]})
     ask = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
-    async with asking(of) as asked:
+    async with open_client(of) as asked:
         allowed = await asked.options(f"{NOTES}/search", headers={"Origin": "https://app.example", **ask})
         assert allowed.headers["access-control-allow-origin"] == "https://app.example"
         refused = await asked.options(f"{NOTES}/search", headers={"Origin": "https://evil.example", **ask})
@@ -369,8 +427,8 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
 
 @examples(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-async def test_no_value_of_any_parameter_breaks_it(on_file: httpx.AsyncClient, data: st.DataObject) -> None:
-    document = told(await on_file.get("/openapi.json"))
+async def test_no_parameter_value_causes_internal_error(on_file: httpx.AsyncClient, data: st.DataObject) -> None:
+    document = read_json(await on_file.get("/openapi.json"))
     method, path, operation = data.draw(st.sampled_from(operations(document)))
     hostile = st.sampled_from(HOSTILE) | st.text() | st.integers() | st.floats()
     query: dict[str, Any] = {}
@@ -383,9 +441,7 @@ async def test_no_value_of_any_parameter_breaks_it(on_file: httpx.AsyncClient, d
         elif parameter["in"] == "query":
             query[parameter["name"]] = str(value)[:4_000].encode("utf-8", "replace")  # the client takes no more
         else:
-            headers[parameter["name"]] = (
-                str(value).encode("ascii", "replace").decode().replace("\x00", "")[:500]
-            )
+            headers[parameter["name"]] = str(value).encode("ascii", "replace").decode().replace("\x00", "")[:500]
     body = None
     content = operation.get("requestBody", {}).get("content", {})
     if "application/octet-stream" in content:
@@ -400,5 +456,5 @@ async def test_no_value_of_any_parameter_breaks_it(on_file: httpx.AsyncClient, d
 
 
 def quoted(value: Any) -> str:
-    """A value as one segment of a path."""
+    """Return a value as one segment of a path."""
     return "".join(f"%{byte:02x}" for byte in str(value)[:300].encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""schemathesis asks a real service all that its OpenAPI document allows, and much that it does not."""
+"""Test a real service with schemathesis: requests that its OpenAPI document allows, and many that it does not."""
 
 import os
 import subprocess
@@ -6,17 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.postgres import Server
+from tools.postgres.server import Server
 
-from databases import database
-from surfaces.serving import Served, served
+from databases import create_database
+from surfaces.serving import Served, start_service
 
 HERE = Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "schemathesis.cli", "run"]
 
 
-def asked(service: Served, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """What schemathesis finds: every check, all of its phases."""
+def run_schemathesis(service: Served, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run schemathesis with every check and all phases."""
     return subprocess.run(
         [
             *COMMAND,
@@ -42,14 +42,14 @@ def asked(service: Served, folder: Path, *options: str) -> subprocess.CompletedP
 
 
 @pytest.mark.timeout(300)
-def test_nothing_is_found_on_a_file(tmp_path: Path) -> None:
-    with served(tmp_path / "memory.waylore", tmp_path) as service:
-        done = asked(service, tmp_path, "--max-examples", "8")
+def test_schemathesis_finds_no_failure_on_sqlite(tmp_path: Path) -> None:
+    with start_service(tmp_path / "memory.waylore", tmp_path) as service:
+        done = run_schemathesis(service, tmp_path, "--max-examples", "8")
     assert done.returncode == 0, done.stdout[-20_000:]
 
 
 @pytest.mark.timeout(300)
-def test_nothing_is_found_on_postgresql(tmp_path: Path, postgres: Server) -> None:
-    with served(database(), tmp_path) as service:
-        done = asked(service, tmp_path, "--max-examples", "8")
+def test_schemathesis_finds_no_failure_on_postgres(tmp_path: Path, postgres: Server) -> None:
+    with start_service(create_database(), tmp_path) as service:
+        done = run_schemathesis(service, tmp_path, "--max-examples", "8")
     assert done.returncode == 0, done.stdout[-20_000:]

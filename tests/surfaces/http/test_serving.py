@@ -1,4 +1,4 @@
-"""`waylore serve` and `waylore keys` as processes: what an operator types and sees, and how a service stops."""
+"""Test `waylore serve` and `waylore keys` as processes: output, exit codes, and shutdown."""
 
 import json
 import os
@@ -14,10 +14,10 @@ import httpx
 import psutil
 import psycopg
 import pytest
-from tools.postgres import Server
+from tools.postgres.server import Server
 
-from databases import database
-from surfaces.serving import WAYLORE, served, told
+from databases import create_database
+from surfaces.serving import WAYLORE, read_json, start_service
 
 NOTES = "/v1/collections/default"
 
@@ -35,7 +35,7 @@ def shown(folder: Path, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_keys_are_made_listed_rotated_and_revoked(tmp_path: Path) -> None:
+def test_keys_can_be_created_rotated_and_revoked(tmp_path: Path) -> None:
     made = waylore(tmp_path, "keys", "create", "the assistant", "--collection", "default", "--label", "red")
     token = made.stdout.strip()
     assert token.startswith("waylore_")
@@ -48,7 +48,7 @@ def test_keys_are_made_listed_rotated_and_revoked(tmp_path: Path) -> None:
         ["red"],
     )
     with (
-        served("memory.waylore", tmp_path) as service,
+        start_service("memory.waylore", tmp_path) as service,
         httpx.Client(base_url=service.url, trust_env=False) as asked,
     ):
 
@@ -77,25 +77,23 @@ def shown_token(folder: Path, *arguments: str) -> str:
     ("asked", "code", "says"),
     [
         (("serve", "--no-auth", "--host", "0.0.0.0"), 2, "listen on 127.0.0.1"),
-        (("serve", "--workers", "2"), 2, "a file is served by one process"),
+        (("serve", "--workers", "2"), 2, "a file can be served by one process only"),
         (("serve", "--store", "/nowhere/memory.waylore"), 4, "check that its folder exists"),
         (("serve", "--port", "99999"), 2, "http.port"),
         (("serve", "--store", "postgresql://nobody@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("keys", "rotate", "unknown"), 3, "waylore keys list"),
-        (("keys", "create", "x", "--label", "a\nb"), 2, "words in one line"),
+        (("keys", "create", "x", "--label", "a\nb"), 2, "must be text of one line"),
         (("keys", "create", "x", "--scope", "all"), 2, "use read, write, admin"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_a_code(
-    tmp_path: Path, asked: tuple[str, ...], code: int, says: str
-) -> None:
+def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, asked: tuple[str, ...], code: int, says: str) -> None:
     done = waylore(tmp_path, *asked)
     assert done.returncode == code, done.stderr
     assert says in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr
 
 
-def test_a_model_that_cannot_be_loaded_is_told_in_a_line(tmp_path: Path) -> None:
+def test_missing_model_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "waylore.toml").write_text('[embedding]\nprovider = "openai"\n')
     done = waylore(tmp_path, "serve")
     assert done.returncode == 2
@@ -108,40 +106,38 @@ def test_a_model_that_cannot_be_loaded_is_told_in_a_line(tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
 
 
-def test_the_first_start_says_how_to_make_a_key(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*WAYLORE, "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    ) as one:
+def test_first_start_explains_how_to_create_a_key(tmp_path: Path) -> None:
+    with subprocess.Popen([*WAYLORE, "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as one:
         assert one.stderr is not None
-        assert (
-            one.stderr.readline() == "there is no key yet; make one: waylore keys create NAME --scope admin\n"
+        assert one.stderr.readline() == (
+            "no API key exists yet; create one with `waylore keys create NAME --scope admin`\n"
         )
         assert one.stderr.readline().startswith("listening on http://127.0.0.1:")
         one.terminate()
 
 
-def test_an_answer_does_not_wait_for_the_network(tmp_path: Path) -> None:
-    """Nagle's algorithm and a delayed acknowledgement would make 40 ms of it, always."""
-    with served(tmp_path / "memory.waylore", tmp_path) as service, service.client() as asked:
+def test_responses_are_not_delayed_by_nagle(tmp_path: Path) -> None:
+    """Check that Nagle's algorithm is off: with a delayed acknowledgement it adds 40 ms to every response."""
+    with start_service(tmp_path / "memory.waylore", tmp_path) as service, service.client() as asked:
         seconds = []
         for _ in range(20):
             began = time.perf_counter()
-            told(asked.get("/healthz"))
+            read_json(asked.get("/healthz"))
             seconds.append(time.perf_counter() - began)
     assert min(seconds[5:]) < 0.03
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_request_under_way_is_finished(tmp_path: Path, postgres: Server, number: int) -> None:
-    url = database()
-    with served(url, tmp_path) as service, service.client() as asked, ThreadPoolExecutor(1) as thread:
-        told(asked.post(f"{NOTES}/documents", json={"text": "First."}))
+def test_shutdown_finishes_running_requests(tmp_path: Path, postgres: Server, number: int) -> None:
+    url = create_database()
+    with start_service(url, tmp_path) as service, service.client() as asked, ThreadPoolExecutor(1) as thread:
+        read_json(asked.post(f"{NOTES}/documents", json={"text": "First."}))
         with psycopg.connect(url) as holder:
             holder.execute("LOCK TABLE waylore.documents IN ACCESS EXCLUSIVE MODE")
             late = thread.submit(asked.post, f"{NOTES}/documents", json={"text": "Second."})
-            _wait_for(lambda: _waiting(url))
+            _wait_for(lambda: _has_lock_waiter(url))
             service.process.send_signal(number)
-            _wait_for(lambda: _refused(service.url))
+            _wait_for(lambda: _is_refused(service.url))
             assert not late.done()
             holder.rollback()
         assert late.result(30).status_code == 201
@@ -150,17 +146,17 @@ def test_a_request_under_way_is_finished(tmp_path: Path, postgres: Server, numbe
 
 
 def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) -> None:
-    with served(database(), tmp_path, "--workers", "2") as service, service.client() as asked:
+    with start_service(create_database(), tmp_path, "--workers", "2") as service, service.client() as asked:
         children = psutil.Process(service.process.pid).children(recursive=True)
         assert len([child for child in children if "multiprocessing" in " ".join(child.cmdline())]) >= 2
         for number in range(10):
-            told(asked.post(f"{NOTES}/documents", json={"text": f"Note {number}.", "uri": f"{number}"}))
+            read_json(asked.post(f"{NOTES}/documents", json={"text": f"Note {number}.", "uri": f"{number}"}))
         shown: list[str] = []
         page: dict[str, Any] = {"next": ""}
         while page["next"] is not None:  # each process reads the other's cursors
             after = {"cursor": page["next"]} if page["next"] else {}
             with service.client() as anew:
-                page = told(anew.get(f"{NOTES}/documents", params={"limit": 1, **after}))
+                page = read_json(anew.get(f"{NOTES}/documents", params={"limit": 1, **after}))
             shown += [document["uri"] for document in page["documents"]]
         assert shown == [f"{number}" for number in range(10)]
         service.process.terminate()
@@ -168,16 +164,15 @@ def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) 
         assert psutil.wait_procs(children, timeout=10)[1] == []
 
 
-def _waiting(url: str) -> bool:
+def _has_lock_waiter(url: str) -> bool:
     with psycopg.connect(url) as db:
         [(count,)] = db.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            " AND datname = current_database()"
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
         ).fetchall()
         return bool(count)
 
 
-def _refused(url: str) -> bool:
+def _is_refused(url: str) -> bool:
     try:
         httpx.get(f"{url}/healthz", trust_env=False, timeout=1)
     except httpx.TransportError:

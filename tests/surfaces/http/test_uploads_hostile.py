@@ -1,6 +1,6 @@
-"""Clients that mean harm, or do it, against a real service: it goes on answering others, and keeps nothing.
+"""Test hostile and broken clients against a real service: it still serves others and keeps no files or memory.
 
-Limits are scaled down so that the tests are quick; what they limit is the same.
+The limits are small so that the tests are quick.
 """
 
 import re
@@ -19,10 +19,10 @@ import httpx
 import psutil
 import psycopg
 import pytest
-from tools.postgres import HOST, Server
-from tools.serving import Served, over, serving, until
+from tools.postgres.server import HOST, Server
+from tools.serving import RunningService, start_service, wait_for_job, wait_until
 
-from databases import database
+from databases import create_database
 
 STALL = 1.0
 LARGEST = 5_000_000
@@ -30,74 +30,74 @@ PLACES = 4
 UPLOAD = "/v1/collections/default/uploads/harm.md"
 opened: list[socket.socket] = []
 READERS = 5
-MORE = 60_000_000  # bytes of memory that Python may keep of what came and went
-PATIENCE = 30.0  # seconds in which others must be answered, however busy the machine is
+MAX_GROWTH = 60_000_000  # bytes of memory that Python may keep after a test
+PATIENCE = 30.0  # seconds in which other clients must be served, also on a busy machine
 
 
 @pytest.fixture(scope="module")
 def store(postgres: Server) -> str:
-    return database()
+    return create_database()
 
 
 @pytest.fixture(scope="module")
-def service(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def service(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("service")
     limits: dict[str, Any] = {
-        "stall": STALL,
-        "pace": 5_000,
-        "max_upload": LARGEST,
-        "max_body": 100_000,
-        "uploads": PLACES,
+        "idle_timeout": STALL,
+        "min_upload_rate": 5_000,
+        "max_upload_bytes": LARGEST,
+        "max_body_bytes": 100_000,
+        "max_concurrent_uploads": PLACES,
     }
-    with serving(store, folder, **limits) as served:
-        used_well(served)
+    with start_service(store, folder, **limits) as served:
+        warm_up(served)
         yield served
 
 
-def used_well(service: Served) -> None:
-    """What a good day takes: one collection with large documents, and some who read all of it at once."""
+def warm_up(service: RunningService) -> None:
+    """Use the service normally first: add large documents, and let several clients read all of them at once."""
     rows = b"".join(b'{"text": "Note %d.", "blob": "%s"}\n' % (n, b"x" * 9_000) for n in range(500))
-    with service.client() as client, ThreadPoolExecutor(READERS) as readers:
-        assert over(client, client.put("/uploads/blobs.jsonl", content=rows).json()["id"])["state"] == "done"
+    with service.open_client() as client, ThreadPoolExecutor(READERS) as readers:
+        assert wait_for_job(client, client.put("/uploads/blobs.jsonl", content=rows).json()["id"])["state"] == "done"
         for _ in range(2):
             list(readers.map(lambda _: client.get("/export").raise_for_status(), range(READERS)))
 
 
 @pytest.fixture(autouse=True)
-def unharmed(service: Served) -> Iterator[None]:
-    """Whatever a test does: others are answered, and nothing of it is left."""
-    before = service.resident
-    with service.client() as client:
+def unharmed(service: RunningService) -> Iterator[None]:
+    """Check after each test that other clients are served and that no files, jobs or memory are left."""
+    before = service.resident_bytes
+    with service.open_client() as client:
         jobs = len(client.get("/jobs").json()["jobs"])
     yield
     while opened:
         opened.pop().close()
     assert_others_are_served(service)
-    until(lambda: not service.spooled())
-    with service.client() as client:
+    wait_until(lambda: not service.list_spooled())
+    with service.open_client() as client:
         listed = client.get("/jobs").json()["jobs"]
         assert len(listed) == jobs or {job["state"] for job in listed} == {"done"}
-    assert service.resident < before + MORE
+    assert service.resident_bytes < before + MAX_GROWTH
 
 
-def assert_others_are_served(service: Served) -> None:
-    with service.client() as client:
+def assert_others_are_served(service: RunningService) -> None:
+    with service.open_client() as client:
         for _ in range(5):
             began = time.monotonic()
             assert client.get("/stats").status_code == 200
             assert time.monotonic() - began < 5.0
-        job = until(lambda: _uploaded(client))
-        assert over(client, job)["state"] == "done"
+        job = wait_until(lambda: _upload(client))
+        assert wait_for_job(client, job)["state"] == "done"
 
 
-def _uploaded(client: httpx.Client) -> str:
-    """The job of an upload; none while all places are taken."""
+def _upload(client: httpx.Client) -> str:
+    """Return the job of an upload, or an empty string while all upload slots are in use."""
     answer = client.put("/uploads/good.md", content=b"Kofi owns the search.")
     assert answer.status_code in (202, 503), answer.text
     return str(answer.json()["id"]) if answer.status_code == 202 else ""
 
 
-def connected(service: Served, said: bytes = b"", *, receives: int = 0) -> socket.socket:
+def connect(service: RunningService, said: bytes = b"", *, receives: int = 0) -> socket.socket:
     made = socket.socket()
     opened.append(made)
     if receives:
@@ -112,8 +112,8 @@ def put(*headers: str) -> bytes:
     return "\r\n".join([f"PUT {UPLOAD} HTTP/1.1", "Host: waylore", *headers, "", ""]).encode()
 
 
-def answered(made: socket.socket) -> bytes:
-    """All that comes until the service closes the connection."""
+def read_response(made: socket.socket) -> bytes:
+    """Return all bytes until the service closes the connection."""
     came = b""
     try:
         while few := made.recv(65_536):
@@ -125,41 +125,40 @@ def answered(made: socket.socket) -> bytes:
     return came
 
 
-def status(came: bytes) -> int:
+def get_status(came: bytes) -> int:
     found = re.match(rb"HTTP/1\.1 (\d{3}) ", came)
     return int(found[1]) if found else 0
 
 
-def connections(service: Served) -> int:
+def count_connections(service: RunningService) -> int:
     held = psutil.Process(service.process.pid).net_connections(kind="tcp")
     return sum(1 for one in held if one.status == "ESTABLISHED" and one.laddr.port == service.port)
 
 
-def in_transactions(store: str) -> int:
-    """Connections to the database that hold a transaction open and do nothing in it."""
+def count_idle_transactions(store: str) -> int:
+    """Count the connections to the database that are idle in a transaction."""
     with psycopg.connect(store) as db:
         [(held,)] = db.execute(
-            "SELECT count(*) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND state = 'idle in transaction'"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
         ).fetchall()
     return int(held)
 
 
 @pytest.mark.parametrize("how", ["closes", "resets", "ends"])
-def test_one_that_goes_away_in_the_middle(service: Served, how: str) -> None:
-    made = connected(service, put("Content-Length: 1000000") + b"x" * 300_000)
-    until(lambda: [name for name in service.spooled() if name.endswith(".part")])
+def test_client_that_disconnects_during_upload(service: RunningService, how: str) -> None:
+    made = connect(service, put("Content-Length: 1000000") + b"x" * 300_000)
+    wait_until(lambda: [name for name in service.list_spooled() if name.endswith(".part")])
     if how == "resets":
         made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     if how == "ends":
         made.shutdown(socket.SHUT_WR)
-        answered(made)
+        read_response(made)
     made.close()
 
 
-def test_many_that_send_a_byte_a_second(service: Served) -> None:
+def test_clients_that_send_a_byte_per_second(service: RunningService) -> None:
     said = put("Content-Length: 1000000")
-    slow = [connected(service, said) for _ in range(3 * PLACES)]
+    slow = [connect(service, said) for _ in range(3 * PLACES)]
     began, gone = time.monotonic(), 0
     while slow and time.monotonic() - began < PATIENCE:
         for one in list(slow):
@@ -169,52 +168,50 @@ def test_many_that_send_a_byte_a_second(service: Served) -> None:
                 slow.remove(one)
                 one.close()
                 gone += 1
-        with service.client() as client:
+        with service.open_client() as client:
             assert client.get("/stats").status_code == 200
         time.sleep(STALL / 3)
     assert gone == 3 * PLACES
-    until(lambda: connections(service) <= 1)
+    wait_until(lambda: count_connections(service) <= 1)
 
 
-def test_one_that_stops_sending(service: Served) -> None:
+def test_client_that_stops_sending(service: RunningService) -> None:
     began = time.monotonic()
-    came = answered(connected(service, put("Content-Length: 1000000") + b"x" * 100_000))
-    assert status(came) == 408
-    assert b"nothing came for 1 seconds" in came
+    came = read_response(connect(service, put("Content-Length: 1000000") + b"x" * 100_000))
+    assert get_status(came) == 408
+    assert b"no data for 1 seconds" in came
     assert STALL * 0.9 < time.monotonic() - began < PATIENCE
 
 
-def test_one_too_many_is_told_to_come_again(service: Served) -> None:
+def test_too_many_uploads_get_retry_after(service: RunningService) -> None:
     for _ in range(PLACES):
-        connected(service, put("Content-Length: 1000000") + b"x" * 60_000)
-    until(lambda: len(service.spooled()) == PLACES)
-    came = answered(connected(service, put("Content-Length: 10")))
-    assert status(came) == 503
+        connect(service, put("Content-Length: 1000000") + b"x" * 60_000)
+    wait_until(lambda: len(service.list_spooled()) == PLACES)
+    came = read_response(connect(service, put("Content-Length: 10")))
+    assert get_status(came) == 503
     assert b"retry-after: 1" in came.lower()
 
 
-def test_two_gigabytes_that_are_announced_are_refused_before_a_byte(service: Served) -> None:
-    came = answered(connected(service, put("Content-Length: 2000000000")))
-    assert status(came) == 413
+def test_declared_two_gigabytes_are_refused_at_once(service: RunningService) -> None:
+    came = read_response(connect(service, put("Content-Length: 2000000000")))
+    assert get_status(came) == 413
     assert b"connection: close" in came.lower()
-    assert b"http.max_upload" in came
+    assert b"http.max_upload_bytes" in came
 
 
-def test_nobody_sends_two_gigabytes_to_a_collection_that_is_not_there(service: Served) -> None:
+def test_large_upload_to_missing_collection_is_refused(service: RunningService) -> None:
     said = put("Content-Length: 2000000000").replace(b"default", b"nowhere")
     began = time.monotonic()
-    assert status(answered(connected(service, said))) == 404
+    assert get_status(read_response(connect(service, said))) == 404
     assert time.monotonic() - began < PATIENCE / 2
 
 
 @pytest.mark.parametrize("path", [UPLOAD, "/v1/collections/default/search"])
-def test_two_gigabytes_that_are_not_announced_are_refused_at_the_limit(service: Served, path: str) -> None:
-    said = put("Transfer-Encoding: chunked", "Content-Type: application/json").replace(
-        UPLOAD.encode(), path.encode()
-    )
+def test_undeclared_two_gigabytes_are_refused_at_limit(service: RunningService, path: str) -> None:
+    said = put("Transfer-Encoding: chunked", "Content-Type: application/json").replace(UPLOAD.encode(), path.encode())
     if path != UPLOAD:
         said = said.replace(b"PUT", b"POST", 1)
-    made = connected(service, said)
+    made = connect(service, said)
     sent, chunk = 0, b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
     try:
         while sent < 2_000_000_000:
@@ -222,18 +219,18 @@ def test_two_gigabytes_that_are_not_announced_are_refused_at_the_limit(service: 
             sent += len(chunk)
     except OSError:
         pass
-    assert status(answered(made)) in (0, 413)  # what came before the reset may be lost with it
-    assert sent < LARGEST + 16_000_000  # what the sockets hold on both sides
+    assert get_status(read_response(made)) in (0, 413)  # a reset may discard the response
+    assert sent < LARGEST + 16_000_000  # the buffers of the sockets on both sides
 
 
-def test_one_that_sends_more_than_it_announced(service: Served) -> None:
-    made = connected(service, put("Content-Length: 20") + b"Mara owns the login." + b"and more\r\n\r\n" * 1_000)
-    came = answered(made)
-    assert status(came) == 202
+def test_client_that_sends_more_than_declared(service: RunningService) -> None:
+    made = connect(service, put("Content-Length: 20") + b"Mara owns the login." + b"and more\r\n\r\n" * 1_000)
+    came = read_response(made)
+    assert get_status(came) == 202
     assert b" 400 " in came
 
 
-def test_half_open_connections_are_cut_off(service: Served) -> None:
+def test_half_open_connections_are_closed(service: RunningService) -> None:
     begun = [
         b"",
         b"GET /healthz HT",
@@ -241,13 +238,13 @@ def test_half_open_connections_are_cut_off(service: Served) -> None:
         b"GET /healthz HTTP/1.1\r\nHost: waylore\r\n\r\n",
     ]
     for n in range(40):
-        connected(service, begun[n % 4])
-    until(lambda: connections(service) >= 30)
-    until(lambda: connections(service) == 0)
+        connect(service, begun[n % 4])
+    wait_until(lambda: count_connections(service) >= 30)
+    wait_until(lambda: count_connections(service) == 0)
 
 
 def drip(made: socket.socket) -> None:
-    """Send a letter at a time, until the other side has had enough, which must be soon."""
+    """Send a byte at a time until the service closes the connection, which must be soon."""
     began = time.monotonic()
     try:
         while time.monotonic() - began < PATIENCE:
@@ -259,49 +256,51 @@ def drip(made: socket.socket) -> None:
     made.close()
 
 
-def test_headers_a_letter_at_a_time_are_not_waited_for(service: Served) -> None:
-    drip(connected(service, b"GET /healthz HTTP/1.1\r\nX-A: "))
+def test_slow_headers_close_the_connection(service: RunningService) -> None:
+    drip(connect(service, b"GET /healthz HTTP/1.1\r\nX-A: "))
 
 
-def test_a_body_that_nobody_asked_for_does_not_hold_its_connection(service: Served) -> None:
+def test_slow_unwanted_body_closes_the_connection(service: RunningService) -> None:
     said = b"GET /healthz HTTP/1.1\r\nHost: waylore\r\nContent-Length: 1000000\r\n\r\n"
-    drip(connected(service, said))
+    drip(connect(service, said))
 
 
-def test_a_bomb_of_headers(service: Served) -> None:
+def test_huge_headers_are_refused(service: RunningService) -> None:
     for bomb in (b"X-A: " + b"a" * 10_000_000, b"X-A: a\r\n" * 1_000_000):
-        made = connected(service)
+        made = connect(service)
         with suppress(OSError):
             made.sendall(b"GET /healthz HTTP/1.1\r\n" + bomb)
-        assert status(answered(made)) in (0, 400, 431)
+        assert get_status(read_response(made)) in (0, 400, 431)
 
 
-def test_garbage_in_a_pipeline(service: Served) -> None:
+def test_garbage_after_pipelined_requests(service: RunningService) -> None:
     good = b"GET /healthz HTTP/1.1\r\nHost: waylore\r\n\r\n"
-    came = answered(connected(service, good * 3 + b"\x00\xff nonsense\r\n\r\n" + good))
+    came = read_response(connect(service, good * 3 + b"\x00\xff nonsense\r\n\r\n" + good))
     assert came.count(b" 200 OK") == 3
     assert b" 400 Bad Request" in came
-    assert status(answered(connected(service, bytes(range(256)) * 400))) in (0, 400)
+    assert get_status(read_response(connect(service, bytes(range(256)) * 400))) in (0, 400)
 
 
-def test_one_that_does_not_read_an_export(service: Served, store: str) -> None:
+def test_clients_that_do_not_read_an_export(service: RunningService, store: str) -> None:
     asked = b"GET /v1/collections/default/export HTTP/1.1\r\nHost: waylore\r\n\r\n"
     for _ in range(2):
         for _ in range(READERS):
-            connected(service, asked, receives=4_096)
-        until(lambda: connections(service) >= READERS)
+            connect(service, asked, receives=4_096)
+        wait_until(lambda: count_connections(service) >= READERS)
         assert_others_are_served(service)
-        until(lambda: connections(service) <= 1)
-        until(lambda: not in_transactions(store))
+        wait_until(lambda: count_connections(service) <= 1)
+        wait_until(lambda: not count_idle_transactions(store))
 
 
-def test_many_that_follow_a_job_and_do_not_read(postgres: Server, tmp_path: Path) -> None:
-    """A job that nobody does: its followers stay until the service ends, and do not keep it from ending."""
-    with serving(database(), tmp_path, jobs=0, stall=STALL) as service:
-        with service.client() as client:
+def test_followers_do_not_prevent_shutdown(postgres: Server, tmp_path: Path) -> None:
+    """Follow a job that no worker runs: the followers stay until the service ends and do not delay its end."""
+    with start_service(
+        create_database(), tmp_path, others={"WAYLORE_JOBS_CONCURRENCY": "0"}, idle_timeout=STALL
+    ) as service:
+        with service.open_client() as client:
             job = client.put("/uploads/a.md", content=b"Mara owns the login.").json()["id"]
             held = [
-                connected(
+                connect(
                     service,
                     f"GET /v1/collections/default/jobs/{job}/events HTTP/1.1\r\nHost: a\r\n\r\n".encode(),
                 )

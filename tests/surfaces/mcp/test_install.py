@@ -1,4 +1,4 @@
-"""`waylore mcp install`: what is written where, and that nothing is lost."""
+"""Test `waylore mcp install`: the written files, the confirmation, and that no other settings are lost."""
 
 import json
 import os
@@ -23,7 +23,7 @@ PLACES = {
 
 
 def install(home: Path, *options: str, answer: str = "", **variables: str) -> Result:
-    """What the command says, typed in a folder of a user's home."""
+    """Run the command in a folder of a user's home."""
     project = home / "project"
     project.mkdir(exist_ok=True)
     with chdir(project):
@@ -31,23 +31,23 @@ def install(home: Path, *options: str, answer: str = "", **variables: str) -> Re
         return CliRunner().invoke(app, ["mcp", "install", *options], input=answer, env=env)
 
 
-def shown(done: Result) -> Any:
-    """The JSON that was shown before anything else."""
+def read_shown(done: Result) -> Any:
+    """Return the JSON at the start of the output."""
     return json.JSONDecoder().raw_decode(done.stdout)[0]
 
 
-def written(file: Path) -> Any:
+def read_file(file: Path) -> Any:
     return json.loads(file.read_text("utf-8"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Claude keeps its file elsewhere")
 @pytest.mark.parametrize("client", clients.NAMES)
-def test_each_client_has_its_place(tmp_path: Path, client: clients.Name) -> None:
+def test_each_client_has_its_settings_file(tmp_path: Path, client: clients.Name) -> None:
     done = install(tmp_path, "--client", client, "--label", "crew", "--read-only", "--yes")
     assert done.exit_code == 0, done.stderr
     place, key = PLACES[client]
-    entry = written(tmp_path / place)[key]["waylore"]
-    assert shown(done) == written(tmp_path / place)
+    entry = read_file(tmp_path / place)[key]["waylore"]
+    assert read_shown(done) == read_file(tmp_path / place)
     assert entry["args"][-4:] == ["mcp", "--label", "crew", "--read-only"]
     assert entry["env"] == {
         "WAYLORE_STORE": f"{tmp_path}/project/memory.waylore",
@@ -56,9 +56,9 @@ def test_each_client_has_its_place(tmp_path: Path, client: clients.Name) -> None
     assert entry.get("type") == ("stdio" if client == "vscode" else None)
 
 
-def test_what_is_written_starts_a_server(tmp_path: Path) -> None:
+def test_written_entry_starts_a_server(tmp_path: Path) -> None:
     assert install(tmp_path, "--client", "cursor", "--store", "notes.waylore", "--yes").exit_code == 0
-    entry = written(tmp_path / ".cursor/mcp.json")["mcpServers"]["waylore"]
+    entry = read_file(tmp_path / ".cursor/mcp.json")["mcpServers"]["waylore"]
     paths = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     asked = [
         {
@@ -100,7 +100,7 @@ def test_what_is_written_starts_a_server(tmp_path: Path) -> None:
     assert (tmp_path / "project" / "notes.waylore").exists()
 
 
-def test_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
+def test_other_settings_are_preserved(tmp_path: Path) -> None:
     file = tmp_path / ".cursor" / "mcp.json"
     file.parent.mkdir()
     before = {
@@ -111,37 +111,33 @@ def test_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
     file.write_text(json.dumps(before), "utf-8")
     file.chmod(0o600)
     assert install(tmp_path, "--client", "cursor", "--yes").exit_code == 0
-    after = written(file)
+    after = read_file(file)
     assert after["mcpServers"].pop("waylore")["command"] != "old"
     assert before["mcpServers"].pop("waylore") == {"command": "old"}  # type: ignore[attr-defined]
     assert after == before
     assert list(after) == list(before)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert written(file.with_name("mcp.json.bak"))["mcpServers"]["waylore"] == {"command": "old"}
+    assert read_file(file.with_name("mcp.json.bak"))["mcpServers"]["waylore"] == {"command": "old"}
     assert sorted(path.name for path in file.parent.iterdir()) == ["mcp.json", "mcp.json.bak"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "is_written"), [("y\n", 0, True), ("n\n", 1, False), ("", 1, False)]
-)
-def test_it_is_shown_first_and_asked(tmp_path: Path, answer: str, code: int, is_written: bool) -> None:
+@pytest.mark.parametrize(("answer", "code", "is_written"), [("y\n", 0, True), ("n\n", 1, False), ("", 1, False)])
+def test_entry_is_shown_and_confirmed_first(tmp_path: Path, answer: str, code: int, is_written: bool) -> None:
     done = install(tmp_path, "--client", "vscode", "--name", "notes", answer=answer)
     assert done.exit_code == code
-    assert list(shown(done)["servers"]) == ["notes"]
+    assert list(read_shown(done)["servers"]) == ["notes"]
     assert (tmp_path / "project/.vscode/mcp.json").exists() == is_written
 
 
-def test_print_only_shows(tmp_path: Path) -> None:
-    done = install(
-        tmp_path, "--client", "claude-code", "--print", "--uvx", WAYLORE_EMBEDDING_PROVIDER="fastembed"
-    )
-    entry = shown(done)["mcpServers"]["waylore"]
+def test_print_writes_nothing(tmp_path: Path) -> None:
+    done = install(tmp_path, "--client", "claude-code", "--print", "--uvx", WAYLORE_EMBEDDING_PROVIDER="fastembed")
+    entry = read_shown(done)["mcpServers"]["waylore"]
     assert [entry["command"], *entry["args"]] == ["uvx", "--from", "waylore[local,mcp]", "waylore", "mcp"]
     assert not (tmp_path / "project/.mcp.json").exists()
 
 
 @pytest.mark.parametrize("content", ["// mine\n{}", "[]", '{"mcpServers": []}'])
-def test_a_file_that_it_cannot_read_is_left_alone(tmp_path: Path, content: str) -> None:
+def test_unreadable_file_is_not_changed(tmp_path: Path, content: str) -> None:
     (tmp_path / "project").mkdir()
     file = tmp_path / "project" / ".mcp.json"
     file.write_text(content, "utf-8")
@@ -151,17 +147,17 @@ def test_a_file_that_it_cannot_read_is_left_alone(tmp_path: Path, content: str) 
     assert file.read_text("utf-8") == content
 
 
-def test_settings_go_along_and_secrets_do_not(tmp_path: Path) -> None:
+def test_settings_are_written_without_secrets(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "waylore.toml").write_text(
         'collection = "crew"\n[embedding]\nprovider = "model2vec"\npath = "potion"\n', "utf-8"
     )
     own = tmp_path / ".config" / "waylore" / "config.toml"
     own.parent.mkdir(parents=True)
-    own.write_text('functional = ["works_at"]\n', "utf-8")
-    secrets = {"WAYLORE_STORE": "postgresql://me:hunter2@db/waylore", "WAYLORE_EXTRACTION_KEY": "hunter3"}
+    own.write_text('single_valued = ["works_at"]\n', "utf-8")
+    secrets = {"WAYLORE_STORE": "postgresql://me:hunter2@db/waylore", "WAYLORE_EXTRACTION_API_KEY": "hunter3"}
     done = install(tmp_path, "--client", "claude-code", "--yes", **secrets)
-    assert written(tmp_path / "project/.mcp.json")["mcpServers"]["waylore"]["env"] == {
+    assert read_file(tmp_path / "project/.mcp.json")["mcpServers"]["waylore"]["env"] == {
         "WAYLORE_COLLECTION": "crew",
         "WAYLORE_EMBEDDING_PROVIDER": "model2vec",
         "WAYLORE_EMBEDDING_PATH": f"{tmp_path}/project/potion",

@@ -1,4 +1,4 @@
-"""The MCP server within another application: each request is answered for the holder of its own key."""
+"""Test the MCP server inside another application: each request has the agent of its own key."""
 
 import threading
 import time
@@ -15,17 +15,17 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.requests import Request
 
-from surfaces.agents import asked, refused
+from surfaces.agents import call, call_wrongly
 from waylore import Waylore
 from waylore.errors import Forbidden
-from waylore.surfaces.mcp.server import application, server
+from waylore.surfaces.mcp.server import create_application, create_server
 from waylore.surfaces.tools.tools import Agent
 
 LABELS = {"crew-key": frozenset({"crew"}), "office-key": frozenset({"office"})}
 
 
-def mounted(memory: Waylore) -> FastAPI:
-    """An application that has MCP among its own routes."""
+def create_app(memory: Waylore) -> FastAPI:
+    """Return an application that has MCP among its routes."""
 
     def agent_of(request: Request | None) -> Agent:
         key = request.headers.get("authorization", "") if request else ""
@@ -33,7 +33,7 @@ def mounted(memory: Waylore) -> FastAPI:
             raise Forbidden("there is no such key")
         return Agent(memory, LABELS[key])
 
-    inner = application(server(agent_of))
+    inner = create_application(create_server(agent_of))
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
@@ -50,7 +50,7 @@ def mounted(memory: Waylore) -> FastAPI:
 def url(tmp_path: Path) -> Iterator[str]:
     with Waylore.open(tmp_path / "memory.waylore") as memory:
         memory.add("Mara earns forty crowns an hour.", title="Pay", labels=["office"])
-        running = uvicorn.Server(uvicorn.Config(mounted(memory), port=0, log_level="error", ws="none"))
+        running = uvicorn.Server(uvicorn.Config(create_app(memory), port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=running.run)
         thread.start()
         while not running.started:
@@ -71,18 +71,18 @@ async def agent(url: str, key: str) -> AsyncIterator[Client]:
 
 async def test_each_key_has_its_own_labels(url: str) -> None:
     async with agent(url, "crew-key") as crew, agent(url, "office-key") as office:
-        [hit] = (await asked(office, "memory_search", query="What does Mara earn?"))["hits"]
-        assert (await asked(crew, "memory_search", query="What does Mara earn?"))["hits"] == []
-        assert "that you may see" in await refused(crew, "memory_forget", documents=[hit["document_id"]])
-        added = await asked(crew, "memory_add", text="The crew meets at nine.")
-        assert "that you may see" in await refused(office, "memory_get", id=added["document_id"])
+        [hit] = (await call(office, "memory_search", query="What does Mara earn?"))["hits"]
+        assert (await call(crew, "memory_search", query="What does Mara earn?"))["hits"] == []
+        assert "that you may see" in await call_wrongly(crew, "memory_forget", documents=[hit["document_id"]])
+        added = await call(crew, "memory_add", text="The crew meets at nine.")
+        assert "that you may see" in await call_wrongly(office, "memory_get", id=added["document_id"])
 
 
-async def test_without_a_key_nothing_is_told(url: str) -> None:
+async def test_unknown_key_is_refused(url: str) -> None:
     async with agent(url, "guessed") as stranger:
-        assert await refused(stranger, "memory_search", query="Mara") == "there is no such key"
+        assert await call_wrongly(stranger, "memory_search", query="Mara") == "there is no such key"
 
 
-def test_the_others_routes_are_there(url: str) -> None:
+def test_other_routes_still_work(url: str) -> None:
     assert httpx.get(f"{url}/healthz").json() == {"status": "well"}
     assert httpx.get(f"{url}/nowhere").status_code == 404

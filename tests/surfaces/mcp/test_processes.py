@@ -1,4 +1,4 @@
-"""`waylore mcp` as a process, with the SDK's own client: over stdio and HTTP, with rude clients and signals."""
+"""Test `waylore mcp` as a process with the SDK's client: stdio, HTTP, wrong requests and signals."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
-from surfaces.agents import asked, filled, loop, refused
+from surfaces.agents import call, call_wrongly, fill, run_agent
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 
@@ -31,8 +31,8 @@ NOISY = """
 import os, sys, warnings, anyio
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
-from waylore.surfaces.mcp import over_stdio, server
-from waylore.surfaces.tools import Agent
+from waylore.surfaces.mcp.server import create_server, serve_stdio
+from waylore.surfaces.tools.tools import Agent
 
 class Noisy(HashingEmbedder):
     def embed_query(self, text):
@@ -42,14 +42,14 @@ class Noisy(HashingEmbedder):
         return super().embed_query(text)
 
 with Waylore.open(sys.argv[1], embedder=Noisy(quiet=True)) as memory:
-    anyio.run(over_stdio, server(lambda _: Agent(memory)))
+    anyio.run(serve_stdio, create_server(lambda _: Agent(memory)))
 """
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     with Waylore.open(tmp_path / "memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
-        filled(memory)
+        fill(memory)
     return tmp_path / "memory.waylore"
 
 
@@ -63,7 +63,7 @@ def environment(store: Path) -> dict[str, str]:
     }
 
 
-def over_stdio(store: Path, *options: str) -> StdioServerParameters:
+def make_stdio_parameters(store: Path, *options: str) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable, args=[*COMMAND, *options], env=environment(store), cwd=store.parent
     )
@@ -71,7 +71,7 @@ def over_stdio(store: Path, *options: str) -> StdioServerParameters:
 
 @contextmanager
 def process(store: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that is spoken to line by line, and gone afterwards."""
+    """Start a process with pipes, and kill it at the end."""
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(
         [sys.executable, *arguments], env=environment(store), cwd=store.parent, text=True, **pipes
@@ -82,105 +82,105 @@ def process(store: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             started.kill()
 
 
-def say(started: subprocess.Popen[str], method: str, number: int | None = None, **params: Any) -> None:
+def send(started: subprocess.Popen[str], method: str, number: int | None = None, **params: Any) -> None:
     assert started.stdin
     message = {"jsonrpc": "2.0", "method": method, "params": params, "id": number}
     started.stdin.write(json.dumps({k: v for k, v in message.items() if v is not None}) + "\n")
     started.stdin.flush()
 
 
-def heard(started: subprocess.Popen[str]) -> Any:
+def read_message(started: subprocess.Popen[str]) -> Any:
     assert started.stdout
     return json.loads(started.stdout.readline())
 
 
 def greet(started: subprocess.Popen[str]) -> None:
-    say(started, "initialize", 1, **HELLO)
-    assert heard(started)["result"]["serverInfo"]["name"] == "waylore"
-    say(started, "notifications/initialized")
+    send(started, "initialize", 1, **HELLO)
+    assert read_message(started)["result"]["serverInfo"]["name"] == "waylore"
+    send(started, "notifications/initialized")
 
 
 # -- stdio ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_agents_loop_over_stdio(store: Path, mode: str) -> None:
-    async with Client(over_stdio(store), mode=mode) as agent:
-        await loop(agent)
+async def test_agent_can_use_stdio(store: Path, mode: str) -> None:
+    async with Client(make_stdio_parameters(store), mode=mode) as agent:
+        await run_agent(agent)
 
 
 async def test_two_processes_share_a_file(store: Path) -> None:
-    async with Client(over_stdio(store)) as one, Client(over_stdio(store)) as other:
+    async with Client(make_stdio_parameters(store)) as one, Client(make_stdio_parameters(store)) as other:
         async with anyio.create_task_group() as both:
-            both.start_soon(loop, one, "Bo takes over the session service in May.")
-            both.start_soon(loop, other, "Ida moves to Tromsø in June.")
-        added = await asked(one, "memory_add", text="The harbour closes in winter.")
-        assert (await asked(other, "memory_get", id=added["document_id"]))["text"]
+            both.start_soon(run_agent, one, "Bo takes over the session service in May.")
+            both.start_soon(run_agent, other, "Ida moves to Tromsø in June.")
+        added = await call(one, "memory_add", text="The harbour closes in winter.")
+        assert (await call(other, "memory_get", id=added["document_id"]))["text"]
 
 
 async def test_labels_and_read_only_are_options(store: Path) -> None:
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])
-    async with Client(over_stdio(store, "--label", "crew", "--read-only")) as agent:
+    async with Client(make_stdio_parameters(store, "--label", "crew", "--read-only")) as agent:
         assert [tool.name for tool in (await agent.list_tools()).tools] == [
             *("memory_search", "memory_get", "search", "fetch"),
         ]
-        await refused(agent, "memory_get", id=hidden)
-    async with Client(over_stdio(store, "-l", "crew", "-l", "office")) as agent:
-        assert (await asked(agent, "memory_get", id=hidden))["document_id"] == hidden
+        await call_wrongly(agent, "memory_get", id=hidden)
+    async with Client(make_stdio_parameters(store, "-l", "crew", "-l", "office")) as agent:
+        assert (await call(agent, "memory_get", id=hidden))["document_id"] == hidden
 
 
-async def test_a_store_that_cannot_be_opened_is_told_to_the_agent(store: Path) -> None:
-    async with Client(over_stdio(store, "--store", str(store.parent / "no" / "such.waylore"))) as agent:
-        assert "such.waylore" in await refused(agent, "memory_search", query="login")
+async def test_store_error_is_an_answer_to_the_agent(store: Path) -> None:
+    async with Client(make_stdio_parameters(store, "--store", str(store.parent / "no" / "such.waylore"))) as agent:
+        assert "such.waylore" in await call_wrongly(agent, "memory_search", query="login")
 
 
-def test_nothing_but_the_protocol_is_on_stdout(store: Path) -> None:
+def test_stdout_has_only_the_protocol(store: Path) -> None:
     with process(store, "-c", NOISY, str(store)) as started:
         greet(started)
-        say(started, "tools/call", 2, name="memory_search", arguments={"query": "login"})
-        assert heard(started)["result"]["structuredContent"]["hits"]
+        send(started, "tools/call", 2, name="memory_search", arguments={"query": "login"})
+        assert read_message(started)["result"]["structuredContent"]["hits"]
         rest, log = started.communicate(timeout=20)
         assert (started.returncode, rest) == (0, "")
         assert all(noise in log for noise in ("loading the model", "this model is old", "in C says hello"))
 
 
-def test_nonsense_on_stdin_does_not_end_it(store: Path) -> None:
+def test_nonsense_on_stdin_does_not_end_the_server(store: Path) -> None:
     with process(store, *COMMAND) as started:
         greet(started)
         assert started.stdin
         started.stdin.write('nonsense\n[1, 2\n\n{"jsonrpc": "2.0"}\n{"id": 7}\n')
-        say(started, "tools/call", 2, name="memory_search", arguments="login")
-        say(started, "tools/call", 3, name="memory_search", arguments={"query": "login"})
-        answers = {2: heard(started), 3: None}
+        send(started, "tools/call", 2, name="memory_search", arguments="login")
+        send(started, "tools/call", 3, name="memory_search", arguments={"query": "login"})
+        answers = {2: read_message(started), 3: None}
         while answers[3] is None:
-            answer = heard(started)
+            answer = read_message(started)
             answers[answer["id"]] = answer
         assert answers[3]["result"]["structuredContent"]["hits"]
 
 
-def test_a_client_that_goes_away_ends_it(store: Path) -> None:
+def test_disconnected_client_ends_the_server(store: Path) -> None:
     with process(store, *COMMAND) as started:
         greet(started)
-        say(started, "tools/call", 2, name="memory_add", arguments={"text": "The harbour closes in winter."})
+        send(started, "tools/call", 2, name="memory_add", arguments={"text": "The harbour closes in winter."})
         assert started.stdin
         started.stdin.close()
         assert started.wait(20) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_what_was_told_is_kept(store: Path, number: signal.Signals) -> None:
+def test_signal_ends_server_and_keeps_memories(store: Path, number: signal.Signals) -> None:
     with process(store, *COMMAND) as started:
         greet(started)
-        say(started, "tools/call", 2, name="memory_add", arguments={"text": "The harbour closes in winter."})
-        added = heard(started)["result"]["structuredContent"]["document_id"]
+        send(started, "tools/call", 2, name="memory_add", arguments={"text": "The harbour closes in winter."})
+        added = read_message(started)["result"]["structuredContent"]["document_id"]
         started.send_signal(number)
         assert started.wait(5) == -number
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         assert memory.get(added).passages[0].text == "The harbour closes in winter."
 
 
-def test_a_setting_that_cannot_be_used_is_told_at_once(store: Path) -> None:
+def test_wrong_setting_is_reported_at_once(store: Path) -> None:
     wrong = {**environment(store), "WAYLORE_EMBEDDING_PROVIDER": "magic"}
     done = subprocess.run(
         [sys.executable, *COMMAND], env=wrong, capture_output=True, text=True, timeout=60, check=False
@@ -193,8 +193,8 @@ def test_a_setting_that_cannot_be_used_is_told_at_once(store: Path) -> None:
 
 
 @contextmanager
-def over_http(store: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """The address of a server that is up, and its process."""
+def start_http(store: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Start a server. Yield its address and its process when it accepts connections."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -208,11 +208,11 @@ def over_http(store: Path, *options: str) -> Iterator[tuple[str, subprocess.Pope
         yield f"http://127.0.0.1:{port}/mcp", started
 
 
-async def test_two_agents_loop_at_once_over_http(store: Path) -> None:
-    with over_http(store) as (url, started):
+async def test_two_agents_use_http_at_once(store: Path) -> None:
+    with start_http(store) as (url, started):
         async with Client(url) as one, Client(url, mode="legacy") as other, anyio.create_task_group() as both:
-            both.start_soon(loop, one, "Bo takes over the session service in May.")
-            both.start_soon(loop, other, "Ida moves to Tromsø in June.")
+            both.start_soon(run_agent, one, "Bo takes over the session service in May.")
+            both.start_soon(run_agent, other, "Ida moves to Tromsø in June.")
         started.terminate()
         started.wait(10)
 
@@ -226,8 +226,8 @@ CALL = {
 }
 
 
-def test_rude_clients_do_no_harm(store: Path) -> None:
-    with over_http(store) as (url, _), httpx.Client(headers=HEADERS, timeout=20) as web:
+def test_wrong_requests_are_refused(store: Path) -> None:
+    with start_http(store) as (url, _), httpx.Client(headers=HEADERS, timeout=20) as web:
         assert web.post(url, json=CALL, headers={"host": "evil.example"}).status_code == 421
         assert web.post(url, json=CALL, headers={"origin": "https://evil.example"}).status_code == 403
         assert web.post(url, json=CALL, headers={"origin": url.removesuffix("/mcp")}).status_code == 200
@@ -247,8 +247,8 @@ def test_rude_clients_do_no_harm(store: Path) -> None:
         assert answer["result"]["structuredContent"]["hits"]
 
 
-def test_a_client_that_leaves_in_the_middle_of_an_answer(store: Path) -> None:
-    with over_http(store) as (url, started):
+def test_disconnected_http_clients_do_no_harm(store: Path) -> None:
+    with start_http(store) as (url, started):
         body = json.dumps(CALL).encode()
         lines = [b"POST /mcp HTTP/1.1", b"host: 127.0.0.1", *(f"{k}: {v}".encode() for k, v in HEADERS.items())]
         head = b"\r\n".join([*lines, f"content-length: {len(body)}".encode(), b"", b""])
@@ -262,17 +262,17 @@ def test_a_client_that_leaves_in_the_middle_of_an_answer(store: Path) -> None:
         assert "Traceback" not in started.stderr.read()
 
 
-def test_a_store_that_cannot_be_opened_is_told_at_the_terminal(store: Path) -> None:
-    with over_http(store, "--store", str(store.parent / "no" / "such.waylore")) as (_, started):
+def test_store_error_is_printed_start_http(store: Path) -> None:
+    with start_http(store, "--store", str(store.parent / "no" / "such.waylore")) as (_, started):
         assert started.wait(20) == 4
         assert started.stderr
         assert "such.waylore" in started.stderr.read()
 
 
-def test_other_names_must_be_allowed(store: Path) -> None:
-    with over_http(store, "--host", "0.0.0.0", "--allow-host", "memory.example") as (url, started):
+def test_other_host_names_must_be_allowed(store: Path) -> None:
+    with start_http(store, "--host", "0.0.0.0", "--allow-host", "memory.example") as (url, started):
         for host, status in (("memory.example", 200), ("memory.example:80", 200), ("evil.example", 421)):
             assert httpx.post(url, json=CALL, headers={**HEADERS, "host": host}).status_code == status
         started.terminate()
         assert started.stderr
-        assert "everyone who reaches this can use it" in started.stderr.read()
+        assert "everyone who can reach this address can use it" in started.stderr.read()

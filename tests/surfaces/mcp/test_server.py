@@ -1,4 +1,4 @@
-"""The MCP server with the SDK's own client, in memory: what an agent is told, and what it is not."""
+"""Test the MCP server with the SDK's client in memory: tools, resources, labels and errors."""
 
 import threading
 from collections.abc import Iterator
@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp_types import TextResourceContents
-from tools.postgres import Server
+from tools.postgres.server import Server
 
-from databases import fresh_name
-from surfaces.agents import TOOLS, WORLD, as_json, asked, filled, loop, refused, words
+from databases import make_name
+from surfaces.agents import TOOLS, WORLD, call, call_wrongly, fill, get_text, parse, run_agent
 from waylore import Filter, Waylore
 from waylore.errors import WayloreError
 from waylore.protocols import Embedder
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import CHAIN, HYBRID
-from waylore.surfaces.mcp.server import server
+from waylore.surfaces.mcp.server import create_server
 from waylore.surfaces.tools import tools
-from waylore.surfaces.tools.arguments import Question
-from waylore.surfaces.tools.research import Results
+from waylore.surfaces.tools.arguments import SearchDocuments
+from waylore.surfaces.tools.research import ResearchResults
 from waylore.surfaces.tools.tools import Agent, Tool
 
 QUESTION = "Where does the owner of what the login needs work?"
@@ -32,28 +32,28 @@ QUESTION = "Where does the owner of what the login needs work?"
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Waylore]:
     with Waylore.open(tmp_path / "memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
-        yield filled(memory)
+        yield fill(memory)
 
 
 def client(memory: Waylore, *labels: str, may_write: bool = True, mode: str = "auto") -> Client:
     agent = Agent(memory, frozenset(labels) if labels else None, may_write)
-    return Client(server(lambda _: agent), mode=mode)
+    return Client(create_server(lambda _: agent), mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_agents_loop(memory: Waylore, mode: str) -> None:
+async def test_agent_can_search_read_add_and_forget(memory: Waylore, mode: str) -> None:
     async with client(memory, mode=mode) as agent:
-        await loop(agent)
+        await run_agent(agent)
 
 
-async def test_an_agents_loop_on_a_server(postgres: Server) -> None:
-    url, name = postgres.url, fresh_name("agent")
+async def test_agent_can_use_postgres(postgres: Server) -> None:
+    url, name = postgres.url, make_name("agent")
     with Waylore.open(url, collection=name, embedder=HashingEmbedder(quiet=True)) as memory:
-        async with client(filled(memory)) as agent:
-            await loop(agent)
+        async with client(fill(memory)) as agent:
+            await run_agent(agent)
 
 
-async def test_the_list_says_what_each_tool_may_do(memory: Waylore) -> None:
+async def test_tools_have_hints_and_schemas(memory: Waylore) -> None:
     async with client(memory) as agent:
         listed = (await agent.list_tools()).tools
     hints = {tool.name: tool.annotations for tool in listed if tool.annotations}
@@ -64,14 +64,14 @@ async def test_the_list_says_what_each_tool_may_do(memory: Waylore) -> None:
     assert all(hint.idempotent_hint and not hint.open_world_hint for hint in hints.values())
     assert all(tool.description and tool.input_schema and tool.output_schema for tool in listed)
     assert list(listed[0].input_schema["properties"]) == [
-        *("max_tokens", "query", "max_results", "use_graph", "min_graph_score"),
+        *("max_tokens", "query", "max_results", "use_graph", "min_graph_score", "method"),
     ]
 
 
-async def test_hits_are_those_of_python(memory: Waylore) -> None:
+async def test_hits_equal_those_of_python(memory: Waylore) -> None:
     found = memory.search(QUESTION)
     async with client(memory) as agent:
-        told = await asked(agent, "memory_search", query=QUESTION, max_tokens=20_000)
+        told = await call(agent, "memory_search", query=QUESTION, max_tokens=20_000)
     assert [(hit["passage_id"], hit["score"]) for hit in told["hits"]] == [
         (hit.passage.id, hit.score) for hit in found.hits
     ]
@@ -81,35 +81,46 @@ async def test_hits_are_those_of_python(memory: Waylore) -> None:
         assert [line.split(maxsplit=1) for line in hit["why"]] == explained[1 : 1 + len(of_python.placements)]
 
 
-async def test_without_the_graph_it_is_hybrid_search(memory: Waylore) -> None:
-    hybrid = memory.search(QUESTION, recipe=HYBRID, top_k=2)
+async def test_use_graph_false_is_hybrid_search(memory: Waylore) -> None:
+    hybrid = memory.search(QUESTION, method=HYBRID, top_k=2)
     async with client(memory) as agent:
-        told = await asked(agent, "memory_search", query=QUESTION, max_results=2, use_graph=False)
+        told = await call(agent, "memory_search", query=QUESTION, max_results=2, use_graph=False)
     assert [hit["passage_id"] for hit in told["hits"]] == [hit.passage.id for hit in hybrid.hits]
-    assert told["skipped"] == "the recipe does not use the graph"
+    assert told["skip_reason"] == "the recipe does not use the graph"
 
 
-async def test_what_the_graph_adds_must_score_enough(memory: Waylore) -> None:
-    both = memory.search(QUESTION, recipe=CHAIN, top_k=2)
-    hybrid = {hit.passage.id for hit in memory.search(QUESTION, recipe=HYBRID, top_k=2).hits}
+@pytest.mark.parametrize("method", ["vector", "Keyword", "hybrid", "GRAPH", "auto", "agentic", "graph_only"])
+async def test_every_method_of_python_is_accepted(memory: Waylore, method: str) -> None:
+    found = memory.search(QUESTION, method=method)
+    async with client(memory) as agent:
+        told = await call(agent, "memory_search", query=QUESTION, method=method, max_tokens=20_000)
+        assert "unknown method 'magic'" in await call_wrongly(agent, "memory_search", query="x", method="magic")
+    assert [(hit["passage_id"], hit["score"]) for hit in told["hits"]] == [
+        (hit.passage.id, hit.score) for hit in found.hits
+    ]
+
+
+async def test_min_graph_score_drops_added_passages(memory: Waylore) -> None:
+    both = memory.search(QUESTION, method=CHAIN, top_k=2)
+    hybrid = {hit.passage.id for hit in memory.search(QUESTION, method=HYBRID, top_k=2).hits}
     added = [hit.score for hit in both.hits if hit.passage.id not in hybrid]
     between = (max(added) + min(added)) / 2
     assert min(added) < between < max(added)
     async with client(memory) as agent:
         for least in (0.0, between, 1.0):
-            told = await asked(agent, "memory_search", query=QUESTION, max_results=2, min_graph_score=least)
+            told = await call(agent, "memory_search", query=QUESTION, max_results=2, min_graph_score=least)
             kept = {hit["passage_id"] for hit in told["hits"]}
             assert kept == {h.passage.id for h in both.hits if h.score >= least} | hybrid
 
 
-async def test_research_clients_get_their_shape(memory: Waylore) -> None:
+async def test_research_tools_have_their_own_shape(memory: Waylore) -> None:
     async with client(memory) as agent:
         result = await agent.call_tool("search", {"query": "login"})
-        assert as_json(words(result)) == result.structured_content
-        found = (await asked(agent, "search", query="login"))["results"]
+        assert parse(get_text(result)) == result.structured_content
+        found = (await call(agent, "search", query="login"))["results"]
         assert [sorted(one) for one in found] == [["id", "text", "title", "url"]] * len(found)
         assert len({one["id"] for one in found}) == len(found)
-        page = await asked(agent, "fetch", id=found[0]["id"])
+        page = await call(agent, "fetch", id=found[0]["id"])
     assert page == {
         "id": found[0]["id"],
         "title": "Login",
@@ -119,19 +130,17 @@ async def test_research_clients_get_their_shape(memory: Waylore) -> None:
     }
 
 
-async def test_an_agent_sees_and_forgets_only_what_its_labels_let_it(memory: Waylore) -> None:
+async def test_labels_limit_what_an_agent_sees(memory: Waylore) -> None:
     hidden = memory.add("Mara earns forty crowns an hour.", title="Pay", labels=["office"])
     [passage] = memory.get(hidden).passages
     async with client(memory, "crew") as agent:
-        found = await asked(agent, "memory_search", query="What does Mara earn?")
+        found = await call(agent, "memory_search", query="What does Mara earn?")
         assert hidden not in {hit["document_id"] for hit in found["hits"]}
-        assert hidden not in {
-            one["id"] for one in (await asked(agent, "search", query="Mara earns"))["results"]
-        }
+        assert hidden not in {one["id"] for one in (await call(agent, "search", query="Mara earns"))["results"]}
         for id_ in (hidden, passage.id):
-            assert "that you may see" in await refused(agent, "memory_get", id=id_)
-            assert "that you may see" in await refused(agent, "fetch", id=id_)
-            assert "that you may see" in await refused(agent, "memory_forget", documents=[id_])
+            assert "that you may see" in await call_wrongly(agent, "memory_get", id=id_)
+            assert "that you may see" in await call_wrongly(agent, "fetch", id=id_)
+            assert "that you may see" in await call_wrongly(agent, "memory_forget", documents=[id_])
         for uri in (f"waylore://document/{hidden}", f"waylore://passage/{passage.id}"):
             with pytest.raises(MCPError, match="that you may see"):
                 await agent.read_resource(uri)
@@ -141,20 +150,20 @@ async def test_an_agent_sees_and_forgets_only_what_its_labels_let_it(memory: Way
     assert memory.get(hidden).passages == (passage,)
 
 
-async def test_a_document_that_may_not_be_seen_keeps_all_from_being_forgotten(memory: Waylore) -> None:
+async def test_forget_with_hidden_document_removes_nothing(memory: Waylore) -> None:
     hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])
     own = memory.add("The crew meets at nine.", labels=["crew"])
     async with client(memory, "crew") as agent:
-        await refused(agent, "memory_forget", documents=[own, hidden])
+        await call_wrongly(agent, "memory_forget", documents=[own, hidden])
         assert memory.get(own).document.id == own
-        await asked(agent, "memory_forget", documents=[own, own])
-        await refused(agent, "memory_get", id=own)
+        await call(agent, "memory_forget", documents=[own, own])
+        await call_wrongly(agent, "memory_get", id=own)
 
 
-async def test_what_an_agent_adds_has_its_labels(memory: Waylore) -> None:
+async def test_added_memories_get_the_labels_of_the_agent(memory: Waylore) -> None:
     async with client(memory, "crew") as agent:
         fact = {"subject": "crew", "predicate": "meets_at", "object": "nine"}
-        added = await asked(agent, "memory_add", text="The crew meets at nine.", facts=[fact])
+        added = await call(agent, "memory_add", text="The crew meets at nine.", facts=[fact])
         assert added["facts"] == ["crew —meets_at→ nine"]
     told = memory.get(added["document_id"])
     assert told.document.labels == {"crew"}
@@ -162,12 +171,12 @@ async def test_what_an_agent_adds_has_its_labels(memory: Waylore) -> None:
     assert not memory.facts("crew", where=Filter(labels=frozenset({"office"})))
 
 
-async def test_who_may_only_read_is_told_so(memory: Waylore) -> None:
+async def test_read_only_agent_cannot_write(memory: Waylore) -> None:
     [document, *_] = memory.documents()
     async with client(memory, may_write=False) as agent:
-        assert "read-only" in await refused(agent, "memory_add", text="The crew meets at nine.")
-        assert "read-only" in await refused(agent, "memory_forget", documents=[document.id])
-        await asked(agent, "memory_search", query="login")
+        assert "read-only" in await call_wrongly(agent, "memory_add", text="The crew meets at nine.")
+        assert "read-only" in await call_wrongly(agent, "memory_forget", documents=[document.id])
+        await call(agent, "memory_search", query="login")
     assert memory.stats().documents == len(WORLD)
 
 
@@ -176,10 +185,10 @@ async def test_who_may_only_read_is_told_so(memory: Waylore) -> None:
     [
         ("memory_search", {}, "query: Field required"),
         ("memory_search", {"query": ""}, "query: String should have at least 1 character"),
-        ("memory_search", {"query": "  "}, "the question is empty"),
+        ("memory_search", {"query": "  "}, "query must not be empty"),
         ("memory_search", {"query": "login", "max_results": 0}, "max_results"),
         ("memory_search", {"query": "login", "max_tokens": 3}, "max_tokens"),
-        ("memory_search", {"query": "login", "depth": 3}, "depth: Extra inputs"),
+        ("memory_search", {"query": "login", "limit": 3}, "memory_search: unknown argument limit; use max_results"),
         ("memory_search", {"query": ["login"]}, "query: Input should be a valid string"),
         ("memory_get", {"id": "nobody"}, "no document or passage nobody"),
         ("memory_add", {"text": "x", "facts": [{"subject": "x"}]}, "facts.0.predicate: Field required"),
@@ -188,12 +197,10 @@ async def test_who_may_only_read_is_told_so(memory: Waylore) -> None:
         ("memory_forget", {"documents": ["nobody"]}, "no document nobody"),
     ],
 )
-async def test_what_is_asked_wrongly_is_told_and_does_no_harm(
-    memory: Waylore, tool: str, arguments: dict[str, Any], says: str
-) -> None:
+async def test_wrong_arguments_are_reported(memory: Waylore, tool: str, arguments: dict[str, Any], says: str) -> None:
     async with client(memory) as agent:
-        assert says in await refused(agent, tool, **arguments)
-        await asked(agent, "memory_search", query="login")
+        assert says in await call_wrongly(agent, tool, **arguments)
+        await call(agent, "memory_search", query="login")
 
 
 ANYTHING = st.recursive(
@@ -206,33 +213,31 @@ NAMES = st.sampled_from("query id text documents facts max_tokens offset max_res
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tool=st.sampled_from(tools.TOOLS), arguments=st.dictionaries(NAMES, ANYTHING, max_size=4))
-def test_nothing_that_is_asked_breaks_a_tool(memory: Waylore, tool: Tool[Any, Any], arguments: Any) -> None:
+def test_no_argument_breaks_a_tool(memory: Waylore, tool: Tool[Any, Any], arguments: Any) -> None:
     try:
-        answer = tools.answered(tool, Agent(memory), arguments)
+        answer = tools.run_tool(tool, Agent(memory), arguments)
     except (ValueError, WayloreError):
         return
-    assert answer.readable()
+    assert answer.to_text()
 
 
-async def test_a_tool_that_is_not_there(memory: Waylore) -> None:
+async def test_unknown_tool_is_an_error(memory: Waylore) -> None:
     async with client(memory) as agent:
-        with pytest.raises(MCPError, match="there is no tool memory_burn: use memory_search, memory_get"):
+        with pytest.raises(MCPError, match="unknown tool memory_burn; use memory_search, memory_get"):
             await agent.call_tool("memory_burn", {})
 
 
-async def test_what_nobody_foresaw_stays_in_the_log(memory: Waylore, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(agent: Agent, asked: Question) -> Any:
+async def test_unexpected_error_is_only_logged(memory: Waylore, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(agent: Agent, arguments: SearchDocuments) -> Any:
         raise RuntimeError("the password is hunter2")
 
-    tool: Tool[Any, Any] = Tool(broken, Question, Results, "Broken")
-    async with Client(server(lambda _: Agent(memory), [tool])) as agent:
-        assert (
-            await refused(agent, "broken", query="x") == "broken failed for a reason that the server has logged"
-        )
+    tool: Tool[Any, Any] = Tool(broken, SearchDocuments, ResearchResults, "Broken")
+    async with Client(create_server(lambda _: Agent(memory), [tool])) as agent:
+        assert await call_wrongly(agent, "broken", query="x") == "broken failed; the log of the server has the error"
     assert "hunter2" in caplog.text
 
 
-async def test_resources_are_what_is_stored(memory: Waylore) -> None:
+async def test_resources_return_stored_texts(memory: Waylore) -> None:
     memory.add("TCP/IP carries the login.", facts=[("TCP/IP", "carries", "login")])
     async with client(memory) as agent:
         templates = (await agent.list_resource_templates()).resource_templates
@@ -240,7 +245,7 @@ async def test_resources_are_what_is_stored(memory: Waylore) -> None:
             *("waylore://entity/{name}", "waylore://document/{id}", "waylore://passage/{id}"),
         ]
         assert "TCP/IP —carries→ login" in await _text(agent, "waylore://entity/TCP%2FIP")
-        found = await asked(agent, "memory_search", query="fish soup", max_results=1)
+        found = await call(agent, "memory_search", query="fish soup", max_results=1)
         for kind in ("passage", "document"):
             assert WORLD[3][2] in await _text(agent, f"waylore://{kind}/{found['hits'][0][f'{kind}_id']}")
         for uri in (
@@ -249,7 +254,7 @@ async def test_resources_are_what_is_stored(memory: Waylore) -> None:
             "waylore://what/ever",
             "https://example.org",
         ):
-            with pytest.raises(MCPError, match=r"nothing|no document"):
+            with pytest.raises(MCPError, match=r"no entity|no document|no resource"):
                 await agent.read_resource(uri)
 
 
@@ -259,7 +264,7 @@ async def _text(agent: Client, uri: str) -> str:
     return content.text
 
 
-async def test_documents_are_listed_page_by_page(tmp_path: Path) -> None:
+async def test_documents_are_listed_in_pages(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "many.waylore", extractor=None) as many:
         ids = {many.add(f"Note {n}.", uri=f"notes/{n % 7}/{n}.md" if n % 2 else "") for n in range(230)}
         async with client(many) as agent:
@@ -270,35 +275,35 @@ async def test_documents_are_listed_page_by_page(tmp_path: Path) -> None:
                 page = await agent.list_resources(cursor=page.next_cursor)
                 listed += [resource.uri for resource in page.resources]
             assert sorted(listed) == sorted(f"waylore://document/{id_}" for id_ in ids)
-            with pytest.raises(MCPError, match="there is no such page"):
+            with pytest.raises(MCPError, match="no such page"):
                 await agent.list_resources(cursor="bm9uc2Vuc2U")
 
 
 class Slow:
-    """An embedder that waits until it is told to go on."""
+    """An embedder that waits for an event."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.name = embedder.name
         self.dimension = embedder.dimension
-        self.asked, self.go_on = threading.Event(), threading.Event()
+        self.is_called, self.may_continue = threading.Event(), threading.Event()
 
     def embed_passages(self, texts: Any) -> Any:
         return self._embedder.embed_passages(texts)
 
     def embed_query(self, text: str) -> Any:
-        self.asked.set()
-        assert self.go_on.wait(20)
+        self.is_called.set()
+        assert self.may_continue.wait(20)
         return self._embedder.embed_query(text)
 
 
-async def test_a_slow_question_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_slow_question_does_not_block_others(tmp_path: Path) -> None:
     slow = Slow(HashingEmbedder(quiet=True))
     with Waylore.open(tmp_path / "slow.waylore", embedder=slow) as memory:
-        filled(memory)
+        fill(memory)
         async with client(memory) as agent, anyio.create_task_group() as others:
             others.start_soon(agent.call_tool, "memory_search", {"query": "login"})
-            await anyio.to_thread.run_sync(slow.asked.wait, 20)
+            await anyio.to_thread.run_sync(slow.is_called.wait, 20)
             assert len((await agent.list_tools()).tools) == len(TOOLS)
-            assert (await asked(agent, "memory_get", id=memory.documents()[0].id))["text"]
-            slow.go_on.set()
+            assert (await call(agent, "memory_get", id=memory.documents()[0].id))["text"]
+            slow.may_continue.set()

@@ -1,4 +1,4 @@
-"""The page on telemetry lists what there is, and nothing else: compared with what the code really tells."""
+"""Test that the page on telemetry lists exactly the spans, attributes, metrics and settings of the code."""
 
 import re
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from prometheus_client.metrics import MetricWrapperBase
 
 from waylore import Waylore
-from waylore.errors import QueryError
+from waylore.errors import ArgumentError
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import RECIPES
-from waylore.settings.sections import Telemetry as Wanted
+from waylore.settings.sections import TelemetrySettings as Wanted
 from waylore.surfaces.telemetry import spans as telemetry_spans
 from waylore.surfaces.telemetry.metrics import Metrics
-from waylore.surfaces.telemetry.outcomes import MAY_BE_LOST
-from waylore.surfaces.telemetry.setup import Telemetry, WatchedEmbedder
+from waylore.surfaces.telemetry.outcomes import FALLIBLE_STAGES
+from waylore.surfaces.telemetry.setup import ObservedEmbedder, Telemetry
 from waylore.types.knowledge import Vector
-from waylore.types.search import Gate
+from waylore.types.search import GateOutcome
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "telemetry.md").read_text("utf-8")
 
 
-class Kept(SpanProcessor):
+class SpanRecorder(SpanProcessor):
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []
 
@@ -42,8 +42,8 @@ class Failing(HashingEmbedder):
         raise OSError("down")
 
 
-def listed(heading: str) -> dict[str, str]:
-    """What a table names in its first column, each with the rest of its row."""
+def read_table(heading: str) -> dict[str, str]:
+    """Return the names in the first column of a table, each with its row."""
     _, _, after = PAGE.partition(f"| {heading} |")
     rows = after.split("\n\n")[0].splitlines()[2:]
     return {name: row for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
@@ -51,13 +51,13 @@ def listed(heading: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def spans(tmp_path_factory: pytest.TempPathFactory) -> list[ReadableSpan]:
-    """All that every verb, every recipe and a request make."""
-    folder, kept = tmp_path_factory.mktemp("telemetry"), Kept()
-    telemetry = Telemetry(telemetry_spans.made(kept, content=True))
+    """Return the spans of every method, every recipe and a request."""
+    folder, kept = tmp_path_factory.mktemp("telemetry"), SpanRecorder()
+    telemetry = Telemetry(telemetry_spans.create_spans(kept, content=True))
     (folder / "docs").mkdir()
     (folder / "docs" / "one.md").write_text("Ada owns the cache.")
-    embedder = WatchedEmbedder(HashingEmbedder(quiet=True), telemetry)
-    observer = telemetry.observer("team", embedder.name)
+    embedder = ObservedEmbedder(HashingEmbedder(quiet=True), telemetry)
+    observer = telemetry.create_observer("team", embedder.name)
     with Waylore.open(folder / "own.waylore", embedder=embedder, observer=observer) as waylore:
         waylore.add_files(folder / "docs")
         waylore.add("Mara owns the session service.", facts=[("Mara", "owns", "session service")])
@@ -68,38 +68,38 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> list[ReadableSpan]:
         waylore.facts("Mara")
         waylore.export(folder / "export")
         waylore.forget(waylore.add("Soon gone."))
-        with pytest.raises(QueryError):
+        with pytest.raises(ArgumentError):
             waylore.search("")
     with Waylore.open(folder / "own.waylore", embedder=Failing(quiet=True), observer=observer) as waylore:
         waylore.search("Does Mara own it?")
     assert telemetry.spans
-    with telemetry.spans.request("GET", {}) as span:
+    with telemetry.spans.observe_request("GET", {}) as span:
         span.set_attribute("waylore.request.id", "r")
-        telemetry_spans.answered(span, "GET", "/v1/…", "200")
+        telemetry_spans.finish_request(span, "GET", "/v1/…", "200")
     return kept.spans
 
 
-def test_spans_are_listed(spans: list[ReadableSpan]) -> None:
-    assert {span.name for span in spans} == set(listed("Span"))
+def test_page_lists_spans(spans: list[ReadableSpan]) -> None:
+    assert {span.name for span in spans} == set(read_table("Span"))
 
 
-def test_attributes_are_listed(spans: list[ReadableSpan]) -> None:
-    assert {name for span in spans for name in span.attributes or {}} == set(listed("Attribute"))
+def test_page_lists_attributes(spans: list[ReadableSpan]) -> None:
+    assert {name for span in spans for name in span.attributes or {}} == set(read_table("Attribute"))
 
 
-def test_metrics_are_listed_with_their_labels() -> None:
+def test_page_lists_metrics_with_labels() -> None:
     metrics = Metrics()
     found = {
         each._name + ("_total" if each._type == "counter" else ""): each._labelnames
         for each in metrics.registry._collector_to_names
         if isinstance(each, MetricWrapperBase)
     }
-    rows = listed("Metric")
+    rows = read_table("Metric")
     assert set(rows) == set(found)
     for name, labels in found.items():
         assert tuple(re.findall(r"`([^`]+)`", rows[name].split("|")[2])) == labels
 
 
-def test_settings_and_decisions_are_listed() -> None:
-    assert set(listed("Setting")) == {f"telemetry.{name}" for name in Wanted.model_fields}
-    assert all(f"`{decision}`" in PAGE for decision in (*get_args(Gate), *MAY_BE_LOST, "cells"))
+def test_page_lists_settings_and_decisions() -> None:
+    assert set(read_table("Setting")) == {f"telemetry.{name}" for name in Wanted.model_fields}
+    assert all(f"`{decision}`" in PAGE for decision in (*get_args(GateOutcome), *FALLIBLE_STAGES, "cells"))

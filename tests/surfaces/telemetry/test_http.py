@@ -1,4 +1,4 @@
-"""Requests of a real service, by uvicorn on loopback: spans, metrics of one process and of several, logs."""
+"""Test telemetry of a real service on loopback: spans, metrics of one and several processes, logs."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-from tools.collector import Collector, attributes, collecting
+from tools.collector import Collector, read_attributes, start_collector
 
 SERVICE = Path(__file__).parents[1] / "small_service.py"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -24,7 +24,7 @@ SEARCH = "/v1/collections/tenant-of-somebody/search"
 
 
 class Service:
-    """A service that runs, and what it has written so far. Each request has a connection of its own."""
+    """A running service and its output. Each request has its own connection."""
 
     def __init__(self, port: int, errors: Path) -> None:
         self._address = f"http://127.0.0.1:{port}"
@@ -43,8 +43,8 @@ class Service:
 
 
 @contextmanager
-def serving(folder: Path, *, workers: int = 1, **environment: str) -> Iterator[Service]:
-    """The service, until the end; then it is told to stop, and must."""
+def start(folder: Path, *, workers: int = 1, **environment: str) -> Iterator[Service]:
+    """Start the service, and stop it at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -80,17 +80,17 @@ def _wait(service: Service, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    with collecting() as started:
+    with start_collector() as started:
         yield started
 
 
 def by_name(collector: Collector, name: str) -> Span:
-    [span] = collector.named(name)
+    [span] = collector.find_spans(name)
     return span
 
 
-def test_a_request_is_a_span_below_its_callers(tmp_path: Path, collector: Collector) -> None:
-    with serving(tmp_path, WAYLORE_TELEMETRY_TRACES=collector.address) as service:
+def test_request_span_is_below_the_clients_span(tmp_path: Path, collector: Collector) -> None:
+    with start(tmp_path, WAYLORE_TELEMETRY_OTLP_ENDPOINT=collector.address) as service:
         answer = service.get(f"{SEARCH}?q=secret", traceparent=f"00-{TRACE}-{PARENT}-01")
         assert answer.status_code == 200
         assert service.get("/fails").status_code == 500
@@ -98,19 +98,19 @@ def test_a_request_is_a_span_below_its_callers(tmp_path: Path, collector: Collec
     request = by_name(collector, "GET /v1/collections/{name}/search")
     assert (request.trace_id.hex(), request.parent_span_id.hex()) == (TRACE, PARENT)
     assert request.kind == Span.SPAN_KIND_SERVER
-    told = attributes(request)
+    told = read_attributes(request)
     assert told["http.response.status_code"] == 200
     assert told["waylore.request.id"] == answer.headers["X-Request-ID"] == answer.json()["request"]
     search = by_name(collector, "retrieval")
     assert (search.trace_id, search.parent_span_id) == (request.trace_id, request.span_id)
     assert by_name(collector, "GET /fails").status.code == Status.STATUS_CODE_ERROR
-    assert attributes(by_name(collector, "GET /mcp/{session}"))["http.route"] == "/mcp/{session}"
+    assert read_attributes(by_name(collector, "GET /mcp/{session}"))["http.route"] == "/mcp/{session}"
     everything = " ".join(str(span) for span in collector.spans)
     assert not [word for word in ("secret", "tenant", "hunter2", "zebra") if word in everything]
 
 
-def test_metrics_are_by_route_and_status(tmp_path: Path) -> None:
-    with serving(tmp_path, WAYLORE_TELEMETRY_METRICS="true") as service:
+def test_metrics_have_route_and_status(tmp_path: Path) -> None:
+    with start(tmp_path, WAYLORE_TELEMETRY_METRICS="true") as service:
         for path in (f"{SEARCH}?q=one", f"{SEARCH}?q=two", SEARCH, "/fails", "/mcp/x", "/v2/somebody"):
             service.get(path)
         service.get("/fails", "PROPFIND")
@@ -123,9 +123,7 @@ def test_metrics_are_by_route_and_status(tmp_path: Path) -> None:
     assert counts['method="GET",route="/fails",status="500"'] == 1
     assert counts['method="GET",route="/mcp/{session}",status="200"'] == 1
     assert counts['method="_OTHER",route="/fails",status="405"'] == 1
-    assert {labels for labels in counts if "unmatched" in labels} == {
-        'method="GET",route="unmatched",status="404"'
-    }
+    assert {labels for labels in counts if "unmatched" in labels} == {'method="GET",route="unmatched",status="404"'}
     assert samples(told.text, "waylore_verb_seconds_count")['outcome="ok",verb="search"'] == 2
     assert "somebody" not in told.text
 
@@ -135,8 +133,8 @@ def samples(text: str, name: str) -> dict[str, float]:
     return {labels: float(value) for labels, value in found}
 
 
-def test_several_processes_count_together(tmp_path: Path) -> None:
-    with serving(tmp_path, workers=2, WAYLORE_TELEMETRY_METRICS="true") as service:
+def test_processes_share_metrics(tmp_path: Path) -> None:
+    with start(tmp_path, workers=2, WAYLORE_TELEMETRY_METRICS="true") as service:
         for number in range(12):
             service.get(f"{SEARCH}?q={number}")
         every = [samples(service.get("/metrics").text, "waylore_verb_seconds_count") for _ in range(3)]
@@ -145,12 +143,12 @@ def test_several_processes_count_together(tmp_path: Path) -> None:
         assert in_flight == {"": 0}
 
 
-def test_log_lines_have_their_request_and_no_content(tmp_path: Path, collector: Collector) -> None:
-    with serving(
+def test_log_lines_have_request_id_and_no_content(tmp_path: Path, collector: Collector) -> None:
+    with start(
         tmp_path,
-        WAYLORE_TELEMETRY_LOGS="json",
-        WAYLORE_TELEMETRY_LEVEL="info",
-        WAYLORE_TELEMETRY_TRACES=collector.address,
+        WAYLORE_TELEMETRY_LOG_FORMAT="json",
+        WAYLORE_TELEMETRY_LOG_LEVEL="info",
+        WAYLORE_TELEMETRY_OTLP_ENDPOINT=collector.address,
     ) as service:
         service.get(f"{SEARCH}?q=whisper", **{"X-Request-ID": "mine-1"})
         service.get(f"{SEARCH}?q=whisper", **{"X-Request-ID": "bad\tid" * 40})
@@ -167,12 +165,12 @@ def test_log_lines_have_their_request_and_no_content(tmp_path: Path, collector: 
 
 
 def by_request(collector: Collector, request_id: str) -> Span:
-    [span] = [span for span in collector.spans if attributes(span).get("waylore.request.id") == request_id]
+    [span] = [span for span in collector.spans if read_attributes(span).get("waylore.request.id") == request_id]
     return span
 
 
-def test_without_telemetry_a_request_has_its_identity(tmp_path: Path) -> None:
-    with serving(tmp_path) as service:
+def test_request_has_id_without_telemetry(tmp_path: Path) -> None:
+    with start(tmp_path) as service:
         assert service.get("/mcp/x", **{"X-Request-ID": "mine"}).headers["X-Request-ID"] == "mine"
         assert len(service.get("/mcp/x").headers["X-Request-ID"]) == 32
         assert service.get("/metrics").status_code == 404

@@ -1,4 +1,4 @@
-"""Lines of a log: text or JSON on stderr, and no secret in any of them."""
+"""Test log lines: text or JSON on stderr, without secrets."""
 
 import json
 import subprocess
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.surfaces.telemetry.logs import masked
+from waylore.surfaces.telemetry.logs import mask_secrets
 
 PROGRAM = """
 import logging
-from waylore.surfaces.telemetry.logs import of_request, set_up
+from waylore.surfaces.telemetry.logs import bind_request, set_up
 set_up({form!r}, {level!r})
 set_up({form!r}, {level!r})
 text = "what somebody wrote"
-with of_request("r-1"):
+with bind_request("r-1"):
     logging.getLogger("waylore").info("told %s", "once")
     try:
         raise ValueError("no")
@@ -27,15 +27,15 @@ with of_request("r-1"):
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20)
 
 
-def written(folder: Path, form: str, level: str) -> str:
+def run_program(folder: Path, form: str, level: str) -> str:
     program = [sys.executable, "-W", "error", "-c", PROGRAM.format(form=form, level=level)]
     run = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True, timeout=60)
     assert run.stdout == ""
     return run.stderr
 
 
-def test_json_is_a_line_for_each_event(tmp_path: Path) -> None:
-    told, failed = map(json.loads, written(tmp_path, "json", "info").splitlines())
+def test_json_log_has_one_line_per_event(tmp_path: Path) -> None:
+    told, failed = map(json.loads, run_program(tmp_path, "json", "info").splitlines())
     assert (told["event"], told["level"], told["logger"]) == ("told once", "info", "waylore")
     assert told["request_id"] == failed["request_id"] == "r-1"
     assert told["timestamp"].endswith("Z")
@@ -43,8 +43,8 @@ def test_json_is_a_line_for_each_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_level_hides_what_is_below_it_and_tracebacks_show_no_values(form: str, tmp_path: Path) -> None:
-    told = written(tmp_path, form, "warning")
+def test_log_level_filters_and_tracebacks_hide_values(form: str, tmp_path: Path) -> None:
+    told = run_program(tmp_path, form, "warning")
     assert "told once" not in told
     assert "ValueError: no" in told
     assert told.count("failed") == 1
@@ -62,4 +62,4 @@ def test_secrets_are_masked(secret: str, within: str) -> None:
         json.dumps({"token": secret}, ensure_ascii=False),
     ):
         line = within.format(shape)
-        assert secret not in masked(None, "", line) or secret in within or secret in "postgresql host user"
+        assert secret not in mask_secrets(None, "", line) or secret in within or secret in "postgresql host user"

@@ -1,4 +1,4 @@
-"""The agent's tools without a protocol: the budget holds whatever is stored; function calling has them too."""
+"""Test the tools of an agent without a protocol: the token budget, function calling and errors."""
 
 import json
 from collections.abc import Iterator
@@ -11,29 +11,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surfaces.agents import filled
+from surfaces.agents import fill
 from waylore import Waylore
-from waylore.errors import ConfigError, Forbidden, QueryError
+from waylore.errors import ArgumentError, ConfigError, Forbidden
 from waylore.surfaces.tools import tools
-from waylore.surfaces.tools.arguments import LEAST_TOKENS, Add, Fetch, Forget, Get, Question, Search
-from waylore.surfaces.tools.fit import cut, quoted, size
+from waylore.surfaces.tools.arguments import MIN_TOKENS, Add, Fetch, Forget, Get, Search, SearchDocuments
+from waylore.surfaces.tools.fit import count_quoted_tokens, count_tokens, shorten
 from waylore.surfaces.tools.tools import (
     Agent,
-    call,
+    call_tool,
+    list_openai_tools,
     memory_add,
     memory_forget,
     memory_get,
     memory_search,
-    openai_tools,
 )
-from waylore.text import pieces
+from waylore.text import estimate_tokens
 from waylore.types.knowledge import Metadata
 
-TEXTS = st.text(st.sampled_from('login Mara\n"\\é–語🙂\t\x01.,;0A'), min_size=1).map(
-    lambda text: f"login {text}"
-)
+TEXTS = st.text(st.sampled_from('login Mara\n"\\é–語🙂\t\x01.,;0A'), min_size=1).map(lambda text: f"login {text}")
 LONG = st.builds(lambda text, times: " ".join([text] * times), TEXTS, st.integers(1, 300))
-BUDGETS = st.integers(LEAST_TOKENS, 6_000)
+BUDGETS = st.integers(MIN_TOKENS, 6_000)
 DOCUMENTS = st.lists(
     st.fixed_dictionaries({"text": LONG, "title": LONG, "uri": st.just("") | LONG, "key": LONG}),
     min_size=1,
@@ -42,84 +40,82 @@ DOCUMENTS = st.lists(
 
 
 @contextmanager
-def remembering(documents: list[dict[str, str]]) -> Iterator[Agent]:
+def open_agent(documents: list[dict[str, str]]) -> Iterator[Agent]:
     with TemporaryDirectory() as folder, Waylore.open(Path(folder) / "memory.waylore") as memory:
-        for told in documents:
-            facts = [("login", "needs", told["title"][:2_000]), (told["key"][:2_000], "is", "login")]
-            metadata: Metadata = {"key": told["key"], "size": 3}
-            memory.add(told["text"], title=told["title"], uri=told["uri"], facts=facts, metadata=metadata)
+        for document in documents:
+            facts = [("login", "needs", document["title"][:2_000]), (document["key"][:2_000], "is", "login")]
+            metadata: Metadata = {"key": document["key"], "size": 3}
+            memory.add(document["text"], title=document["title"], uri=document["uri"], facts=facts, metadata=metadata)
         yield Agent(memory)
 
 
-def within(answer: Any, tokens: int) -> Any:
-    """An answer whose JSON, however it is written, and whose text are within the budget."""
-    told = answer.model_dump(mode="json")
-    assert pieces(json.dumps(told, ensure_ascii=False)) <= tokens
-    assert pieces(answer.readable()) <= tokens
-    return told
+def check_size(answer: Any, tokens: int) -> Any:
+    """Check that the JSON and the text of an answer are within the budget. Return the JSON."""
+    data = answer.model_dump(mode="json")
+    assert estimate_tokens(json.dumps(data, ensure_ascii=False)) <= tokens
+    assert estimate_tokens(answer.to_text()) <= tokens
+    return data
 
 
 @settings(max_examples=30)
 @given(documents=DOCUMENTS, tokens=BUDGETS)
-def test_answers_stay_within_their_budget(documents: list[dict[str, str]], tokens: int) -> None:
-    with remembering(documents) as agent:
-        found = within(memory_search(agent, Search(query="login", max_tokens=tokens)), tokens)
+def test_answers_fit_the_budget(documents: list[dict[str, str]], tokens: int) -> None:
+    with open_agent(documents) as agent:
+        found = check_size(memory_search(agent, Search(query="login", max_tokens=tokens)), tokens)
         whole = agent.memory.search("login", where=agent.where)
-        assert [h["passage_id"] for h in found["hits"]] == [
-            hit.passage.id for hit in whole.hits[: len(found["hits"])]
-        ]
+        assert [h["passage_id"] for h in found["hits"]] == [hit.passage.id for hit in whole.hits[: len(found["hits"])]]
         assert bool(found["left_out"]) == (len(found["hits"]) < len(whole.hits))
-        within(tools.search(agent, Question(query="login")), 4_000)
-        within(memory_add(agent, Add(text=documents[0]["text"][:300], title=documents[0]["title"])), 4_000)
+        check_size(tools.search(agent, SearchDocuments(query="login")), 4_000)
+        check_size(memory_add(agent, Add(text=documents[0]["text"][:300], title=documents[0]["title"])), 4_000)
         ids = tuple(document.id for document in agent.memory.documents())
         for id_ in ids:
-            within(tools.fetch(agent, Fetch(id=id_)), 16_000)
-        gone = within(memory_forget(agent, Forget(documents=ids, max_tokens=tokens)), tokens)
+            check_size(tools.fetch(agent, Fetch(id=id_)), 16_000)
+        gone = check_size(memory_forget(agent, Forget(documents=ids, max_tokens=tokens)), tokens)
         assert gone["documents"] == len(ids)
 
 
 @settings(max_examples=30)
 @given(documents=DOCUMENTS, tokens=BUDGETS)
-def test_a_long_document_is_read_to_its_end(documents: list[dict[str, str]], tokens: int) -> None:
-    with remembering(documents) as agent:
+def test_long_document_can_be_read_in_parts(documents: list[dict[str, str]], tokens: int) -> None:
+    with open_agent(documents) as agent:
         for document in agent.memory.documents():
             read = ""
-            told: Any = {"next_offset": 0}
-            while (offset := told["next_offset"]) is not None:
-                told = within(memory_get(agent, Get(id=document.id, offset=offset, max_tokens=tokens)), tokens)
-                assert told["next_offset"] is None or told["next_offset"] > offset
-                read += told["text"]
-            assert read == tools.said(agent, document.id).text
+            part: Any = {"next_offset": 0}
+            while (offset := part["next_offset"]) is not None:
+                part = check_size(memory_get(agent, Get(id=document.id, offset=offset, max_tokens=tokens)), tokens)
+                assert part["next_offset"] is None or part["next_offset"] > offset
+                read += part["text"]
+            assert read == tools.read_stored(agent, document.id).text
             for passage in agent.memory.get(document.id).passages:
                 assert passage.text.strip() in read
 
 
 @given(text=LONG, tokens=st.integers(10, 200))
-def test_what_is_cut_fits_and_says_so(text: str, tokens: int) -> None:
-    shown = cut(text, tokens)
-    assert quoted(shown) <= tokens
+def test_shortened_text_fits_and_ends_with_dots(text: str, tokens: int) -> None:
+    shown = shorten(text, tokens)
+    assert count_quoted_tokens(shown) <= tokens
     assert shown == text or (shown.endswith(" …") and text.startswith(shown[:-2]))
 
 
-def test_an_answer_that_fits_is_whole(tmp_path: Path) -> None:
+def test_answer_that_fits_is_complete(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "memory.waylore") as memory:
-        filled(memory)
+        fill(memory)
         answer = memory_search(Agent(memory), Search(query="login"))
-        again = memory_search(Agent(memory), Search(query="login", max_tokens=max(size(answer), LEAST_TOKENS)))
+        again = memory_search(Agent(memory), Search(query="login", max_tokens=max(count_tokens(answer), MIN_TOKENS)))
         assert again == answer
         assert not answer.left_out
 
 
-def test_function_calling_has_the_same_tools(tmp_path: Path) -> None:
-    offered = openai_tools()
+def test_function_calling_lists_and_runs_tools(tmp_path: Path) -> None:
+    offered = list_openai_tools()
     assert [one["function"]["name"] for one in offered] == [
         *("memory_search", "memory_get", "memory_add", "memory_forget"),
     ]
     assert all(one["function"]["parameters"]["additionalProperties"] is False for one in offered)
     with Waylore.open(tmp_path / "memory.waylore") as memory:
-        agent = Agent(filled(memory))
-        found = call(agent, "memory_search", '{"query": "login", "max_results": 1}')
-        read = call(agent, "memory_get", {"id": found["hits"][0]["document_id"]})
+        agent = Agent(fill(memory))
+        found = call_tool(agent, "memory_search", '{"query": "login", "max_results": 1}')
+        read = call_tool(agent, "memory_get", {"id": found["hits"][0]["document_id"]})
         assert json.loads(json.dumps(read)) == read
         assert read["text"] == "The login needs the session service."
 
@@ -127,15 +123,15 @@ def test_function_calling_has_the_same_tools(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "error", "says"),
     [
-        ("memory_burn", {}, ConfigError, "there is no tool 'memory_burn': use memory_search"),
-        ("memory_search", "{", QueryError, "the arguments are not JSON"),
-        ("memory_search", "[]", QueryError, "not a JSON object"),
-        ("memory_search", "{}", QueryError, "query: Field required"),
-        ("memory_add", {"text": "x"}, Forbidden, "read-only"),
+        ("memory_burn", {}, ConfigError, "unknown tool 'memory_burn'; use memory_search"),
+        ("memory_search", "{", ArgumentError, "arguments must be JSON"),
+        ("memory_search", "[]", ArgumentError, "arguments must be a JSON object"),
+        ("memory_search", "{}", ArgumentError, "query: Field required"),
+        ("memory_search", {"query": "x", "top_k": 3}, ArgumentError, "unknown argument top_k; use max_results"),
+        ("memory_get", {"document_id": "x"}, ArgumentError, "unknown argument document_id; use id"),
+        ("memory_add", {"text": "x"}, Forbidden, "this server is read-only; start it without --read-only"),
     ],
 )
-def test_what_cannot_be_called_says_why(
-    tmp_path: Path, name: str, arguments: Any, error: type[Exception], says: str
-) -> None:
+def test_wrong_calls_raise_errors(tmp_path: Path, name: str, arguments: Any, error: type[Exception], says: str) -> None:
     with Waylore.open(tmp_path / "memory.waylore") as memory, pytest.raises(error, match=says):
-        call(Agent(memory, may_write=False), name, arguments)
+        call_tool(Agent(memory, may_write=False), name, arguments)

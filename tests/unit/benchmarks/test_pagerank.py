@@ -8,21 +8,21 @@ from benchmarks import pagerank
 from benchmarks.pagerank import (
     DAMPING,
     Graph,
-    best,
-    graph_of,
-    joined,
-    line,
-    measure,
-    ranked,
-    restarts,
-    scaled,
-    synonyms,
+    build_graph,
+    compute_restarts,
+    count_facts,
+    find_best,
+    find_synonyms,
+    format_line,
+    measure_dataset,
+    rank_documents,
+    scale_scores,
 )
 
-from waylore.evaluation.datasets import Dataset, Question
+from waylore.evaluation.datasets import Dataset, EvaluationQuestion
 from waylore.protocols import Vectors
 from waylore.types.identity import document_id, entity_id, fact_id, passage_id
-from waylore.types.knowledge import Contribution, Document, Entity, Fact, Mention, Passage, Vector
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, Passage, Vector
 
 QUESTION = "Where was the director of Jaws born?"
 DIRECTIONS = {
@@ -49,11 +49,11 @@ class Compass:
         return row / np.linalg.norm(row)
 
 
-def page(title: str, *facts: tuple[str, str, str]) -> Contribution:
+def page(title: str, *facts: tuple[str, str, str]) -> IndexedDocument:
     document = Document(document_id(uri=title.lower()), uri=title.lower(), title=title)
     passage = Passage(passage_id(document.id, "."), document.id, ".", title)
     names = dict.fromkeys([title.lower(), *(name for s, _, o in facts for name in (s, o))])
-    return Contribution(
+    return IndexedDocument(
         document,
         (passage,),
         tuple(Entity(entity_id(name), name) for name in names),
@@ -74,18 +74,22 @@ PAGES = (
     page("Spielberg", ("spielberg", "born in", "cincinnati"), ("spielberg", "made", "jaws")),
     page("Cincinnati"),
 )
-ASKED = (Question("q1", QUESTION, frozenset({"jaws", "cincinnati"})),)
+ASKED = (EvaluationQuestion("q1", QUESTION, frozenset({"jaws", "cincinnati"})),)
 SET = Dataset("films", PAGES, ASKED)
 
 
 @pytest.fixture
 def graph(monkeypatch: pytest.MonkeyPatch) -> Graph:
-    monkeypatch.setattr(pagerank, "SYNONYM", 1.1)
-    return graph_of(SET, Compass())
+    monkeypatch.setattr(pagerank, "MIN_SYNONYM_COSINE", 1.1)
+    return build_graph(SET, Compass())
 
 
 def test_a_pair_weighs_as_often_as_facts_join_it_whichever_is_the_subject() -> None:
-    assert joined([[0, 1], [1, 0], [0, 2], [2, 2]], 3).toarray().tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
+    assert count_facts([[0, 1], [1, 0], [0, 2], [2, 2]], 3).toarray().tolist() == [
+        [0, 2, 1],
+        [2, 0, 0],
+        [1, 0, 0],
+    ]
 
 
 def test_a_column_of_steps_shares_one_among_facts_and_mentions(graph: Graph) -> None:
@@ -98,71 +102,74 @@ def test_a_column_of_steps_shares_one_among_facts_and_mentions(graph: Graph) -> 
 
 def test_synonyms_are_close_long_enough_and_the_same_in_any_block(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = np.array([[1, 0], [0.9, 0.4358899], [0, 1], [1, 0]], dtype=np.float32)
-    whole = synonyms(["one", "uno", "two", "1."], vectors).toarray()
+    whole = find_synonyms(["one", "uno", "two", "1."], vectors).toarray()
     expected = np.zeros((4, 4))
     expected[0, 1] = expected[1, 0] = 0.9
     assert whole == pytest.approx(expected)
-    monkeypatch.setattr(pagerank, "BLOCK", 1)
-    assert synonyms(["one", "uno", "two", "1."], vectors).toarray() == pytest.approx(whole)
+    monkeypatch.setattr(pagerank, "BLOCK_ROWS", 1)
+    assert find_synonyms(["one", "uno", "two", "1."], vectors).toarray() == pytest.approx(whole)
 
 
 def test_a_name_keeps_its_nearest_synonyms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pagerank, "SYNONYMS", 1)
+    monkeypatch.setattr(pagerank, "MAX_SYNONYMS", 1)
     angles = np.array([0.0, 0.1, 0.3])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    found = synonyms(["one", "uno", "eins"], vectors).toarray() > 0
+    found = find_synonyms(["one", "uno", "eins"], vectors).toarray() > 0
     assert found.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
 
 
 def test_names_that_are_all_too_short_have_no_synonyms() -> None:
-    assert synonyms(["a", "b"], np.eye(2, dtype=np.float32)).nnz == 0
+    assert find_synonyms(["a", "b"], np.eye(2, dtype=np.float32)).nnz == 0
 
 
 def test_restarts_are_the_mean_of_the_facts_over_the_passages_that_mention_an_end(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pagerank, "FACTS", 1)
-    weights = restarts(graph, Compass().embed_query(QUESTION))
+    monkeypatch.setattr(pagerank, "MAX_FACTS", 1)
+    weights = compute_restarts(graph, Compass().embed_query(QUESTION))
     jaws, spielberg, sharks, cincinnati, first, *_, last = weights / weights[4] * 0.05
     assert (jaws, spielberg, sharks, cincinnati) == pytest.approx((1 / 2, 1 / 2, 0, 0))
     assert (first, last) == pytest.approx((0.05, 0))
 
 
 def test_power_iteration_ends_where_algebra_does(graph: Graph) -> None:
-    restart = restarts(graph, Compass().embed_query(QUESTION))
+    restart = compute_restarts(graph, Compass().embed_query(QUESTION))
     exact = np.linalg.solve(np.eye(8) - DAMPING * graph.steps.toarray(), (1 - DAMPING) * restart)
-    assert pagerank.pagerank(graph.steps, restart) == pytest.approx(exact, abs=1e-8)
+    assert pagerank.compute_pagerank(graph.steps, restart) == pytest.approx(exact, abs=1e-8)
 
 
 def test_a_passage_two_hops_away_passes_one_that_resembles_the_question_more(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pagerank, "FACTS", 1)
-    found = ranked(graph, Compass().embed_query(QUESTION))
+    monkeypatch.setattr(pagerank, "MAX_FACTS", 1)
+    found = rank_documents(graph, Compass().embed_query(QUESTION))
     assert set(found[:2]) == {"jaws", "spielberg"}
     assert found.index("cincinnati") < found.index("sharks")
 
 
 def test_a_set_without_facts_is_ranked_by_its_passages() -> None:
     bare = Dataset("bare", (page("Jaws"), page("Cincinnati")), ASKED)
-    assert ranked(graph_of(bare, Compass()), Compass().embed_query(QUESTION)) == ["jaws", "cincinnati"]
+    assert rank_documents(build_graph(bare, Compass()), Compass().embed_query(QUESTION)) == [
+        "jaws",
+        "cincinnati",
+    ]
 
 
 def test_scores_are_moved_to_0_to_1_and_the_same_ones_to_1() -> None:
-    assert scaled(np.array([2.0, 4.0, 3.0])).tolist() == [0, 1, 0.5]
-    assert scaled(np.array([2.0, 2.0])).tolist() == [1, 1]
-    assert scaled(np.array([])).tolist() == []
+    assert scale_scores(np.array([2.0, 4.0, 3.0])).tolist() == [0, 1, 0.5]
+    assert scale_scores(np.array([2.0, 2.0])).tolist() == [1, 1]
+    assert scale_scores(np.array([])).tolist() == []
 
 
 @pytest.mark.parametrize("count", [2, 3, 9])
 def test_best_are_in_order(count: int) -> None:
-    assert best(np.array([0.1, 0.3, 0.2]), count).tolist() == [1, 2, 0][:count]
+    assert find_best(np.array([0.1, 0.3, 0.2]), count).tolist() == [1, 2, 0][:count]
 
 
 def test_a_run_has_the_shape_that_evaluation_reads() -> None:
-    run = measure(SET, Compass())
+    run = measure_dataset(SET, Compass())
     assert (run["set"], run["recipe"], run["embedder"]) == ("films", "pagerank", "compass")
     (asked,) = run["questions"]
     assert asked.keys() == {"id", "ranked", "seconds"}
     assert (asked["id"], sorted(asked["ranked"])) == ("q1", ["cincinnati", "jaws", "sharks", "spielberg"])
-    assert line(SET, run).split()[:2] == ["films", "1"]
+    assert format_line(SET, run).split()[:2] == ["films", "1"]

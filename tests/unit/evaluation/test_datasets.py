@@ -1,4 +1,4 @@
-"""A set is read as pages and questions, and what retrieval must not see is not read."""
+"""A set is read as pages and questions, without the hints that retrieval must not see."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from waylore.errors import ConfigError
-from waylore.evaluation.datasets import Question, load
+from waylore.evaluation.datasets import EvaluationQuestion, load_dataset
 from waylore.types.identity import entity_id
 
 CORPUS = [
@@ -39,21 +39,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_questions_have_gold_and_no_hints(folder: Path) -> None:
-    assert load(folder).questions == (
-        Question("q1", "Who wrote?", frozenset({"p1"}), "1hop"),
-        Question("q4", "Who cites?", frozenset({"p1", "p2"}), "", "s", "p2"),
+    assert load_dataset(folder).questions == (
+        EvaluationQuestion("q1", "Who wrote?", frozenset({"p1"}), "1hop"),
+        EvaluationQuestion("q4", "Who cites?", frozenset({"p1", "p2"}), "", "s", "p2"),
     )
 
 
-def test_a_page_is_a_document_with_one_passage(folder: Path) -> None:
-    first, second = load(folder).contributions
+def test_page_is_document_with_one_passage(folder: Path) -> None:
+    first, second = load_dataset(folder).pages
     assert (first.document.uri, first.document.metadata) == ("p1", {"scope": "s"})
     assert first.passages[0].embeddable == "Ada Lovelace (countess)\nAda wrote notes."
     assert (second.facts, [e.name for e in second.entities]) == ((), ["babbage"])
 
 
-def test_triples_are_facts_once_and_their_ends_are_mentioned(folder: Path) -> None:
-    page = load(folder).contributions[0]
+def test_triples_become_facts_with_mentions(folder: Path) -> None:
+    page = load_dataset(folder).pages[0]
     assert [f.statement for f in page.facts] == ["ada lovelace wrote notes"]
     mentions = {m.entity_id: (m.count, m.is_own) for m in page.mentions}
     assert mentions == {
@@ -63,12 +63,12 @@ def test_triples_are_facts_once_and_their_ends_are_mentioned(folder: Path) -> No
     }
 
 
-def test_a_sample_is_of_questions_only(folder: Path) -> None:
-    sampled = load(folder, sample=1)
+def test_sample_limits_questions_only(folder: Path) -> None:
+    sampled = load_dataset(folder, sample=1)
     assert [q.id for q in sampled.questions] == ["q1"]
-    assert len(sampled.contributions) == 2
+    assert len(sampled.pages) == 2
 
 
-def test_a_folder_that_is_no_set_is_said_to_be_none(tmp_path: Path) -> None:
+def test_folder_without_corpus_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"corpus\.jsonl\.gz"):
-        load(tmp_path)
+        load_dataset(tmp_path)

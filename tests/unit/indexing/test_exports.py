@@ -1,4 +1,4 @@
-"""An export reads back as what was written, to the byte; what is no export is refused by its first line."""
+"""An export reads back as it was written, byte for byte; other files are rejected by their first line."""
 
 import io
 import string
@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.errors import ConfigError
-from waylore.indexing.exports import FORMAT, dump, load
+from waylore.indexing.exports import FORMAT, read_export, write_export
 from waylore.types.knowledge import (
     SOURCES,
     STATUSES,
-    Contribution,
     Document,
     Entity,
     Fact,
+    IndexedDocument,
     Mention,
     Passage,
     Vector,
@@ -27,7 +27,7 @@ from waylore.types.results import Statistics
 
 STATISTICS = Statistics(0, 0, 0, 0, 0, model="toy", dimension=3, version=1)
 HEADER = '{"dimension":3,"model":"toy","waylore":1}\n'
-ALICE = Contribution(Document("d", labels=frozenset({"b", "a"}), metadata={"z": 1, "a": [1, 2]}))
+ALICE = IndexedDocument(Document("d", labels=frozenset({"b", "a"}), metadata={"z": 1, "a": [1, 2]}))
 
 TEXT = st.text(max_size=8)
 WORD = st.text(min_size=1, max_size=8)
@@ -38,13 +38,13 @@ UNIT = st.floats(0, 1)
 
 
 @st.composite
-def vectors(draw: st.DrawFn) -> Vector | None:
+def draw_vector(draw: st.DrawFn) -> Vector | None:
     drawn = draw(st.none() | st.lists(st.integers(-64, 64).map(lambda n: n / 64), min_size=3, max_size=3))
     return None if drawn is None else np.array(drawn, dtype=np.float32)
 
 
 @st.composite
-def contributions(draw: st.DrawFn) -> Contribution:
+def draw_document(draw: st.DrawFn) -> IndexedDocument:
     document = Document(
         "d",
         draw(TEXT),
@@ -56,11 +56,17 @@ def contributions(draw: st.DrawFn) -> Contribution:
     )
     number = st.integers(0, 99)
     passage = Passage(
-        "p", "d", draw(WORD), draw(TEXT), draw(number), draw(number), draw(number), draw(NAMES), draw(vectors())
+        "p",
+        "d",
+        draw(WORD),
+        draw(TEXT),
+        draw(number),
+        draw(number),
+        draw(number),
+        draw(NAMES),
+        draw(draw_vector()),
     )
-    entity = Entity(
-        "e", draw(WORD), draw(TEXT), draw(TEXT), draw(NAMES), draw(TEXT), draw(number), draw(vectors())
-    )
+    entity = Entity("e", draw(WORD), draw(TEXT), draw(TEXT), draw(NAMES), draw(TEXT), draw(number), draw(draw_vector()))
     fact = Fact(
         "f",
         "e",
@@ -79,38 +85,38 @@ def contributions(draw: st.DrawFn) -> Contribution:
         draw(MOMENTS),
         draw(number),
         draw(st.none() | MOMENTS),
-        draw(vectors()),
+        draw(draw_vector()),
     )
     mention = Mention("e", "p", draw(number), draw(st.booleans()))
-    return Contribution(document, (passage,), (entity,), (mention,), (fact,))
+    return IndexedDocument(document, (passage,), (entity,), (mention,), (fact,))
 
 
-def exported(*added: Contribution) -> str:
+def export(*added: IndexedDocument) -> str:
     file = io.StringIO()
-    assert dump(STATISTICS, added, file) == len(added)
+    assert write_export(STATISTICS, added, file) == len(added)
     return file.getvalue()
 
 
-def imported(text: str) -> list[Contribution]:
-    model, found = load(io.StringIO(text))
+def read_back(text: str) -> list[IndexedDocument]:
+    model, found = read_export(io.StringIO(text))
     assert model == "toy"
     return list(found)
 
 
 def is_near(one: Vector | None, other: Vector | None) -> bool:
-    """Whether two vectors point the same way: a fact's length is not kept."""
+    """Return whether two vectors point the same way; the length of a fact's vector is not stored."""
     if one is None or other is None:
         return one is other
     lengths = max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-12)
     return not one.any() or float(one @ other) / lengths > 0.99
 
 
-@given(st.lists(contributions(), max_size=2))
-def test_what_is_written_is_read_back(added: list[Contribution]) -> None:
-    text = exported(*added)
-    found = imported(text)
+@given(st.lists(draw_document(), max_size=2))
+def test_export_reads_back_equal(added: list[IndexedDocument]) -> None:
+    text = export(*added)
+    found = read_back(text)
     assert found == added
-    assert exported(*found) == text
+    assert export(*found) == text
     for new, old in zip(found, added, strict=True):
         for one, other in zip(new.parts, old.parts, strict=True):
             assert is_near(one.vector, other.vector)
@@ -118,50 +124,50 @@ def test_what_is_written_is_read_back(added: list[Contribution]) -> None:
 
 
 @given(st.permutations(string.ascii_lowercase[:5]))
-def test_the_same_knowledge_gives_the_same_bytes(order: list[str]) -> None:
+def test_equal_documents_give_equal_bytes(order: list[str]) -> None:
     document = Document("d", labels=frozenset(order), metadata=dict.fromkeys(order, 1))
-    assert exported(Contribution(document)) == exported(
-        Contribution(replace(document, metadata=dict.fromkeys("abcde", 1)))
+    assert export(IndexedDocument(document)) == export(
+        IndexedDocument(replace(document, metadata=dict.fromkeys("abcde", 1)))
     )
 
 
-def test_a_document_is_a_line_and_the_first_says_what_made_the_vectors() -> None:
-    text = exported(ALICE, replace(ALICE, document=Document("e", title="a\nb\u2028c")))
+def test_first_line_has_model_and_others_documents() -> None:
+    text = export(ALICE, replace(ALICE, document=Document("e", title="a\nb\u2028c")))
     assert text.startswith(HEADER)
     assert text.count("\n") == 3
     assert "{" not in text.split("\n")[-1]
 
 
-def test_blank_lines_are_passed_over_and_no_documents_are_none() -> None:
-    assert imported(HEADER) == []
-    assert imported(exported(ALICE).replace("\n", "\n \n")) == [ALICE]
+def test_blank_lines_are_ignored() -> None:
+    assert read_back(HEADER) == []
+    assert read_back(export(ALICE).replace("\n", "\n \n")) == [ALICE]
 
 
-def test_a_collection_without_a_model_says_so() -> None:
+def test_export_without_model_has_null_model() -> None:
     file = io.StringIO()
-    dump(replace(STATISTICS, model=None, dimension=None), [], file)
-    assert load(io.StringIO(file.getvalue()))[0] is None
+    write_export(replace(STATISTICS, model=None, dimension=None), [], file)
+    assert read_export(io.StringIO(file.getvalue()))[0] is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n", "not JSON", "[]", "7", '"waylore"', "null", '{"waylore":1}', '{"model":null}']
 )
-def test_what_is_no_export_is_refused(text: str) -> None:
+def test_other_text_raises_config_error(text: str) -> None:
     with pytest.raises(ConfigError, match="not a Waylore export"):
-        load(io.StringIO(text))
+        read_export(io.StringIO(text))
 
 
-def test_a_format_of_the_future_is_refused_and_the_remedy_named() -> None:
+def test_newer_format_raises_error_with_remedy() -> None:
     with pytest.raises(ConfigError, match=f"format {FORMAT + 1}, this Waylore reads {FORMAT}: upgrade Waylore"):
-        load(io.StringIO(HEADER.replace('"waylore":1', f'"waylore":{FORMAT + 1}')))
+        read_export(io.StringIO(HEADER.replace('"waylore":1', f'"waylore":{FORMAT + 1}')))
 
 
 @pytest.mark.parametrize("line", ['{"document":', '{"passages":[]}', '{"document":{"labels":[]}}', "[]"])
-def test_a_damaged_line_is_refused_as_ours(line: str) -> None:
+def test_damaged_line_raises_config_error(line: str) -> None:
     with pytest.raises(ConfigError):
-        imported(HEADER + line)
+        read_back(HEADER + line)
 
 
-def test_blanks_are_put_back() -> None:
+def test_empty_fields_are_restored() -> None:
     blank = replace(ALICE, passages=(Passage("p", "d", ""),), entities=(Entity("e", ""),))
-    assert imported(exported(blank)) == [blank]
+    assert read_back(export(blank)) == [blank]

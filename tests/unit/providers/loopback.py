@@ -1,9 +1,8 @@
 """A real HTTP server on 127.0.0.1 that speaks the embeddings and chat protocols and fails on request.
 
-Faults are queued and used up one by one, by whichever request comes next; without a fault the
-answer is right. The vector of a text is three numbers made from its letters, so a test can tell
-whose it is. A chat is answered with the facts of the passage's sentences, which have three words each;
-what it is charged for is added up.
+Faults are queued, and each request uses up the next one; without a fault the answer is right. The vector of a
+text is three numbers made from its letters, so a test can recognise it. A chat is answered with the facts of
+the passage's sentences, which have three words each. The server adds up what it charges.
 """
 
 import json
@@ -24,26 +23,26 @@ Answer = dict[str, Any]
 Fault = Callable[["Handler", Answer], None]
 
 
-def vectors(texts: list[str]) -> Vectors:
+def make_vectors(texts: list[str]) -> Vectors:
     """Return the unit vectors that the server answers with."""
-    rows = np.array([_letters(text) for text in texts], dtype=np.float32)
+    rows = np.array([_make_vector(text) for text in texts], dtype=np.float32)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def _letters(text: str) -> list[float]:
+def _make_vector(text: str) -> list[float]:
     return [1.0 + len(text), float(sum(map(ord, text)) % 97), float(ord(text[-1]))]
 
 
-def _embedded(asked: Answer) -> Answer:
+def _answer_embeddings(request: Answer) -> Answer:
     rows = [
-        {"object": "embedding", "index": index, "embedding": _letters(text)}
-        for index, text in enumerate(asked["input"])
+        {"object": "embedding", "index": index, "embedding": _make_vector(text)}
+        for index, text in enumerate(request["input"])
     ]
-    return {"object": "list", "data": rows, "model": asked["model"]}
+    return {"object": "list", "data": rows, "model": request["model"]}
 
 
-def facts_of(text: str) -> str:
-    """Return what a model should answer: sentences have three words, a subject, a predicate and an object."""
+def format_facts(text: str) -> str:
+    """Return the answer of a model for sentences of three words: a subject, a predicate and an object."""
     triples = [sentence.split() for sentence in text.split(".") if len(sentence.split()) == 3]
     names = dict.fromkeys(name for triple in triples for name in (triple[0], triple[2]))
     entities = [{"name": n, "type": "person", "description": f"{n} is told of", "aliases": []} for n in names]
@@ -54,7 +53,7 @@ def facts_of(text: str) -> str:
     return json.dumps({"entities": entities, "facts": facts}, ensure_ascii=False)
 
 
-def completion(content: str | None, *, sent: int = 10, finish: str = "stop") -> Answer:
+def make_completion(content: str | None, *, sent: int = 10, finish: str = "stop") -> Answer:
     """Return a chat completion in OpenAI's form."""
     message = {"role": "assistant", "content": content}
     usage = {"prompt_tokens": sent, "completion_tokens": len((content or "").split())}
@@ -64,7 +63,7 @@ def completion(content: str | None, *, sent: int = 10, finish: str = "stop") -> 
 
 @dataclass
 class Script:
-    """What the server is to do, and what it saw."""
+    """The faults that the server shall produce, and the requests it received."""
 
     faults: deque[Fault] = field(default_factory=deque)
     requests: list[Answer] = field(default_factory=list)
@@ -72,46 +71,46 @@ class Script:
     at: list[float] = field(default_factory=list)
     pause: float = 0.0
     running: int = 0
-    most_running: int = 0
+    max_running: int = 0
     url: str = ""
     charged: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def chatted(self, asked: Answer) -> Answer:
+    def answer_chat(self, request: Answer) -> Answer:
         """Return a completion that states the facts of the passage."""
-        content = facts_of(asked["messages"][1]["content"].partition("Passage:\n")[2])
-        sent = sum(len(message["content"].split()) for message in asked["messages"])
-        return completion(content, sent=sent)
+        content = format_facts(request["messages"][1]["content"].partition("Passage:\n")[2])
+        sent = sum(len(message["content"].split()) for message in request["messages"])
+        return make_completion(content, sent=sent)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one POST, by the next fault if there is one."""
+    """Answers one POST, with the next fault if there is one."""
 
     protocol_version = "HTTP/1.1"
     script: Script
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        fault = self._record(asked)
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fault = self._record(request)
         try:
             time.sleep(self.script.pause)
-            fault(self, self.script.chatted(asked) if "messages" in asked else _embedded(asked))
+            fault(self, self.script.answer_chat(request) if "messages" in request else _answer_embeddings(request))
         finally:
             with self.script.lock:
                 self.script.running -= 1
 
-    def _record(self, asked: Answer) -> Fault:
+    def _record(self, request: Answer) -> Fault:
         script = self.script
         with script.lock:
-            script.requests.append({**asked, "path": self.path})
+            script.requests.append({**request, "path": self.path})
             script.authorisations.append(self.headers["Authorization"])
             script.at.append(time.monotonic())
             script.running += 1
-            script.most_running = max(script.most_running, script.running)
-            return script.faults.popleft() if script.faults else charging if "messages" in asked else right
+            script.max_running = max(script.max_running, script.running)
+            return script.faults.popleft() if script.faults else answer_and_charge if "messages" in request else answer
 
     def reply(self, status: int, body: Answer | bytes, **headers: str) -> None:
-        """Send a whole answer."""
+        """Send a complete response."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in headers.items():
@@ -121,41 +120,41 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Keep quiet."""
+        """Log nothing."""
 
 
-def right(handler: Handler, answer: Answer) -> None:
+def answer(handler: Handler, answer: Answer) -> None:
     """Answer as OpenAI does."""
     handler.reply(200, answer)
 
 
-def charging(handler: Handler, answer: Answer) -> None:
-    """Answer as a server does that is paid for it."""
+def answer_and_charge(handler: Handler, answer: Answer) -> None:
+    """Answer as OpenAI does and add up the charge."""
     with handler.script.lock:
         handler.script.charged += answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
     handler.reply(200, answer)
 
 
-def status(code: int, message: str = "try later", **headers: str) -> Fault:
+def fail_with(code: int, message: str = "try later", **headers: str) -> Fault:
     """Answer with an error in OpenAI's form."""
     return lambda handler, _: handler.reply(code, {"error": {"message": message}}, **headers)
 
 
-def slow(seconds: float) -> Fault:
-    """Answer rightly, but late; the client may have hung up by then."""
+def answer_late(seconds: float) -> Fault:
+    """Answer correctly but late; the client may have closed the connection by then."""
 
-    def answer_late(handler: Handler, answer: Answer) -> None:
+    def wait_and_answer(handler: Handler, request: Answer) -> None:
         time.sleep(seconds)
         try:
-            right(handler, answer)
+            answer(handler, request)
         except OSError:
             handler.close_connection = True
 
-    return answer_late
+    return wait_and_answer
 
 
-def cut(handler: Handler, answer: Answer) -> None:
-    """Promise a long body, send half of one and hang up."""
+def cut_off(handler: Handler, answer: Answer) -> None:
+    """Announce a long body, send half of it and close the connection."""
     content = json.dumps(answer).encode()
     handler.send_response(200)
     handler.send_header("Content-Length", str(len(content)))
@@ -164,24 +163,24 @@ def cut(handler: Handler, answer: Answer) -> None:
     handler.close_connection = True
 
 
-def changed(change: Callable[[list[Answer]], list[Answer]]) -> Fault:
-    """Answer with other rows than the right ones."""
+def change_rows(change: Callable[[list[Answer]], list[Answer]]) -> Fault:
+    """Answer with changed rows."""
     return lambda handler, answer: handler.reply(200, {**answer, "data": change(answer["data"])})
 
 
-def saying(content: str | None, *, finish: str = "stop") -> Fault:
-    """Answer a chat with this."""
-    return lambda handler, _: charging(handler, completion(content, finish=finish))
+def answer_with(content: str | None, *, finish: str = "stop") -> Fault:
+    """Answer a chat with this content."""
+    return lambda handler, _: answer_and_charge(handler, make_completion(content, finish=finish))
 
 
-def raw(content: bytes) -> Fault:
+def answer_raw(content: bytes) -> Fault:
     """Answer 200 with this body."""
     return lambda handler, _: handler.reply(200, content)
 
 
 @contextmanager
-def serving() -> Iterator[Script]:
-    """Run the server in a thread for the length of a `with` block."""
+def serve() -> Iterator[Script]:
+    """Run the server in a thread during a `with` block."""
     script = Script()
     handler = type("ScriptedHandler", (Handler,), {"script": script})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

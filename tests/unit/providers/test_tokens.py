@@ -1,4 +1,4 @@
-"""Token counts are tiktoken's where it is installed, and else an estimate that errs on the high side."""
+"""Token counts are tiktoken's if it is installed, else an estimate that is rather too high."""
 
 import os
 import sys
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.models import CACHE, damaged
+from tools.models import CACHE, find_damaged_files
 
 from waylore.errors import ModelUnavailable
-from waylore.providers.tokens import counter
-from waylore.text import pieces
+from waylore.providers.tokens import create_counter
+from waylore.text import estimate_tokens
 
 ROOT = Path(__file__).parents[3]
 ENCODINGS = ["cl100k_base", "o200k_base"]
@@ -51,40 +51,40 @@ TEXTS = {
 @pytest.fixture
 def vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = CACHE / "tiktoken"
-    if damaged("tiktoken", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/protocols.py tiktoken`"
+    if find_damaged_files("tiktoken", directory):
+        remedy = f"{directory} is missing or damaged; run `python tools/models.py tiktoken`"
         pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(directory))
 
 
 @pytest.mark.model
 @pytest.mark.usefixtures("vocabularies")
-def test_tokens_are_counted_as_the_model_counts_them() -> None:
-    assert counter()("") == 0
-    assert counter()("hello world") == counter("cl100k_base")("hello world") == 2
-    assert counter()("人人生而自由") < counter("cl100k_base")("人人生而自由")
+def test_counter_equals_tiktoken() -> None:
+    assert create_counter()("") == 0
+    assert create_counter()("hello world") == create_counter("cl100k_base")("hello world") == 2
+    assert create_counter()("人人生而自由") < create_counter("cl100k_base")("人人生而自由")
 
 
 @pytest.mark.model
 @pytest.mark.usefixtures("vocabularies")
-def test_any_text_can_be_counted() -> None:
-    assert counter()("<|endoftext|>") > 1
-    assert counter()("\ud800") >= 1
+def test_counter_accepts_any_text() -> None:
+    assert create_counter()("<|endoftext|>") > 1
+    assert create_counter()("\ud800") >= 1
 
 
 @pytest.mark.model
 @pytest.mark.usefixtures("vocabularies")
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_estimate_is_hardly_ever_low(text: str, name: str) -> None:
-    assert pieces(TEXTS[text]) >= 0.93 * counter(name)(TEXTS[text])
+def test_estimate_is_rarely_low(text: str, name: str) -> None:
+    assert estimate_tokens(TEXTS[text]) >= 0.93 * create_counter(name)(TEXTS[text])
 
 
 @pytest.mark.model
 @pytest.mark.usefixtures("vocabularies")
 @pytest.mark.parametrize("text", ["README.md", "ARCHITECTURE.md", "English", "names", "German", "Chinese"])
-def test_the_estimate_is_not_wildly_high(text: str) -> None:
-    assert pieces(TEXTS[text]) <= 2 * counter()(TEXTS[text])
+def test_estimate_is_not_much_too_high(text: str) -> None:
+    assert estimate_tokens(TEXTS[text]) <= 2 * create_counter()(TEXTS[text])
 
 
 @pytest.mark.parametrize(
@@ -103,39 +103,37 @@ def test_the_estimate_is_not_wildly_high(text: str) -> None:
         ("\0", 1),
     ],
 )
-def test_pieces_of_each_kind(text: str, expected: int) -> None:
-    assert pieces(text) == expected
+def test_estimate_for_each_kind_of_text(text: str, expected: int) -> None:
+    assert estimate_tokens(text) == expected
 
 
 @given(st.text())
-def test_every_sign_counts(text: str) -> None:
-    assert pieces(text) >= pieces(text.strip()) >= bool(text.strip())
-    assert pieces(text) <= 3 * len(text)
+def test_estimate_counts_every_sign(text: str) -> None:
+    assert estimate_tokens(text) >= estimate_tokens(text.strip()) >= bool(text.strip())
+    assert estimate_tokens(text) <= 3 * len(text)
 
 
 @given(st.characters(exclude_categories=["Zs", "Cc"]))
-def test_no_character_is_free(character: str) -> None:
-    assert pieces(character) >= 1
+def test_estimate_counts_every_character(character: str) -> None:
+    assert estimate_tokens(character) >= 1
 
 
-def test_an_encoding_that_tiktoken_does_not_know_is_refused() -> None:
+def test_unknown_encoding_raises() -> None:
     with pytest.raises(ModelUnavailable, match="list_encoding_names"):
-        counter("nobody_base")
+        create_counter("nobody_base")
 
 
-def test_without_a_network_the_directory_to_fill_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_network_names_cache_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(address: str) -> bytes:
         raise OSError(f"no way to {address}")
 
     monkeypatch.setattr("tiktoken.load.read_file", refuse)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with pytest.raises(ModelUnavailable, match="TIKTOKEN_CACHE_DIR"):
-        counter("p50k_base")
+        create_counter("p50k_base")
 
 
-def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tiktoken_names_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[tokens\]'"):
-        counter()
+        create_counter()

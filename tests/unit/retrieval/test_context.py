@@ -1,4 +1,4 @@
-"""The text for a model reads as the specification shows it, whatever is cut, left out or missing."""
+"""The context reads as the specification shows it, also if texts are cut, left out or missing."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unit.retrieval.finding import AUTH, ROOMY, STYLES, entity, fact, found, hit, rendered
-from waylore.config import Context
-from waylore.retrieval.context import Citation, Rendered, Style, in_order
-from waylore.text import pieces
+from unit.retrieval.samples import AUTH, LAYOUTS, ROOMY, make_entity, make_fact, make_hit, make_result, render
+from waylore.config import ContextConfig
+from waylore.retrieval.context import Citation, Layout, RenderedContext, order_facts
+from waylore.text import estimate_tokens
 from waylore.types.knowledge import Document, Fact, Passage
 from waylore.types.search import Hit
 
@@ -20,36 +20,36 @@ SENTENCE = "The lock is turned by a key that was cut from one piece of iron in t
 # -- passages ------------------------------------------------------------------------------------------
 
 
-def test_passages_carry_marks_and_addresses_come_last() -> None:
-    what = found(
-        hit("a", "One.", title="First", uri="docs/one.md"),
-        hit("b", "Two.\n\nStill two."),
-        hit("c", "Three.", title="Third", uri="docs/one.md"),
-        hit("d", "Four.", title="Fourth", uri="https://four"),
+def test_passages_have_marks_and_addresses_at_end() -> None:
+    what = make_result(
+        make_hit("a", "One.", title="First", uri="docs/one.md"),
+        make_hit("b", "Two.\n\nStill two."),
+        make_hit("c", "Three.", title="Third", uri="docs/one.md"),
+        make_hit("d", "Four.", title="Fourth", uri="https://four"),
     )
     text = "[1] First\nOne.\n\n[2]\nTwo.\n\nStill two.\n\n[3] Third\nThree.\n\n[4] Fourth\nFour."
     sources = "\n\n## Sources\n[1] [3] docs/one.md\n[4] https://four"
-    assert rendered(what).text == text + sources
-    assert rendered(what, config=Context(include_sources=False)).text == text
+    assert render(what).text == text + sources
+    assert render(what, config=ContextConfig(include_sources=False)).text == text
 
 
-def test_sources_say_what_is_behind_a_mark() -> None:
+def test_sources_name_passage_of_mark() -> None:
     there = Document("d", title="Handbook", uri="docs/h.md")
-    what = found(Hit(Passage("p", "d", "Text."), there, 1.0, ()), hit("q", "More.", title="Own title"))
-    assert rendered(what).sources == (
+    what = make_result(Hit(Passage("p", "d", "Text."), there, 1.0, ()), make_hit("q", "More.", title="Own title"))
+    assert render(what).sources == (
         Citation(1, "p", "d", "Handbook", "docs/h.md"),
         Citation(2, "q", "document q", "Own title", ""),
     )
 
 
-def test_tokens_are_those_of_the_whole_text() -> None:
-    answer = rendered(AUTH, "graph", count=pieces)
-    assert answer.tokens == pieces(answer.text)
-    assert rendered(found()) == Rendered("", 0, ())
+def test_tokens_are_counted_over_whole_text() -> None:
+    answer = render(AUTH, "graph", count=estimate_tokens)
+    assert answer.tokens == estimate_tokens(answer.text)
+    assert render(make_result()) == RenderedContext("", 0, ())
 
 
-def test_what_does_not_fit_is_cut_at_the_end_of_a_sentence() -> None:
-    answer = rendered(found(hit("a", SENTENCE * 5)), config=Context(max_tokens=250))
+def test_long_passage_is_cut_at_sentence_end() -> None:
+    answer = render(make_result(make_hit("a", SENTENCE * 5)), config=ContextConfig(max_tokens=250))
     assert answer.text == f"[1]\n{(SENTENCE * 2).strip()} …"
 
 
@@ -64,41 +64,43 @@ def test_what_does_not_fit_is_cut_at_the_end_of_a_sentence() -> None:
         ("- a line of a list\n" * 5 + "\n" + "- one more of them\n" * 9, "- a line of a list\n" * 5),
     ],
 )
-def test_sentences_end_in_many_ways(text: str, kept: str) -> None:
-    answer = rendered(found(hit("a", text)), config=Context(max_tokens=len(kept) + 8))
+def test_sentence_ends_of_many_scripts(text: str, kept: str) -> None:
+    answer = render(make_result(make_hit("a", text)), config=ContextConfig(max_tokens=len(kept) + 8))
     assert answer.text == f"[1]\n{kept.rstrip()} …"
 
 
-def test_a_number_and_too_little_are_no_sentence() -> None:
+def test_number_and_short_part_end_no_sentence() -> None:
     dotted = "Dr. Smith measured 3.1415926 on version 2.0.1-rc.2 of the apparatus " * 4
-    assert rendered(found(hit("a", dotted)), config=Context(max_tokens=70)).text == ""
-    assert rendered(found(hit("a", "Short. " * 40)), config=Context(max_tokens=60)).text == ""
+    assert render(make_result(make_hit("a", dotted)), config=ContextConfig(max_tokens=70)).text == ""
+    assert render(make_result(make_hit("a", "Short. " * 40)), config=ContextConfig(max_tokens=60)).text == ""
 
 
-def test_what_is_left_out_leaves_its_place_and_its_mark_to_the_next() -> None:
-    what = found(hit("a", "One."), hit("b", "endless " * 99), hit("c", " \n"), hit("d", "Last."))
-    answer = rendered(what, config=Context(max_tokens=60))
+def test_omitted_passage_leaves_mark_to_next() -> None:
+    what = make_result(
+        make_hit("a", "One."), make_hit("b", "endless " * 99), make_hit("c", " \n"), make_hit("d", "Last.")
+    )
+    answer = render(what, config=ContextConfig(max_tokens=60))
     assert answer.text == "[1]\nOne.\n\n[2]\nLast."
     assert [source.passage_id for source in answer.sources] == ["a", "d"]
 
 
-def test_a_text_exactly_as_long_as_the_budget_fits() -> None:
-    whole = rendered(AUTH, "graph", config=ROOMY)
+def test_text_of_exact_budget_fits() -> None:
+    whole = render(AUTH, "graph", config=ROOMY)
     size = len(whole.text)
-    assert rendered(AUTH, "graph", config=Context(size, graph_tokens=size)) == whole
-    assert rendered(AUTH, "graph", config=Context(size - 1, graph_tokens=size)) != whole
+    assert render(AUTH, "graph", config=ContextConfig(size, graph_tokens=size)) == whole
+    assert render(AUTH, "graph", config=ContextConfig(size - 1, graph_tokens=size)) != whole
 
 
-def test_lines_keep_their_indent_and_lose_their_trailing_blanks() -> None:
-    answer = rendered(found(hit("a", "\n    def f():  \r\n        pass\t\n\n", title=" A \n title ")))
+def test_lines_keep_indent_and_lose_trailing_blanks() -> None:
+    answer = render(make_result(make_hit("a", "\n    def f():  \r\n        pass\t\n\n", title=" A \n title ")))
     assert answer.text == "[1] A title\n    def f():\n        pass"
 
 
 # -- graph ---------------------------------------------------------------------------------------------
 
 
-def test_the_graph_block_is_that_of_the_specification() -> None:
-    assert rendered(AUTH, "graph", config=ROOMY).text == "\n".join(
+def test_graph_block_follows_specification() -> None:
+    assert render(AUTH, "graph", config=ROOMY).text == "\n".join(
         [
             "## Knowledge Graph Context",
             "Query entities: [Auth Service, OAuth Provider]",
@@ -131,81 +133,83 @@ def test_the_graph_block_is_that_of_the_specification() -> None:
 
 def test_relationships_can_be_left_out() -> None:
     without = replace(ROOMY, include_relationships=False)
-    text = rendered(AUTH, "graph", config=without).text
+    text = render(AUTH, "graph", config=without).text
     assert "Relevant Relationships" not in text
     assert "User (←works_on)" in text
-    assert rendered(replace(AUTH, entities=()), "graph", config=without) == rendered(AUTH)
+    assert render(replace(AUTH, entities=()), "graph", config=without) == render(AUTH)
 
 
-def test_facts_without_an_entity_of_the_question_are_told() -> None:
-    what = found(facts=(fact("A", "knows", "B", weight=7.5),))
-    assert rendered(what, "graph").text == (
+def test_facts_without_named_entity_are_shown() -> None:
+    what = make_result(facts=(make_fact("A", "knows", "B", weight=7.5),))
+    assert render(what, "graph").text == (
         '## Knowledge Graph Context\n### Relevant Relationships\n- A -> B: "knows" (strength: 7.5)'
     )
 
 
-def test_an_entity_without_type_facts_or_description_is_a_name() -> None:
-    text = rendered(found(entities=(entity("Waylore"),)), "graph").text
+def test_bare_entity_is_shown_as_name() -> None:
+    text = render(make_result(entities=(make_entity("Waylore"),)), "graph").text
     assert text == "## Knowledge Graph Context\nQuery entities: [Waylore]\n\n### Waylore"
 
 
-def test_a_fact_is_told_once_however_many_passages_state_it() -> None:
-    said = fact("A", "knows", "B", "They met")
-    what = found(entities=(entity("A"), entity("A")), facts=(said, replace(said, statement="Old friends")))
-    text = rendered(what, "graph").text
+def test_fact_of_many_passages_is_shown_once() -> None:
+    said = make_fact("A", "knows", "B", "They met")
+    what = make_result(
+        entities=(make_entity("A"), make_entity("A")), facts=(said, replace(said, statement="Old friends"))
+    )
+    text = render(what, "graph").text
     assert text.count("A -> B") == text.count("Related:") == text.count("### A") == 1
     assert "They met" in text
 
 
-def test_a_fact_about_itself_is_told_from_one_side() -> None:
-    text = rendered(found(entities=(entity("A"),), facts=(fact("A", "cites", "A"),)), "graph").text
+def test_fact_about_itself_is_shown_from_one_side() -> None:
+    text = render(make_result(entities=(make_entity("A"),), facts=(make_fact("A", "cites", "A"),)), "graph").text
     assert "Related: A (cites, weight: 5)\n" in text
 
 
-def test_short_of_room_facts_go_before_descriptions() -> None:
-    text = rendered(AUTH, "graph", config=Context(graph_tokens=600)).text
+def test_facts_come_before_descriptions_if_short() -> None:
+    text = render(AUTH, "graph", config=ContextConfig(graph_tokens=600)).text
     assert "Google OAuth (uses" in text
     assert "Description" not in text
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_without_a_graph_every_style_is_passages(style: Style) -> None:
-    what = found(hit("a", "One.", uri="u"))
-    assert rendered(what, style) == rendered(what)
-    assert rendered(AUTH, style, config=Context(graph_tokens=10)) == rendered(AUTH)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_passages_without_graph(layout: Layout) -> None:
+    what = make_result(make_hit("a", "One.", uri="u"))
+    assert render(what, layout) == render(what)
+    assert render(AUTH, layout, config=ContextConfig(graph_tokens=10)) == render(AUTH)
 
 
-def test_long_descriptions_statements_and_values_are_brief() -> None:
+def test_long_texts_of_block_are_shortened() -> None:
     endless = "word " * 200
-    what = found(
-        entities=(entity("A", description=SENTENCE * 9),),
-        facts=(fact("A", "knows", "B", endless), fact("A", "bio", endless, is_value=True)),
+    what = make_result(
+        entities=(make_entity("A", description=SENTENCE * 9),),
+        facts=(make_fact("A", "knows", "B", endless), make_fact("A", "bio", endless, is_value=True)),
     )
-    text = rendered(what, "graph", config=ROOMY).text
+    text = render(what, "graph", config=ROOMY).text
     assert f"Description: {(SENTENCE * 2).strip()} …\n" in text
     assert all(len(line) < 300 for line in text.split("\n"))
     assert text.count("word …") == 2
-    unbroken = rendered(found(facts=(fact("A", "is", "x" * 900, is_value=True),)), "narrative").text
+    unbroken = render(make_result(facts=(make_fact("A", "is", "x" * 900, is_value=True),)), "narrative").text
     assert unbroken == f"### CONTEXT: A\n- is: {'x' * 240} …"
 
 
 # -- narrative -----------------------------------------------------------------------------------------
 
 
-def test_the_narrative_is_that_of_the_specification() -> None:
-    what = found(
-        hit("p", "A passage."),
-        entities=(entity("JACQ Project"), entity("DuckDB")),
+def test_narrative_follows_specification() -> None:
+    what = make_result(
+        make_hit("p", "A passage."),
+        entities=(make_entity("JACQ Project"), make_entity("DuckDB")),
         facts=(
-            fact("VSS", "part_of", "Extensions"),
-            fact("JACQ Project", "uses", "DuckDB"),
-            fact("JACQ Project", "status", "active", is_value=True),
-            fact("User", "prefers", "dark mode", is_value=True),
-            fact("DuckDB", "supports", "VSS"),
-            fact("me", "works_on", "JACQ Project"),
+            make_fact("VSS", "part_of", "Extensions"),
+            make_fact("JACQ Project", "uses", "DuckDB"),
+            make_fact("JACQ Project", "status", "active", is_value=True),
+            make_fact("User", "prefers", "dark mode", is_value=True),
+            make_fact("DuckDB", "supports", "VSS"),
+            make_fact("me", "works_on", "JACQ Project"),
         ),
     )
-    assert rendered(what, "narrative").text == "\n".join(
+    assert render(what, "narrative").text == "\n".join(
         [
             "### USER CONTEXT",
             "- works_on: JACQ Project",
@@ -229,17 +233,21 @@ def test_the_narrative_is_that_of_the_specification() -> None:
     )
 
 
-def test_an_entity_is_named_as_the_store_names_it() -> None:
-    told = replace(fact("Waylore", "is", "fast", is_value=True), subject="waylore")
-    assert rendered(found(entities=(entity("Waylore"),), facts=(told,)), "narrative").text.startswith(
+def test_entity_has_name_of_store() -> None:
+    told = replace(make_fact("Waylore", "is", "fast", is_value=True), subject="waylore")
+    assert render(make_result(entities=(make_entity("Waylore"),), facts=(told,)), "narrative").text.startswith(
         "### CONTEXT: Waylore\n"
     )
 
 
 # -- the order of facts --------------------------------------------------------------------------------
 
-A_B, B_C, C_D, D_A = (fact(a, "leads_to", b) for a, b in ("AB", "BC", "CD", "DA"))
-B_X, X_Y, A_VALUE = fact("B", "likes", "X"), fact("X", "likes", "Y"), fact("A", "is", "B", is_value=True)
+A_B, B_C, C_D, D_A = (make_fact(a, "leads_to", b) for a, b in ("AB", "BC", "CD", "DA"))
+B_X, X_Y, A_VALUE = (
+    make_fact("B", "likes", "X"),
+    make_fact("X", "likes", "Y"),
+    make_fact("A", "is", "B", is_value=True),
+)
 
 
 @pytest.mark.parametrize(
@@ -257,15 +265,15 @@ B_X, X_Y, A_VALUE = fact("B", "likes", "X"), fact("X", "likes", "Y"), fact("A", 
         ((A_B, A_B, B_C), (A_B, B_C, A_B)),
     ],
 )
-def test_a_chain_reads_from_its_beginning(given_: tuple[Fact, ...], expected: tuple[Fact, ...]) -> None:
-    assert in_order(given_) == expected
+def test_order_facts_starts_chain_at_beginning(given_: tuple[Fact, ...], expected: tuple[Fact, ...]) -> None:
+    assert order_facts(given_) == expected
 
 
-@given(st.permutations([fact(f"e{n}", "leads_to", f"e{n + 1}") for n in range(8)]))
-def test_a_chain_reads_in_order_however_it_was_found(chain: list[Fact]) -> None:
-    assert all(a.object_id == b.subject_id for a, b in pairwise(in_order(chain)))
+@given(st.permutations([make_fact(f"e{n}", "leads_to", f"e{n + 1}") for n in range(8)]))
+def test_order_facts_orders_any_permutation(chain: list[Fact]) -> None:
+    assert all(a.object_id == b.subject_id for a, b in pairwise(order_facts(chain)))
 
 
-def test_a_long_chain_needs_no_deep_stack() -> None:
-    chain = [fact(f"e{n}", "leads_to", f"e{n + 1}") for n in range(2_000)]
-    assert in_order(chain[::-1]) == tuple(chain)
+def test_order_facts_handles_long_chain() -> None:
+    chain = [make_fact(f"e{n}", "leads_to", f"e{n + 1}") for n in range(2_000)]
+    assert order_facts(chain[::-1]) == tuple(chain)

@@ -1,153 +1,154 @@
-"""Fusion keeps every candidate, gives each search its share, and says who gave what."""
+"""Fusion keeps every candidate and gives each search its share."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.config import Hybrid, Merge
-from waylore.retrieval.fusion import Fused, additive, fuse, weighed
+from waylore.config import HybridConfig, MergeConfig
+from waylore.retrieval.fusion import FusedCandidate, add_graph_passages, combine_weighted, fuse
 from waylore.types.search import Placement, Ranking, Scored
 
-WEIGHTED = Hybrid(vector_weight=0.7, text_weight=0.3)
-RRF = Hybrid(fusion="rrf", vector_weight=0.5, text_weight=0.5)
+WEIGHTED = HybridConfig(vector_weight=0.7, text_weight=0.3)
+RRF = HybridConfig(fusion="rrf", vector_weight=0.5, text_weight=0.5)
 
 SCORES = st.integers(0, 10**9).map(lambda n: n / 1e6)  # stores round to six places
 RANKINGS = st.dictionaries(st.sampled_from("abcdef"), SCORES).map(
-    lambda found: ranking(**dict(sorted(found.items(), key=lambda item: -item[1])))
+    lambda found: make_ranking(**dict(sorted(found.items(), key=lambda item: -item[1])))
 )
-CONFIGS = st.sampled_from([WEIGHTED, RRF, Hybrid()])
+CONFIGS = st.sampled_from([WEIGHTED, RRF, HybridConfig()])
 
 
-def ranking(**scores: float) -> Ranking:
+def make_ranking(**scores: float) -> Ranking:
     return tuple(Scored(id_, score) for id_, score in scores.items())
 
 
-def scores(fused: tuple[Fused, ...]) -> dict[str, float]:
+def map_scores(fused: tuple[FusedCandidate, ...]) -> dict[str, float]:
     return {f.id: f.score for f in fused}
 
 
-def test_weights_share_a_score_that_is_scaled_to_its_search() -> None:
-    fused = fuse({"dense": ranking(a=0.9, b=0.8, c=0.5), "lexical": ranking(b=12.0, d=7.0)}, WEIGHTED)
+def test_weighted_fusion_scales_scores_of_each_search() -> None:
+    fused = fuse({"vector": make_ranking(a=0.9, b=0.8, c=0.5), "keyword": make_ranking(b=12.0, d=7.0)}, WEIGHTED)
     assert [f.id for f in fused] == ["b", "a", "d", "c"]
-    assert scores(fused) == pytest.approx({"b": 0.7 * 0.75 + 0.3, "a": 0.7, "d": 0.3 * 7 / 12, "c": 0.0})
+    assert map_scores(fused) == pytest.approx({"b": 0.7 * 0.75 + 0.3, "a": 0.7, "d": 0.3 * 7 / 12, "c": 0.0})
 
 
-def test_reciprocal_ranks_are_those_of_the_specification() -> None:
-    fused = fuse({"dense": ranking(a=9, b=8), "lexical": ranking(c=7, d=6, a=5)}, RRF)
+def test_reciprocal_ranks_follow_specification() -> None:
+    fused = fuse({"vector": make_ranking(a=9, b=8), "keyword": make_ranking(c=7, d=6, a=5)}, RRF)
     assert fused[0].id == "a"
     assert fused[0].score == pytest.approx(0.5 / 61 + 0.5 / 63)
     assert round(fused[0].score, 5) == 0.01613
-    assert scores(fused)["c"] == pytest.approx(0.5 / 61)
-    assert scores(fuse({"dense": ranking(a=1)}, Hybrid("rrf", 1.0, rrf_k=9))) == {"a": pytest.approx(0.1)}
+    assert map_scores(fused)["c"] == pytest.approx(0.5 / 61)
+    assert map_scores(fuse({"vector": make_ranking(a=1)}, HybridConfig("rrf", 1.0, rrf_k=9))) == {
+        "a": pytest.approx(0.1)
+    }
 
 
-def test_ranks_do_not_look_at_scores() -> None:
-    near, far = ranking(a=0.51, b=0.5), ranking(a=100.0, b=0.1)
-    assert scores(fuse({"dense": near}, RRF)) == scores(fuse({"dense": far}, RRF))
+def test_rank_fusion_ignores_scores() -> None:
+    near, far = make_ranking(a=0.51, b=0.5), make_ranking(a=100.0, b=0.1)
+    assert map_scores(fuse({"vector": near}, RRF)) == map_scores(fuse({"vector": far}, RRF))
 
 
-def test_what_one_search_found_keeps_its_share() -> None:
-    fused = fuse({"dense": (), "lexical": ranking(a=3.0, b=2.0, c=1.0)}, WEIGHTED)
-    assert scores(fused) == pytest.approx({"a": 0.3, "b": 0.2, "c": 0.1})
-    assert fused[0].placements == (Placement("lexical", rank=1, score=3.0, share=0.3),)
+def test_candidate_of_one_search_keeps_its_share() -> None:
+    fused = fuse({"vector": (), "keyword": make_ranking(a=3.0, b=2.0, c=1.0)}, WEIGHTED)
+    assert map_scores(fused) == pytest.approx({"a": 0.3, "b": 0.2, "c": 0.1})
+    assert fused[0].placements == (Placement("keyword", rank=1, score=3.0, share=0.3),)
 
 
-def test_a_placement_says_rank_and_score_of_its_search() -> None:
-    fused = fuse({"dense": ranking(a=0.9, b=0.8), "lexical": ranking(b=12.0, a=7.0)}, WEIGHTED)
+def test_placement_has_rank_and_score_of_search() -> None:
+    fused = fuse({"vector": make_ranking(a=0.9, b=0.8), "keyword": make_ranking(b=12.0, a=7.0)}, WEIGHTED)
     assert [(p.search, p.rank, p.score) for p in fused[0].placements] == [
-        ("dense", 1, 0.9),
-        ("lexical", 2, 7.0),
+        ("vector", 1, 0.9),
+        ("keyword", 2, 7.0),
     ]
 
 
 @pytest.mark.parametrize(
-    "only", [ranking(a=0.4), ranking(a=0.4, b=0.4, c=0.4), ranking(a=0.0), ranking(a=-2.0)]
+    "only", [make_ranking(a=0.4), make_ranking(a=0.4, b=0.4, c=0.4), make_ranking(a=0.0), make_ranking(a=-2.0)]
 )
-def test_scores_that_are_all_the_same_are_all_full(only: Ranking) -> None:
-    assert {f.score for f in fuse({"dense": only}, WEIGHTED)} == {0.7}
+def test_equal_scores_get_full_share(only: Ranking) -> None:
+    assert {f.score for f in fuse({"vector": only}, WEIGHTED)} == {0.7}
 
 
-def test_ties_are_broken_by_identity() -> None:
-    assert [f.id for f in fuse({"dense": ranking(c=1, a=1, b=1)}, WEIGHTED)] == ["a", "b", "c"]
-    assert [f.id for f in fuse({"dense": ranking(b=1), "lexical": ranking(a=1)}, RRF)] == ["a", "b"]
+def test_fuse_breaks_ties_by_id() -> None:
+    assert [f.id for f in fuse({"vector": make_ranking(c=1, a=1, b=1)}, WEIGHTED)] == ["a", "b", "c"]
+    assert [f.id for f in fuse({"vector": make_ranking(b=1), "keyword": make_ranking(a=1)}, RRF)] == ["a", "b"]
 
 
-def test_a_search_of_no_known_weight_counts_in_full() -> None:
-    assert scores(fuse({"graph": ranking(a=2.0)}, WEIGHTED)) == {"a": 1.0}
+def test_unknown_search_has_weight_one() -> None:
+    assert map_scores(fuse({"graph": make_ranking(a=2.0)}, WEIGHTED)) == {"a": 1.0}
 
 
 @given(RANKINGS, RANKINGS, CONFIGS)
-def test_nothing_is_dropped_and_shares_sum_to_the_score(
-    dense: Ranking, lexical: Ranking, config: Hybrid
-) -> None:
-    fused = fuse({"dense": dense, "lexical": lexical}, config)
-    assert sorted(f.id for f in fused) == sorted({s.id for s in (*dense, *lexical)})
+def test_fuse_keeps_candidates_and_shares_sum_to_score(vector: Ranking, keyword: Ranking, config: HybridConfig) -> None:
+    fused = fuse({"vector": vector, "keyword": keyword}, config)
+    assert sorted(f.id for f in fused) == sorted({s.id for s in (*vector, *keyword)})
     assert [*fused] == sorted(fused, key=lambda f: (-f.score, f.id))
     for f in fused:
         assert f.score == pytest.approx(sum(p.share for p in f.placements), abs=1e-9)
         assert [p.search for p in f.placements] == [
-            search
-            for search, found in (("dense", dense), ("lexical", lexical))
-            if f.id in {s.id for s in found}
+            search for search, found in (("vector", vector), ("keyword", keyword)) if f.id in {s.id for s in found}
         ]
         assert all(0.0 <= p.share <= 1.0 for p in f.placements)
 
 
 @given(RANKINGS, CONFIGS)
-def test_one_search_alone_keeps_its_order(dense: Ranking, config: Hybrid) -> None:
-    rank = {s.id: s.score for s in dense}
-    fused = [rank[f.id] for f in fuse({"dense": dense}, config)]
+def test_fuse_keeps_order_of_single_search(vector: Ranking, config: HybridConfig) -> None:
+    rank = {s.id: s.score for s in vector}
+    fused = [rank[f.id] for f in fuse({"vector": vector}, config)]
     assert fused == sorted(fused, reverse=True)
 
 
-def test_a_graph_counts_as_much_as_it_is_given() -> None:
-    rankings = {"dense": ranking(a=1.0), "graph": ranking(b=2.0, a=1.0)}
-    assert scores(fuse(rankings, RRF, graph_weight=0.3)) == pytest.approx(
-        {"a": 0.5 / 61 + 0.3 / 62, "b": 0.3 / 61}
-    )
+def test_fuse_applies_graph_weight() -> None:
+    rankings = {"vector": make_ranking(a=1.0), "graph": make_ranking(b=2.0, a=1.0)}
+    assert map_scores(fuse(rankings, RRF, graph_weight=0.3)) == pytest.approx({"a": 0.5 / 61 + 0.3 / 62, "b": 0.3 / 61})
 
 
 # -- S5: the graph joins hybrid search -----------------------------------------------------------------
 
 
-def hybrid(**scores: float) -> tuple[Fused, ...]:
-    return tuple(Fused(id_, score, (Placement("lexical", 1, 9.0, score),)) for id_, score in scores.items())
+def make_candidates(**scores: float) -> tuple[FusedCandidate, ...]:
+    return tuple(FusedCandidate(id_, score, (Placement("keyword", 1, 9.0, score),)) for id_, score in scores.items())
 
 
-def test_hybrid_and_graph_are_weighed_as_specified() -> None:
-    joined = weighed(hybrid(a=1.0, b=0.5), ranking(c=0.9, b=0.8), Merge())
-    assert scores(joined) == pytest.approx({"a": 0.7, "b": 0.7 * 0.5 + 0.3 * 0.8, "c": 0.3 * 0.9})
+def test_combine_weighted_follows_specification() -> None:
+    joined = combine_weighted(make_candidates(a=1.0, b=0.5), make_ranking(c=0.9, b=0.8), MergeConfig())
+    assert map_scores(joined) == pytest.approx({"a": 0.7, "b": 0.7 * 0.5 + 0.3 * 0.8, "c": 0.3 * 0.9})
     assert [f.id for f in joined] == ["a", "b", "c"]
-    assert joined[1].placements == (Placement("lexical", 1, 9.0, 0.35), Placement("graph", 2, 0.8, 0.24))
+    assert joined[1].placements == (Placement("keyword", 1, 9.0, 0.35), Placement("graph", 2, 0.8, 0.24))
 
 
-def test_what_only_the_graph_found_is_placed_by_it_alone() -> None:
-    [only] = weighed((), ranking(a=0.5), Merge(graph_weight=1.0))
+def test_graph_candidate_has_graph_placement_only() -> None:
+    [only] = combine_weighted((), make_ranking(a=0.5), MergeConfig(graph_weight=1.0))
     assert (only.score, only.placements) == (0.5, (Placement("graph", 1, 0.5, 0.5),))
 
 
-def test_a_graph_that_found_nothing_changes_no_order() -> None:
-    base = hybrid(a=0.9, c=0.4, b=0.4)
-    assert [f.id for f in weighed(base, (), Merge())] == ["a", "b", "c"]
+def test_empty_graph_ranking_keeps_order() -> None:
+    base = make_candidates(a=0.9, c=0.4, b=0.4)
+    assert [f.id for f in combine_weighted(base, (), MergeConfig())] == ["a", "b", "c"]
 
 
-def test_only_what_the_graph_reached_is_added() -> None:
-    base = hybrid(a=0.9, b=0.8, c=0.7, d=0.6)
-    joined = weighed(base, ranking(e=1.0, d=0.9, f=0.1), Merge())
+def test_add_graph_passages_adds_reached_only() -> None:
+    base = make_candidates(a=0.9, b=0.8, c=0.7, d=0.6)
+    joined = combine_weighted(base, make_ranking(e=1.0, d=0.9, f=0.1), MergeConfig())
     reached = {"d", "e", "f"}
-    assert [f.id for f in additive(base, joined, reached, top_k=2, added=2)] == ["d", "a", "b", "e"]
-    assert [f.id for f in additive(base, joined, reached, top_k=2, added=1)] == ["d", "a", "b"]
-    assert [f.id for f in additive(base, joined, reached, top_k=2, added=0)] == ["a", "b"]
-    assert [f.id for f in additive(base, joined, reached, top_k=9, added=9)] == [f.id for f in joined]
+    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=2, max_added=2)] == [
+        "d",
+        "a",
+        "b",
+        "e",
+    ]
+    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=2, max_added=1)] == ["d", "a", "b"]
+    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=2, max_added=0)] == ["a", "b"]
+    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=9, max_added=9)] == [f.id for f in joined]
 
 
 @given(RANKINGS, RANKINGS, CONFIGS, st.integers(1, 6), st.integers(0, 6), st.floats(0, 1))
-def test_all_of_the_hybrid_top_k_stays_and_no_more_is_added_than_may_be(
-    lexical: Ranking, graph: Ranking, config: Hybrid, top_k: int, added: int, weight: float
+def test_add_graph_passages_keeps_top_k_and_limit(
+    keyword: Ranking, graph: Ranking, config: HybridConfig, top_k: int, added: int, weight: float
 ) -> None:
-    base = fuse({"lexical": lexical}, config)
-    joined = weighed(base, graph, Merge(graph_weight=weight))
-    chosen = additive(base, joined, {s.id for s in graph}, top_k=top_k, added=added)
+    base = fuse({"keyword": keyword}, config)
+    joined = combine_weighted(base, graph, MergeConfig(graph_weight=weight))
+    chosen = add_graph_passages(base, joined, {s.id for s in graph}, top_k=top_k, max_added=added)
     ids = [f.id for f in chosen]
     assert {f.id for f in base[:top_k]} <= set(ids)
     assert len(ids) == len(set(ids)) <= min(len(base), top_k) + added

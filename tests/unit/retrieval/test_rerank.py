@@ -1,4 +1,4 @@
-"""A reranker reads passages with the facts that led to them; its score becomes the hit's, none is dropped."""
+"""A reranker reads passages with their paths; its score replaces theirs, and no hit is dropped."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,9 +6,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unit.retrieval.finding import fact, hit
+from unit.retrieval.samples import make_fact, make_hit
 from waylore.retrieval.rerank import rerank
-from waylore.types.search import FactPath, Hit, Placement, Step
+from waylore.types.search import GraphPath, Hit, Placement, Step
 
 
 class Scripted:
@@ -24,29 +24,29 @@ class Scripted:
 
 
 def placed(name: str, share: float) -> Hit:
-    return replace(hit(name, f"Text of {name}."), score=share, placements=(Placement("dense", 1, 0.5, share),))
+    return replace(make_hit(name, f"Text of {name}."), score=share, placements=(Placement("vector", 1, 0.5, share),))
 
 
-def test_hits_are_ordered_by_the_reranker_and_ties_by_identity() -> None:
+def test_rerank_sorts_by_score_then_id() -> None:
     hits = [placed("c", 0.9), placed("b", 0.8), placed("a", 0.7), placed("d", 0.6)]
     found = rerank(Scripted(0.1, 0.5, 0.5, 0.9), "who?", hits)
     assert [(h.passage.id, h.score) for h in found] == [("d", 0.9), ("a", 0.5), ("b", 0.5), ("c", 0.1)]
 
 
-def test_the_score_is_all_the_rerankers_and_where_searches_placed_a_hit_stays() -> None:
+def test_rerank_replaces_score_and_keeps_placements() -> None:
     [found] = rerank(Scripted(-3.25), "who?", [placed("a", 0.7)])
-    assert found.placements == (Placement("dense", 1, 0.5, 0.0), Placement("reranker", 1, -3.25, -3.25))
+    assert found.placements == (Placement("vector", 1, 0.5, 0.0), Placement("reranker", 1, -3.25, -3.25))
     assert "reranker: rank 1, score -3.2500" in str(found.explanation)
 
 
-def test_the_reranker_reads_the_title_the_passage_and_the_facts_of_the_path() -> None:
+def test_reranker_reads_title_passage_and_path() -> None:
     steps = (
-        Step(fact("Ada", "needs", "Engine", "Ada needs an engine.")),
-        Step(fact("Kiel", "built", "Engine")),
+        Step(make_fact("Ada", "needs", "Engine", "Ada needs an engine.")),
+        Step(make_fact("Kiel", "built", "Engine")),
     )
-    led = replace(hit("a", "Kiel has boats.", title="Kiel"), path=FactPath("Ada", steps))
+    led = replace(make_hit("a", "Kiel has boats.", title="Kiel"), path=GraphPath("Ada", steps))
     reranker = Scripted(1.0, 2.0)
-    rerank(reranker, "who?", [led, hit("b", "Nothing led here.")])
+    rerank(reranker, "who?", [led, make_hit("b", "Nothing led here.")])
     assert reranker.read == [
         ("who?", "Kiel\nKiel has boats.\nAda needs an engine.; Kiel built Engine"),
         ("who?", "Nothing led here."),
@@ -54,7 +54,7 @@ def test_the_reranker_reads_the_title_the_passage_and_the_facts_of_the_path() ->
 
 
 @given(st.lists(st.floats(-100, 100), max_size=8))
-def test_nothing_is_dropped_and_shares_sum_to_the_score(scores: list[float]) -> None:
+def test_rerank_keeps_hits_and_shares_sum_to_score(scores: list[float]) -> None:
     hits = [placed(str(number), 0.1) for number in range(len(scores))]
     found = rerank(Scripted(*scores), "who?", hits)
     assert sorted(h.passage.id for h in found) == sorted(h.passage.id for h in hits)

@@ -1,4 +1,4 @@
-"""Which named statements modules run: they must be those of the files."""
+"""Find the named statements that modules run."""
 
 import ast
 from pathlib import Path
@@ -6,15 +6,13 @@ from types import ModuleType
 
 
 def asked_for(queries: str, verb: str, *modules: ModuleType) -> set[str]:
-    """The names of statements, by either way to run one: out of `queries` (or `sql`), or by the method `verb`."""
+    """Return the names of statements, taken from `queries` (or `sql`), or passed to the method `verb`."""
     trees = [ast.parse(Path(str(module.__file__)).read_text("utf-8")) for module in modules]
     found: set[str] = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
         match node:
             case ast.Subscript(value=ast.Name(id_), slice=ast.Constant(str(name))) if id_ in (queries, "sql"):
                 found.add(name)
-            case ast.Call(func=ast.Attribute(attr=attribute), args=[ast.Constant(str(name)), *_]) if (
-                attribute == verb
-            ):
+            case ast.Call(func=ast.Attribute(attr=attribute), args=[ast.Constant(str(name)), *_]) if attribute == verb:
                 found.add(name)
     return found

@@ -1,4 +1,4 @@
-"""Migrations run once, in order, each recorded when it is done; a newer schema is left alone."""
+"""Migrations: order, records, checksums, and schemas that are refused."""
 
 from dataclasses import dataclass, field
 
@@ -7,17 +7,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.errors import SchemaOutdated
-from waylore.store.sql import migrate
+from waylore.store.sql import Migration, is_current, load_migrations, migrate
 
-THREE = [(1, "first", "one;"), (2, "second", "two;"), (3, "third", "three;")]
+THREE = [Migration(1, "first", "one;"), Migration(2, "second", "two;"), Migration(3, "third", "three;")]
+# The SQL of a migration never changes after a release, because databases were made by it. To change a schema,
+# add a migration, and its checksum here: `load_migrations(…)[-1].checksum`.
+RELEASED = {
+    ("waylore.store.sqlite", ""): [
+        "a3cdbd728312f8e3cf4ccfa0b20e4635f93a7088e2c7b1933dcf6640595b35e0",
+        "429a0c52a6b39abc374535e30433119f703e91d090db93701e8ab2c9af6f3f74",
+        "8c629cb0ba5c59184461332d19b4363b1cf9756be1a6e9e67963165e7a13bcbb",
+        "cd0b96d5ecab1b137bb6b5506ba71335daa59a8e982aad6299920b3e401ad1e1",
+    ],
+    ("waylore.store.postgres", ""): ["cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7"],
+    ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
+    ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],
+    ("waylore.service.registry", "sqlite"): ["8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137"],
+    ("waylore.service.registry", "postgres"): ["49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4"],
+    ("waylore.service.jobs", "postgres"): ["d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007"],
+}
 
 
 @dataclass
 class Database:
-    """Remembers what was done to it, in order."""
+    """Records the statements that it runs, and the checksums of applied migrations."""
 
     done: list[str] = field(default_factory=list)
-    applied: set[int] = field(default_factory=set)
+    applied: dict[int, str] = field(default_factory=dict)
     refuses: str = ""
 
     def run(self, sql: str) -> None:
@@ -25,38 +41,70 @@ class Database:
             raise RuntimeError(sql)
         self.done.append(sql)
 
-    def record(self, number: int, name: str) -> None:
-        self.done.append(name)
-        self.applied.add(number)
+    def record(self, migration: Migration) -> None:
+        self.done.append(migration.name)
+        self.applied[migration.number] = migration.checksum
 
-    def migrate(self, migrations: list[tuple[int, str, str]]) -> int:
-        return migrate(migrations, applied=set(self.applied), run=self.run, record=self.record)
+    def migrate(self, migrations: list[Migration]) -> int:
+        return migrate(migrations, applied=dict(self.applied), run=self.run, record=self.record)
 
 
-def test_each_is_run_and_then_recorded_in_order() -> None:
+def build_database(migrations: list[Migration]) -> Database:
+    return Database(applied={migration.number: migration.checksum for migration in migrations})
+
+
+def test_migrations_run_and_are_recorded_in_order() -> None:
     database = Database()
     assert database.migrate(THREE) == 3
     assert database.done == ["one;", "first", "two;", "second", "three;", "third"]
+    assert is_current(THREE, database.applied)
 
 
 @given(st.sets(st.integers(1, 3)))
-def test_only_what_is_missing_is_applied_and_only_once(applied: set[int]) -> None:
-    database = Database(applied=set(applied))
+def test_missing_migrations_are_applied_once(applied: set[int]) -> None:
+    database = build_database([m for m in THREE if m.number in applied])
+    assert is_current(THREE, database.applied) == (applied == {1, 2, 3})
     assert database.migrate(THREE) == 3 - len(applied)
     assert database.done == [step for n, name, sql in THREE if n not in applied for step in (sql, name)]
     assert database.migrate(THREE) == 0
-    assert database.applied == {1, 2, 3}
+    assert database.applied.keys() == {1, 2, 3}
 
 
-def test_a_newer_schema_is_left_alone_and_the_remedy_named() -> None:
-    database = Database(applied={1, 2, 3, 4})
+def test_newer_schema_raises_error_with_remedy() -> None:
+    database = build_database([*THREE, Migration(4, "fourth", "four;")])
     with pytest.raises(SchemaOutdated, match=r"schema 4, .* knows 3: upgrade Waylore"):
         database.migrate(THREE)
     assert database.done == []
 
 
-def test_what_fails_is_not_recorded() -> None:
+def test_failed_migration_is_not_recorded() -> None:
     database = Database(refuses="two;")
     with pytest.raises(RuntimeError, match="two"):
         database.migrate(THREE)
-    assert database.applied == {1}
+    assert database.applied.keys() == {1}
+
+
+def test_schema_from_other_sql_raises_error() -> None:
+    database = build_database([THREE[0], Migration(2, "second", "another;")])
+    with pytest.raises(SchemaOutdated, match=r"migration 2 \(second\) .* import the export into a new store"):
+        database.migrate(THREE)
+    assert database.done == []
+
+
+def test_missing_checksums_are_recorded_without_running_sql() -> None:
+    database = Database(applied={1: "", 2: THREE[1].checksum, 3: ""})
+    assert not is_current(THREE, database.applied)
+    assert database.migrate(THREE) == 0
+    assert database.done == ["first", "third"]
+    assert is_current(THREE, database.applied)
+
+
+def test_checksum_ignores_comments_and_white_space() -> None:
+    plain = Migration(1, "a", "CREATE TABLE a (b);").checksum
+    assert Migration(1, "a", "-- A table.\nCREATE TABLE a\n  (b);  -- with b\n").checksum == plain
+    assert Migration(1, "a", "CREATE TABLE a (c);").checksum != plain
+
+
+@pytest.mark.parametrize(("package", "dialect"), RELEASED)
+def test_released_migrations_are_unchanged(package: str, dialect: str) -> None:
+    assert [migration.checksum for migration in load_migrations(package, dialect)] == RELEASED[package, dialect]

@@ -1,4 +1,4 @@
-"""What of the PostgreSQL store needs no server: keys that must never change, words, and errors in our words."""
+"""The parts of the PostgreSQL store that need no server: keys, words, and translated errors."""
 
 import pytest
 from hypothesis import given
@@ -6,38 +6,38 @@ from hypothesis import strategies as st
 from psycopg import Error, OperationalError, errors
 from psycopg_pool import PoolTimeout
 
-from waylore.errors import Forbidden, QueryError, StoreError, StoreUnavailable, WayloreError
-from waylore.store.postgres.connections import place, wrapped_errors
-from waylore.store.postgres.scope import any_of, key_of
-from waylore.store.postgres.vector_indexes import wanted
-from waylore.types.identity import file_of
+from waylore.errors import ArgumentError, Forbidden, StoreError, StoreUnavailable, WayloreError
+from waylore.store.postgres.connections import format_address, translate_errors
+from waylore.store.postgres.scope import compute_key, match_any
+from waylore.store.postgres.vector_indexes import list_wanted
+from waylore.types.identity import get_file
 from waylore.types.results import Statistics
 
 KEY_OF_DEFAULT = 6970142578434299259
 URL = "postgresql://me:hunter2@db.example:6543/waylore?sslmode=require"
 
 
-def test_the_key_of_a_collection_never_changes() -> None:
-    assert key_of("default") == KEY_OF_DEFAULT
-    assert key_of("") != key_of(" ")
+def test_key_of_collection_never_changes() -> None:
+    assert compute_key("default") == KEY_OF_DEFAULT
+    assert compute_key("") != compute_key(" ")
 
 
 @given(st.text())
-def test_a_key_fits_into_eight_bytes(name: str) -> None:
-    assert -(2**63) <= key_of(name) < 2**63
+def test_key_fits_into_eight_bytes(name: str) -> None:
+    assert -(2**63) <= compute_key(name) < 2**63
 
 
-def test_no_words_are_satisfied_by_nothing() -> None:
-    assert any_of(["1t2", "1a3"]) == "('1t2' | '1a3')"
-    assert any_of([]) == "('§')"
+def test_match_any_without_words_matches_nothing() -> None:
+    assert match_any(["1t2", "1a3"]) == "('1t2' | '1a3')"
+    assert match_any([]) == "('§')"
 
 
-def test_the_row_of_a_file_came_from_the_file() -> None:
-    assert [file_of(uri) for uri in ("a.csv#row=1", "a.md", "")] == ["a.csv", "a.md", ""]
+def test_get_file_strips_place_in_file() -> None:
+    assert [get_file(uri) for uri in ("a.csv#row=1", "a.md", "")] == ["a.csv", "a.md", ""]
 
 
 @pytest.mark.parametrize(
-    ("raised", "told", "says"),
+    ("raised", "expected", "remedy"),
     [
         (PoolTimeout("after 3 s"), StoreUnavailable, "check the address"),
         (errors.DiskFull("no space left on device"), StoreUnavailable, "nothing was written"),
@@ -45,30 +45,30 @@ def test_the_row_of_a_file_came_from_the_file() -> None:
         (errors.DeadlockDetected("deadlock"), StoreUnavailable, "try again"),
         (errors.QueryCanceled("statement timeout"), StoreUnavailable, "statement_timeout"),
         (errors.ReadOnlySqlTransaction("read only"), StoreUnavailable, "connect to the primary"),
-        (errors.AdminShutdown("terminating connection"), StoreUnavailable, "may be written again"),
+        (errors.AdminShutdown("terminating connection"), StoreUnavailable, "can be repeated"),
         (OperationalError("connection refused"), StoreUnavailable, "check the address"),
         (errors.InsufficientPrivilege("permission denied"), Forbidden, "waylore_app"),
-        (errors.UntranslatableCharacter("0x00"), QueryError, "replace"),
+        (errors.UntranslatableCharacter("0x00"), ArgumentError, "replace"),
         (errors.UndefinedTable("no table"), StoreError, "no table"),
     ],
 )
-def test_errors_say_what_to_do_and_no_password(raised: Error, told: type[WayloreError], says: str) -> None:
-    with pytest.raises(told, match=says) as caught, wrapped_errors(URL):
+def test_errors_name_remedy_and_hide_password(raised: Error, expected: type[WayloreError], remedy: str) -> None:
+    with pytest.raises(expected, match=remedy) as caught, translate_errors(URL):
         raise raised
     assert caught.value.__cause__ is raised
     assert "hunter2" not in str(caught.value)
 
 
-def test_an_address_is_told_without_its_password() -> None:
-    assert place(URL) == "db.example:6543/waylore"
-    assert place("no address") == "the PostgreSQL server"
+def test_format_address_hides_password() -> None:
+    assert format_address(URL) == "db.example:6543/waylore"
+    assert format_address("no address") == "the PostgreSQL server"
 
 
-def test_an_index_is_wanted_where_there_is_much_and_vectors_are_not_too_long() -> None:
+def test_only_large_collections_of_indexable_vectors_want_index() -> None:
     many = 1_000_000
-    assert wanted(1, Statistics(1, many, 1, 1, 1, "m", 384, 1)) == {
+    assert list_wanted(1, Statistics(1, many, 1, 1, 1, "m", 384, 1)) == {
         "hnsw_0000000000000001_passage_384": "passage_vectors"
     }
-    assert len(wanted(-1, Statistics(1, many, many, 1, 1, "m", 8, 1))) == 2
-    assert wanted(1, Statistics(1, many, many, 1, 1, "m", 4_001, 1)) == {}
-    assert wanted(1, Statistics(1, many, many, 1, 1, None, None, 1)) == {}
+    assert len(list_wanted(-1, Statistics(1, many, many, 1, 1, "m", 8, 1))) == 2
+    assert list_wanted(1, Statistics(1, many, many, 1, 1, "m", 4_001, 1)) == {}
+    assert list_wanted(1, Statistics(1, many, many, 1, 1, None, None, 1)) == {}

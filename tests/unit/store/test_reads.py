@@ -1,27 +1,27 @@
-"""What a stage is given is counted by kind, however it is shaped."""
+"""Counting of rows by kind, for results of every shape."""
 
 from collections import Counter
 
 from waylore.errors import StoreError
 from waylore.store.protocol import Store
-from waylore.store.reads import GIVES, Reads, counted, driven
-from waylore.store.requests import ask
+from waylore.store.reads import RESULT_KINDS, Reads, count_rows, drive
+from waylore.store.requests import make_request
 from waylore.types.knowledge import Fact, Mention
 from waylore.types.search import Scored
 
 
 def stage() -> Reads[int]:
-    first = yield [ask(Store.lexical, "who?", top_k=2), ask(Store.statistics)]
+    first = yield [make_request(Store.lexical, "who?", top_k=2), make_request(Store.statistics)]
     second = yield [
-        ask(Store.facts_of_entities, ["e"], per_entity=9),
-        ask(Store.cosines, None, ["p"]),  # type: ignore[arg-type]
-        ask(Store.nearby, None, ["e"], per_entity=9),  # type: ignore[arg-type]
-        ask(Store.dense, None, top_k=2),  # type: ignore[arg-type]
+        make_request(Store.facts_of_entities, ["e"], per_entity=9),
+        make_request(Store.cosines, None, ["p"]),  # type: ignore[arg-type]
+        make_request(Store.nearby, None, ["e"], per_entity=9),  # type: ignore[arg-type]
+        make_request(Store.dense, None, top_k=2),  # type: ignore[arg-type]
     ]
     return len(first) + len(second)
 
 
-def test_rows_are_counted_by_kind() -> None:
+def test_count_rows_counts_results_by_kind() -> None:
     fact, mention = Fact("f", "e", "Mara", "owns", "it"), Mention("e", "p")
     answers = iter(
         [
@@ -35,9 +35,9 @@ def test_rows_are_counted_by_kind() -> None:
         ]
     )
     rows: Counter[str] = Counter()
-    assert driven(stage(), counted(lambda _: next(answers), rows)) == 6
+    assert drive(stage(), count_rows(lambda _: next(answers), rows)) == 6
     assert rows == {"passages": 3, "facts": 3, "mentions": 2}
 
 
-def test_what_is_counted_are_verbs_of_a_store() -> None:
-    assert all(hasattr(Store, verb) for verb in GIVES)
+def test_result_kinds_are_methods_of_store() -> None:
+    assert all(hasattr(Store, verb) for verb in RESULT_KINDS)

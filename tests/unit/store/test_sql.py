@@ -1,4 +1,4 @@
-"""SQL lives in its files: every query is used, every name used exists, and the schema is its migrations."""
+"""Named SQL: every query is used, every used name exists, and the schema equals its migrations."""
 
 import ast
 import re
@@ -13,30 +13,37 @@ import waylore
 from waylore.store.sql import load_migrations, load_queries
 
 SOURCE = Path(waylore.__file__).parent
-SQL_FOLDER = SOURCE / "store" / "sql"
 DIALECTS = ("sqlite", "postgres")
 ONLY_SQLITE = {
-    "the pool says it": {"rollback"},
+    "the pool rolls back": {"rollback"},
     "settings and checks of a file": {
-        *("file_settings", "data_version", "integrity_check", "create_instances", "count_tables"),
+        *(
+            "file_settings",
+            "data_version",
+            "integrity_check",
+            "create_instances",
+            "count_tables",
+            "has_table",
+            "add_checksum",
+        ),
     },
-    "a row has another key than its identity": {"collection_row", "passage_ids", "entity_ids"},
-    "its bits stand in for an index of vectors": {
+    "rows have a number beside their id": {"collection_row", "passage_ids", "entity_ids"},
+    "bits replace an index of vectors": {
         *("new_block", "blocks", "resize_blocks", "all_blocks", "passage_vectors", "visible_entities"),
         *("collection_passage_vectors", "collection_entity_vectors"),
     },
-    "FTS5 is a table apart, and must be told what it forgets": {
+    "FTS5 is a separate table and needs the text that it deletes": {
         *("insert_words", "delete_words", "passage_terms", "passage_rows_of_documents", "tags_of_documents"),
     },
-    "PostgreSQL tells what it deletes, and adds less than nothing": {
+    "PostgreSQL returns deleted rows and adds negative counts": {
         *("document_accesses", "mention_counts", "profiles_of_documents", "edge_keys", "delete_edge"),
         *("remove_name", "remove_key"),
     },
-    "there were no keys once": {"fill_keys"},
-    "what is found is asked for afterwards, for that costs no round trip": {"names"},
+    "files from before keys": {"fill_keys"},
+    "SQLite reads in two steps, because it has no round trips": {"names"},
 }
 ONLY_POSTGRES = {
-    "a server has extensions, roles and locks": {
+    "extensions, roles and locks of a server": {
         *(
             "extension",
             "available_extension",
@@ -56,16 +63,16 @@ ONLY_POSTGRES = {
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),
         *("nearest_entities", "nearest_entities_exactly"),
     },
-    "what depends on an answer is asked with it, in one round trip": {
+    "PostgreSQL reads dependent rows in the same round trip": {
         *("profiles_by_names", "profiles_by_keys", "nearby"),
     },
-    "numbers are handed out by us": {"known_accesses"},
-    "SQLite tells by itself that someone wrote": {"version"},
+    "the store numbers permissions itself": {"known_accesses"},
+    "SQLite reports writes of other connections itself": {"version"},
     "a snapshot of several statements": {"begin_reading"},
-    "it has an index by fact": {"delete_edges"},
+    "PostgreSQL has an index by fact": {"delete_edges"},
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
-KEPT = SOURCE / "providers" / "kept.py"  # excused: its files may be deleted at any time
+DISK_CACHE = SOURCE / "providers" / "disk_cache.py"  # exempt: its files can be deleted at any time
 SINGULAR = ("passage", "entity", "fact")
 PLURAL = ("passages", "entities", "facts")
 STATEMENT = re.compile(
@@ -75,24 +82,25 @@ STATEMENT = re.compile(
 )
 
 
-def asked_for(dialect: str) -> Iterator[ast.expr]:
-    """Whatever stands for a query's name: SQL[…], and what a query is run by its name with."""
-    for path in sorted((SOURCE / "store").glob(f"{dialect}*.py")):
+def find_query_names(dialect: str) -> Iterator[ast.expr]:
+    """Yield the expressions that name a query: SQL[…], and arguments of the functions that run one."""
+    for path in sorted((SOURCE / "store" / dialect).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
-                case ast.Subscript(value=ast.Name("SQL"), slice=name):
+                case ast.Subscript(value=ast.Name("SQL" | "sql"), slice=name):
                     yield name
                 case ast.Call(
-                    func=ast.Name("by_ids" | "by_rows" | "run" | "many" | "delete"), args=[_, name, *_]
+                    func=ast.Name("run_by_ids" | "run_by_rows" | "run" | "run_many" | "run_without_rows"),
+                    args=[_, name, *_],
                 ):
                     yield name
-                case ast.Call(func=ast.Name("rows" | "of_ids" | "statement"), args=[name, *_]):
+                case ast.Call(func=ast.Name("read_rows" | "make_statement_by_ids" | "make_statement"), args=[name, *_]):
                     yield name
 
 
-def spelled_out(dialect: str) -> set[str]:
-    """Names that stand in a module as plain strings, to be run by a variable."""
-    texts = [path.read_text("utf-8") for path in sorted((SOURCE / "store").glob(f"{dialect}*.py"))]
+def list_strings(dialect: str) -> set[str]:
+    """Return the plain strings of a dialect's modules, because some queries are named by a variable."""
+    texts = [path.read_text("utf-8") for path in sorted((SOURCE / "store" / dialect).glob("*.py"))]
     return {node.value for text in texts for node in ast.walk(ast.parse(text)) if _is_text(node)}  # type: ignore[attr-defined]
 
 
@@ -100,73 +108,75 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def expanded(pattern: ast.JoinedStr) -> list[set[str]]:
-    """The names an f-string may stand for, those of a kind together."""
+def expand_pattern(pattern: ast.JoinedStr) -> list[set[str]]:
+    """Return the names that an f-string can have, grouped by kind."""
     pieces = [part.value if isinstance(part, ast.Constant) else "{}" for part in pattern.values]
     text = "".join(map(str, pieces))
     return [{text.format(one), text.format(many)} for one, many in zip(SINGULAR, PLURAL, strict=True)]
 
 
-def defined(dialect: str) -> set[str]:
+def list_defined(dialect: str) -> set[str]:
     return set(load_queries(f"waylore.store.{dialect}"))
 
 
-def plainly(dialect: str) -> set[str]:
-    return {name.value for name in asked_for(dialect) if isinstance(name, ast.Constant)}  # type: ignore[misc]
+def list_plain_names(dialect: str) -> set[str]:
+    return {name.value for name in find_query_names(dialect) if isinstance(name, ast.Constant)}  # type: ignore[misc]
 
 
-def patterns(dialect: str) -> list[list[set[str]]]:
-    return [expanded(name) for name in asked_for(dialect) if isinstance(name, ast.JoinedStr)]
+def list_patterns(dialect: str) -> list[list[set[str]]]:
+    return [expand_pattern(name) for name in find_query_names(dialect) if isinstance(name, ast.JoinedStr)]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_scan_sees_every_way_to_ask(dialect: str) -> None:
-    assert {"digests", "delete_passages", "ensure_collection"} <= plainly(dialect)
-    assert len(patterns(dialect)) > 2
+def test_scan_finds_queries_of_every_form(dialect: str) -> None:
+    assert {"digests", "delete_passages", "ensure_collection"} <= list_plain_names(dialect)
+    assert len(list_patterns(dialect)) > 2
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_query_is_used(dialect: str) -> None:
-    used = plainly(dialect) | {name for kinds in patterns(dialect) for names in kinds for name in names}
-    if dialect == "postgres":  # some are run by a variable
-        used |= spelled_out(dialect)
-    assert not defined(dialect) - used
+    used = list_plain_names(dialect) | {name for kinds in list_patterns(dialect) for names in kinds for name in names}
+    if dialect == "postgres":  # some queries are named by a variable
+        used |= list_strings(dialect)
+    assert not list_defined(dialect) - used
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_name_used_exists(dialect: str) -> None:
-    assert not plainly(dialect) - defined(dialect)
+    assert not list_plain_names(dialect) - list_defined(dialect)
     assert [
-        kinds for kinds in patterns(dialect) if not all(names & defined(dialect) for names in kinds[:2])
+        kinds for kinds in list_patterns(dialect) if not all(names & list_defined(dialect) for names in kinds[:2])
     ] == []
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_query_is_there_twice(dialect: str) -> None:
-    text = (SQL_FOLDER / dialect / "queries.sql").read_text("utf-8")
-    assert sorted(defined(dialect)) == sorted(re.findall(r"^--\s*name:\s*(\S+)", text, re.MULTILINE))
-    bodies = Counter(plain(sql) for sql in load_queries(f"waylore.store.{dialect}").values())
+def test_no_query_is_defined_twice(dialect: str) -> None:
+    text = (SOURCE / "store" / dialect / "sql" / "queries.sql").read_text("utf-8")
+    assert sorted(list_defined(dialect)) == sorted(re.findall(r"^--\s*name:\s*(\S+)", text, re.MULTILINE))
+    bodies = Counter(normalise_sql(sql) for sql in load_queries(f"waylore.store.{dialect}").values())
     assert [body for body, count in bodies.items() if count > 1] == []
     assert "" not in bodies
 
 
-def test_both_dialects_have_the_same_queries_but_for_a_reason() -> None:
-    assert defined("sqlite") - defined("postgres") == {name for names in ONLY_SQLITE.values() for name in names}
-    assert defined("postgres") - defined("sqlite") == {
+def test_dialects_differ_only_by_listed_queries() -> None:
+    assert list_defined("sqlite") - list_defined("postgres") == {
+        name for names in ONLY_SQLITE.values() for name in names
+    }
+    assert list_defined("postgres") - list_defined("sqlite") == {
         name for names in ONLY_POSTGRES.values() for name in names
     }
 
 
 @pytest.mark.parametrize(
-    "path", [m for m in MODULES if m != KEPT], ids=lambda path: str(path.relative_to(SOURCE))
+    "path", [m for m in MODULES if m != DISK_CACHE], ids=lambda path: str(path.relative_to(SOURCE))
 )
-def test_python_holds_no_sql(path: Path) -> None:
+def test_python_modules_contain_no_sql(path: Path) -> None:
     assert [m.group() for m in STATEMENT.finditer(path.read_text("utf-8"))] == []
 
 
-def test_the_schema_is_the_sum_of_its_migrations() -> None:
-    schema = (SQL_FOLDER / "sqlite" / "schema.sql").read_text("utf-8")
-    assert built(schema) == built(*(sql for _, _, sql in load_migrations("waylore.store.sqlite")))
+def test_schema_equals_sum_of_migrations() -> None:
+    schema = (SOURCE / "store" / "sqlite" / "sql" / "schema.sql").read_text("utf-8")
+    assert build_schema(schema) == build_schema(*(sql for _, _, sql in load_migrations("waylore.store.sqlite")))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -175,18 +185,18 @@ def test_migrations_are_numbered_without_gaps(dialect: str) -> None:
     assert numbers == [*range(1, len(numbers) + 1)]
 
 
-def built(*scripts: str) -> dict[str, str]:
-    """What a database made by these scripts holds."""
+def build_schema(*scripts: str) -> dict[str, str]:
+    """Return the contents of a database that these scripts create."""
     db = apsw.Connection(":memory:")
     try:
         for script in scripts:
             db.execute(script)
         rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
-        return {f"{kind} {name} of {table}": plain(sql or "") for kind, name, table, sql in rows}
+        return {f"{kind} {name} of {table}": normalise_sql(sql or "") for kind, name, table, sql in rows}
     finally:
         db.close()
 
 
-def plain(sql: str) -> str:
-    """SQL without comments and line breaks."""
+def normalise_sql(sql: str) -> str:
+    """Return SQL without comments and line breaks."""
     return " ".join(re.sub(r"--.*", "", sql).split())

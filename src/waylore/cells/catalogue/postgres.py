@@ -1,8 +1,9 @@
-"""The catalogue of cells on a PostgreSQL server: for cells of many machines, and many processes that use them.
+"""The catalogue of cells on a PostgreSQL server, for cells that many machines and processes use.
 
-It has a schema of its own, `waylore_cells`, and may share a database with a store. Those who change something
-queue at its one row; readers wait for nobody. A verb on a connection that was lost is tried once more
-(`postgres_kept`): each may be done twice, for a change is made only if nobody made one since.
+The catalogue has its own schema, `waylore_cells`, and may share a database with a store. Every change first
+updates the catalogue's one row, so changes run one after another. Readers never wait. If a connection is lost,
+the call is repeated once on a new connection. This is safe because every call may run twice: a change applies
+only if the row still has the expected version.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,25 +12,37 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from waylore.cells.catalogue.protocol import Cell, Placed, changed, checked_name, no_active_cell
+from waylore.cells.catalogue.protocol import (
+    Cell,
+    CollectionPlacement,
+    bind_change,
+    check_name,
+    make_no_cell_error,
+)
 from waylore.errors import StoreUnavailable
-from waylore.store.postgres.connections import Connection, KeptConnections, place, wrapped_errors
-from waylore.store.postgres.setup import migrated
+from waylore.store.postgres.connections import Connection, IdleConnections, format_address, translate_errors
+from waylore.store.postgres.setup import CARRY_ROLES, migrate_schema
 from waylore.store.sql import load_migrations, load_queries
 
 CATALOGUE = load_queries("waylore.cells.catalogue", "postgres")
 MIGRATIONS = load_migrations("waylore.cells.catalogue", "postgres")
+RENAMING = load_queries("waylore.cells.catalogue", "postgres", "legacy")
+CARRY = (CARRY_ROLES, RENAMING["carry_grants"])
 T = TypeVar("T")
 
 
+def _migrate(db: Connection) -> None:
+    migrate_schema(db, CATALOGUE, MIGRATIONS, schema="waylore_cells", carry=CARRY)
+
+
 class PostgresCatalogue:
-    """Cells and places in a database; a server that does not answer is given up after `wait_seconds`."""
+    """Cells and placements in a database. `wait_seconds` is the timeout for a connection."""
 
     def __init__(self, url: str, *, wait_seconds: int = 5) -> None:
         self._url = url
-        self._connections = KeptConnections(url, wait_seconds=wait_seconds)
+        self._connections = IdleConnections(url, wait_seconds=wait_seconds)
         try:
-            self._retried(lambda db: migrated(db, CATALOGUE, MIGRATIONS))
+            self._retry(_migrate)
         except BaseException:
             self.close()
             raise
@@ -37,54 +50,54 @@ class PostgresCatalogue:
     # -- cells -----------------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """A number that grows with every change."""
+        """Return a number that grows with every change."""
         [(version,)] = self._read("version")
         return int(version)
 
-    def cells(self) -> Mapping[str, Cell]:
-        """All cells by name."""
+    def get_cells(self) -> Mapping[str, Cell]:
+        """Return all cells by name."""
         return {name: Cell(name, url, state) for name, url, state in self._read("cells")}
 
     def set_cell(self, cell: Cell) -> None:
         """Add a cell, or change its state."""
         bound = {"name": cell.name, "url": cell.url, "state": cell.state}
-        self._changed(lambda db: db.execute(CATALOGUE["set_cell"], bound))
+        self._change(lambda db: db.execute(CATALOGUE["set_cell"], bound))
 
-    # -- places ----------------------------------------------------------------------------------------
+    # -- placements ------------------------------------------------------------------------------------
 
-    def names(self, cell: str = "") -> tuple[str, ...]:
-        """All collections, or those that live in a cell or are on their way into or out of it."""
+    def list_collections(self, cell: str = "") -> tuple[str, ...]:
+        """Return the names of all collections, or of those that are in a cell or move into or out of it."""
         return tuple(name for (name,) in self._read("names", cell=cell))
 
-    def placed(self, collections: Sequence[str]) -> Mapping[str, Placed]:
-        """Where collections live; those that have no place yet are left out."""
-        return {row[0]: Placed(*row) for row in self._read("placed", names=list(collections))}
+    def find_placements(self, collections: Sequence[str]) -> Mapping[str, CollectionPlacement]:
+        """Return the placements of collections by name. Unknown collections are left out."""
+        return {row[0]: CollectionPlacement(*row) for row in self._read("placed", names=list(collections))}
 
-    def place(self, collection: str) -> Placed:
-        """Where a collection lives; a new one comes to the active cell that has the fewest."""
-        known = self.placed([collection])
+    def place(self, collection: str) -> CollectionPlacement:
+        """Return the placement of a collection. Place a new one in the active cell with the fewest."""
+        known = self.find_placements([collection])
         if not known:
-            self._changed(lambda db: self._place(db, checked_name(collection)))
-            known = self.placed([collection])
+            self._change(lambda db: self._place(db, check_name(collection)))
+            known = self.find_placements([collection])
         return known[collection]
 
-    def change(self, before: Placed, after: Placed) -> Placed | None:
-        """Change a place, unless somebody did since `before` was read."""
-        bound = changed(before, after)
-        row = self._changed(lambda db: db.execute(CATALOGUE["change"], bound).fetchone())
-        return None if row is None else Placed(*row)
+    def change(self, before: CollectionPlacement, after: CollectionPlacement) -> CollectionPlacement | None:
+        """Change a placement and return it. Return None if it changed since `before` was read."""
+        bound = bind_change(before, after)
+        row = self._change(lambda db: db.execute(CATALOGUE["change"], bound).fetchone())
+        return None if row is None else CollectionPlacement(*row)
 
     @contextmanager
-    def moving(self) -> Iterator[None]:
-        """Held by one mover at a time: a lock of a connection, which ends with the process."""
-        with self._named():
+    def lock_moves(self) -> Iterator[None]:
+        """Let one process move collections at a time, by an advisory lock that ends with its connection."""
+        with self._name_errors():
             lock = self._connections.connect()
         with closing(lock):
-            with self._named():
+            with self._name_errors():
                 [(is_ours,)] = lock.execute(CATALOGUE["try_moving"]).fetchall()
             if not is_ours:
                 raise StoreUnavailable(
-                    f"somebody else is moving a collection of {place(self._url)}: wait until that is done"
+                    f"another process is moving a collection of {format_address(self._url)}; wait until it is done"
                 )
             try:
                 yield
@@ -93,42 +106,42 @@ class PostgresCatalogue:
                     lock.execute(CATALOGUE["end_moving"])
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._connections.close()
 
     # -- the server ------------------------------------------------------------------------------------
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
-        """The server's errors as ours; one that is down is said to be the catalogue's."""
+    def _name_errors(self) -> Iterator[None]:
+        """Convert errors of the server. The message of an unavailable server names the catalogue."""
         try:
-            with wrapped_errors(self._url):
+            with translate_errors(self._url):
                 yield
         except StoreUnavailable as error:
             raise StoreUnavailable(f"the catalogue of cells: {error}") from error.__cause__
 
     def _read(self, query: str, **bound: Any) -> list[Any]:
-        return self._retried(lambda db: db.execute(CATALOGUE[query], bound).fetchall())
+        return self._retry(lambda db: db.execute(CATALOGUE[query], bound).fetchall())
 
-    def _changed(self, change: Callable[[Connection], T]) -> T:
-        """What a change gave, made in a transaction in which nobody else changes anything."""
+    def _change(self, change: Callable[[Connection], T]) -> T:
+        """Run a change in a transaction that excludes all other changes."""
 
-        def alone(db: Connection) -> T:
+        def change_alone(db: Connection) -> T:
             with db.transaction():
                 db.execute(CATALOGUE["grow"])
                 return change(db)
 
-        return self._retried(alone)
+        return self._retry(change_alone)
 
-    def _retried(self, verb: Callable[[Connection], T]) -> T:
-        """What a verb gave; once more on another connection, if the first was lost."""
-        with self._named():
-            return self._connections.retried(verb)
+    def _retry(self, call: Callable[[Connection], T]) -> T:
+        """Run a call, and repeat it once on a new connection if the first connection was lost."""
+        with self._name_errors():
+            return self._connections.run_with_retry(call)
 
     def _place(self, db: Connection, collection: str) -> None:
-        """Place a collection, unless somebody else just did."""
+        """Place a collection, unless another process has just placed it."""
         if not db.execute(CATALOGUE["placed"], {"names": [collection]}).fetchone():
             cell = db.execute(CATALOGUE["lightest"]).fetchone()
             if cell is None:
-                raise no_active_cell(place(self._url), collection)
+                raise make_no_cell_error(format_address(self._url), collection)
             db.execute(CATALOGUE["place"], {"name": collection, "cell": cell[0]})

@@ -1,9 +1,9 @@
-"""The catalogue of a federation, as a protocol: which cells there are, and which collection lives in which.
+"""The Catalogue protocol: which cells exist, and which cell holds each collection.
 
-It is small, read often and changed seldom, so whoever reads it may remember what it said for a moment. Its
-version grows with every change; a change of a place is made only if nobody else made one since it was
-read, and that is all that keeps two movers, or a mover and a writer, from harming each other. What is in the
-cells it does not know.
+The catalogue is small, read often and changed rarely, so readers may cache it for a moment. Its version grows
+with every change. A placement is changed only if its row still has the version that the caller read. This
+compare-and-set alone keeps two movers, or a mover and a writer, from harming each other. The catalogue does
+not know the contents of cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,23 @@ from typing import Literal, Protocol
 
 from waylore.errors import ConfigError
 
-RESERVED = ",*+"  # what separates and marks names where several collections are opened
-CellState = Literal["active", "draining"]
-State = Literal["active", "copying", "stopped", "opening", "leaving"]
+RESERVED_CHARACTERS = ",*+"  # they separate and mark names when several collections are opened together
+CellState = Literal[
+    "active",  # takes new collections
+    "draining",  # takes no new collections; `drain_cell` moves its collections to other cells
+]
+PlacementState = Literal[
+    "active",  # not moving. `other` is empty. Readers and writers use `cell`
+    "copying",  # being copied to `other`. Readers and writers still use `cell`
+    "stopped",  # writers wait until `until` while the last changes are copied to `other`. Readers use `cell`
+    "opening",  # `cell` is the new cell, `other` the old one. Writers wait until all readers know the new cell
+    "leaving",  # readers and writers use `cell`. `other`, the old cell, is emptied after running reads end
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A database that holds collections. A draining one takes no new ones. Its address may have a password."""
+    """A database that holds collections. Its URL may contain a password."""
 
     name: str
     url: str = field(repr=False)
@@ -28,31 +37,29 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Where a collection lives, and how far its move is, if it moves.
+class CollectionPlacement:
+    """The cell of a collection, and the progress of its move.
 
-    active → copying (to `other`, writers write) → stopped (writers wait, the last changes are copied) → opening
-    (it lives in the new cell now, writers wait until all readers know) → leaving (`other`, the old cell, is
-    being emptied) → active. It is readable in `cell`, all of it, in every state. Its version is `base` and
-    what its store says. `until` is when writers wait no longer, or since when it lives here, if it is leaving.
+    A move goes through the states active → copying → stopped → opening → leaving → active. In every state the
+    whole collection can be read in `cell`.
     """
 
     collection: str
     cell: str
-    state: State = "active"
-    other: str = ""
-    base: int = 0
-    until: float = 0.0
-    version: int = 0
+    state: PlacementState = "active"
+    other: str = ""  # the target of the move (copying, stopped) or the old cell (opening, leaving)
+    base: int = 0  # added to the version of the cell's store, so that versions grow across moves
+    until: float = 0.0  # seconds since 1970: when writers stop waiting, or when the state became "leaving"
+    version: int = 0  # the catalogue's version when this row last changed
 
     @property
     def is_writable(self) -> bool:
-        """Whether a writer may go ahead."""
+        """Whether a writer may write now."""
         return self.state not in ("stopped", "opening")
 
 
-def changed(before: Placed, after: Placed) -> dict[str, str | int | float]:
-    """What a change is bound to: the place as it is to be, and the version that it must still have."""
+def bind_change(before: CollectionPlacement, after: CollectionPlacement) -> dict[str, str | int | float]:
+    """Return the parameters of the SQL that changes `before`, if it still has its version, into `after`."""
     return {
         "name": before.collection,
         "version": before.version,
@@ -64,55 +71,53 @@ def changed(before: Placed, after: Placed) -> dict[str, str | int | float]:
     }
 
 
-def checked_name(collection: str) -> str:
-    """The name of a collection to be placed, if it can have one."""
-    if not collection or any(sign in collection for sign in RESERVED):
-        raise ConfigError(f"a collection in cells cannot be called {collection!r}: leave out {RESERVED}")
+def check_name(collection: str) -> str:
+    """Return the name of a new collection. Raise ConfigError if it is empty or has a reserved character."""
+    if not collection or any(sign in collection for sign in RESERVED_CHARACTERS):
+        raise ConfigError(f"collection name {collection!r} must not be empty or contain any of {RESERVED_CHARACTERS}")
     return collection
 
 
-def no_active_cell(catalogue: str, collection: str) -> ConfigError:
-    """What to say where a collection has nowhere to go."""
-    return ConfigError(
-        f"{catalogue} has no active cell for {collection!r}: add one with waylore.store.cells.add"
-    )
+def make_no_cell_error(catalogue: str, collection: str) -> ConfigError:
+    """Return the error for a new collection in a catalogue without an active cell."""
+    return ConfigError(f"{catalogue} has no active cell for collection {collection!r}; add one with waylore cells add")
 
 
 class Catalogue(Protocol):
-    """Cells and places. Every verb may be called from any thread."""
+    """Cells and placements of collections. Every method may be called from any thread."""
 
     def version(self) -> int:
-        """A number that grows with every change."""
+        """Return a number that grows with every change."""
         ...
 
-    def cells(self) -> Mapping[str, Cell]:
-        """All cells by name."""
+    def get_cells(self) -> Mapping[str, Cell]:
+        """Return all cells by name."""
         ...
 
     def set_cell(self, cell: Cell) -> None:
         """Add a cell, or change its state."""
         ...
 
-    def names(self, cell: str = "") -> tuple[str, ...]:
-        """All collections, or those that live in a cell or are on their way into or out of it."""
+    def list_collections(self, cell: str = "") -> tuple[str, ...]:
+        """Return the names of all collections, or of those that are in a cell or move into or out of it."""
         ...
 
-    def placed(self, collections: Sequence[str]) -> Mapping[str, Placed]:
-        """Where collections live; those that have no place yet are left out."""
+    def find_placements(self, collections: Sequence[str]) -> Mapping[str, CollectionPlacement]:
+        """Return the placements of collections by name. Unknown collections are left out."""
         ...
 
-    def place(self, collection: str) -> Placed:
-        """Where a collection lives; a new one comes to the active cell that has the fewest."""
+    def place(self, collection: str) -> CollectionPlacement:
+        """Return the placement of a collection. Place a new one in the active cell with the fewest."""
         ...
 
-    def change(self, before: Placed, after: Placed) -> Placed | None:
-        """Change a place, unless somebody did since `before` was read: then None, and nothing changes."""
+    def change(self, before: CollectionPlacement, after: CollectionPlacement) -> CollectionPlacement | None:
+        """Change a placement and return it. Return None if it changed since `before` was read."""
         ...
 
-    def moving(self) -> AbstractContextManager[None]:
-        """Held by one mover at a time, and let go when his process ends, however it ends."""
+    def lock_moves(self) -> AbstractContextManager[None]:
+        """Let one process move collections at a time. The lock ends with the process, even if it is killed."""
         ...
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         ...

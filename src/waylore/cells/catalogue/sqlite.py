@@ -1,4 +1,4 @@
-"""The catalogue of cells in a SQLite file: for cells on one machine, and for trying things out."""
+"""The catalogue of cells in a SQLite file, for cells that one machine can reach."""
 
 import json
 import threading
@@ -9,86 +9,93 @@ from typing import Any
 
 import apsw
 
-from waylore.cells.catalogue.protocol import Cell, Placed, changed, checked_name, no_active_cell
-from waylore.errors import SchemaOutdated, StoreUnavailable
-from waylore.store.sql import load_queries
-from waylore.store.sqlite.file import wrapped_errors
+from waylore.cells.catalogue.protocol import (
+    Cell,
+    CollectionPlacement,
+    bind_change,
+    check_name,
+    make_no_cell_error,
+)
+from waylore.errors import StoreUnavailable
+from waylore.store.sql import load_migrations, load_queries
+from waylore.store.sqlite.file import migrate_file, refuse_store, translate_errors
 
 CATALOGUE = load_queries("waylore.cells.catalogue", "sqlite")
-SCHEMA = 1
+MIGRATIONS = load_migrations("waylore.cells.catalogue", "sqlite")
 
 
 class SqliteCatalogue:
-    """Cells and places in a file; a second file beside it is locked by whoever moves a collection."""
+    """Cells and placements in a file. A process that moves a collection locks a second file beside it."""
 
     def __init__(self, path: str | Path, *, busy_seconds: float = 60.0) -> None:
         self._path = str(path)
         self._lock = threading.Lock()
-        with wrapped_errors(self._path):
+        with translate_errors(self._path):
             self._db = apsw.Connection(self._path)
             self._db.set_busy_timeout(int(busy_seconds * 1000))
             self._db.execute(CATALOGUE["settings"])
-            if not self._db.execute(CATALOGUE["has_catalogue"]).get:
-                self._db.execute(CATALOGUE["file_settings"]).fetchall()
-                with self._changing() as db:
-                    db.execute(CATALOGUE["create"])
-        self._check_schema()
+            try:
+                refuse_store(self._db)
+                migrate_file(self._db, CATALOGUE, MIGRATIONS, busy_seconds=busy_seconds)
+            except BaseException:
+                self._db.close()
+                raise
 
     # -- cells -----------------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """A number that grows with every change."""
+        """Return a number that grows with every change."""
         [(version,)] = self._read("version")
         return int(version)
 
-    def cells(self) -> Mapping[str, Cell]:
-        """All cells by name."""
+    def get_cells(self) -> Mapping[str, Cell]:
+        """Return all cells by name."""
         return {name: Cell(name, url, state) for name, url, state in self._read("cells")}
 
     def set_cell(self, cell: Cell) -> None:
         """Add a cell, or change its state."""
-        with self._changing() as db:
+        with self._change() as db:
             db.execute(CATALOGUE["set_cell"], {"name": cell.name, "url": cell.url, "state": cell.state})
             db.execute(CATALOGUE["grow"])
 
-    # -- places ------------------------------------------------------------------------------------
+    # -- placements ------------------------------------------------------------------------------------
 
-    def names(self, cell: str = "") -> tuple[str, ...]:
-        """All collections, or those that live in a cell or are on their way into or out of it."""
+    def list_collections(self, cell: str = "") -> tuple[str, ...]:
+        """Return the names of all collections, or of those that are in a cell or move into or out of it."""
         return tuple(name for (name,) in self._read("names", cell=cell))
 
-    def placed(self, collections: Sequence[str]) -> Mapping[str, Placed]:
-        """Where collections live; those that have no place yet are left out."""
+    def find_placements(self, collections: Sequence[str]) -> Mapping[str, CollectionPlacement]:
+        """Return the placements of collections by name. Unknown collections are left out."""
         rows = self._read("placed", names=json.dumps(list(collections)))
-        return {row[0]: Placed(*row) for row in rows}
+        return {row[0]: CollectionPlacement(*row) for row in rows}
 
-    def place(self, collection: str) -> Placed:
-        """Where a collection lives; a new one comes to the active cell that has the fewest."""
-        known = self.placed([collection])
+    def place(self, collection: str) -> CollectionPlacement:
+        """Return the placement of a collection. Place a new one in the active cell with the fewest."""
+        known = self.find_placements([collection])
         if not known:
-            self._place(checked_name(collection))
-            known = self.placed([collection])
+            self._place(check_name(collection))
+            known = self.find_placements([collection])
         return known[collection]
 
-    def change(self, before: Placed, after: Placed) -> Placed | None:
-        """Change a place, unless somebody did since `before` was read."""
-        bound = changed(before, after)
-        with self._changing() as db:
+    def change(self, before: CollectionPlacement, after: CollectionPlacement) -> CollectionPlacement | None:
+        """Change a placement and return it. Return None if it changed since `before` was read."""
+        bound = bind_change(before, after)
+        with self._change() as db:
             db.execute(CATALOGUE["grow"])
             row = db.execute(CATALOGUE["change"], bound).fetchone()
-        return None if row is None else Placed(*row)
+        return None if row is None else CollectionPlacement(*row)
 
     @contextmanager
-    def moving(self) -> Iterator[None]:
-        """Held by one mover at a time: a lock of the file system, which ends with the process."""
-        with wrapped_errors(self._path):
+    def lock_moves(self) -> Iterator[None]:
+        """Let one process move collections at a time, by a file lock that ends with the process."""
+        with translate_errors(self._path):
             lock = apsw.Connection(f"{self._path}.moving")
         try:
             lock.execute(CATALOGUE["begin_alone"])
         except apsw.BusyError as error:
             lock.close()
             raise StoreUnavailable(
-                f"somebody else is moving a collection of {self._path}: wait until that is done"
+                f"another process is moving a collection of {self._path}; wait until it is done"
             ) from error
         try:
             yield
@@ -96,27 +103,20 @@ class SqliteCatalogue:
             lock.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         with self._lock:
             self._db.close()
 
     # -- the file --------------------------------------------------------------------------------------
 
-    def _check_schema(self) -> None:
-        [(schema,)] = self._read("schema")
-        if schema > SCHEMA:
-            self.close()
-            raise SchemaOutdated(
-                f"{self._path} has schema {schema}, this Waylore knows {SCHEMA}: upgrade Waylore to open it"
-            )
-
     def _read(self, query: str, **bound: Any) -> list[Any]:
-        with wrapped_errors(self._path), self._lock:
+        with translate_errors(self._path), self._lock:
             return self._db.execute(CATALOGUE[query], bound).fetchall()
 
     @contextmanager
-    def _changing(self) -> Iterator[apsw.Connection]:
-        with wrapped_errors(self._path), self._lock:
+    def _change(self) -> Iterator[apsw.Connection]:
+        """Run the block in a transaction that excludes other writers."""
+        with translate_errors(self._path), self._lock:
             self._db.execute(CATALOGUE["begin"])
             try:
                 yield self._db
@@ -127,10 +127,11 @@ class SqliteCatalogue:
                 raise
 
     def _place(self, collection: str) -> None:
-        with self._changing() as db:
+        """Place a collection, unless another process has just placed it."""
+        with self._change() as db:
             cell = db.execute(CATALOGUE["lightest"]).get
             if cell is None:
-                raise no_active_cell(self._path, collection)
+                raise make_no_cell_error(self._path, collection)
             if db.execute(CATALOGUE["placed"], {"names": json.dumps([collection])}).get is None:
                 db.execute(CATALOGUE["grow"])
                 db.execute(CATALOGUE["place"], {"name": collection, "cell": cell})

@@ -1,10 +1,10 @@
-"""Two names of one thing within a document, where the document itself says so.
+"""Find names that a document itself defines as names of one thing.
 
-"World Health Organization (WHO)", "WHO (World Health Organization)", "also known as", "formerly", and aliases
-that an extractor gave. What is defined is one thing in this document: claims that use the short form get the
-full name, the short form becomes an alias, and a `same_as` claim with the defining sentence joins other
-documents that only say the short form. Initials are checked; a short form that is defined twice means nothing
-here. Other documents are not looked at: they are joined when a question is asked (`retrieval/graph/same_as.py`).
+Examples are "World Health Organization (WHO)", "WHO (World Health Organization)", "also known as", "formerly",
+and aliases from an extractor. Within the document, facts that use the short form get the full name, and the
+short form becomes an alias. A `same_as` fact with the defining sentence connects other documents that have
+only the short form. Initials are checked, and a short form with two definitions is ignored. Other documents
+are not read here: `retrieval/graph/same_as.py` joins them during a search.
 """
 
 import re
@@ -12,17 +12,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from waylore.indexing.extractors.rules import sentences
-from waylore.names import ELISION, LONGEST_FULL, is_short, is_short_for
+from waylore.indexing.extractors.rules import split_sentences
+from waylore.names import ELISION, MAX_WORDS, is_short, is_short_for
 from waylore.protocols import Extraction
-from waylore.text import STOP_WORDS, is_unspaced, normalise, occurrences
-from waylore.types.knowledge import SAME, Claim, Document, Passage
+from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise
+from waylore.types.knowledge import SAME, Document, NewFact, Passage
 
 WEIGHT, CONFIDENCE = 8.0, 0.9
-MOST_FOR_EACH = 3  # characters that one of a short form stands for, in scripts without spaces
+MAX_CHARACTERS_EACH = 3  # of a full name for each character of the short form, in scripts without spaces
 _BRACKETS = re.compile(r"\s*[(（]([^()（）]{2,100})[)）]")
 _QUOTES = " \t\"'“”‘’「」『』《》*_`"
-_LEAD = re.compile(  # what may stand before a name in brackets
+_LEAD = re.compile(  # words that may precede a name in brackets
     r"^(?:or|abbreviated(?: as| to)?|abbr\.?|short|in short|hereafter|hereinafter|called|known as|"
     r"also known as|aka|a\.k\.a\.|formerly(?: known as)?|previously|née|kurz|abgekürzt|auch|ehemals|sigle|"
     r"anciennement|сокращённо|сокр\.|以下简称|简称|又称|又名|旧称|通称|略称|英语|英文)\s*[:：]?\s*(?:the\s+)?",
@@ -35,90 +35,93 @@ _MARKER = re.compile(
     r"以下简称|简称|又称|又名|旧称|别名|通称|略称)\s*(?:the\s+)?",
     re.IGNORECASE,
 )
-# Every bracket and every marker has one of these: most texts have none, and are passed over quickly.
+# Every definition has one of these. Most texts have none, so they are skipped quickly.
 _BRACKET = re.compile(r"[(（]")
-_HINT = re.compile(
-    r"known|called|named|k\.?a|formerly|née|abbrev|genannt|bekannt|appel|[简又旧别通略]", re.IGNORECASE
-)
+_HINT = re.compile(r"known|called|named|k\.?a|formerly|née|abbrev|genannt|bekannt|appel|[简又旧别通略]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A full name, another name for it, and the sentence that says so."""
+    """A full name, another name for it, and the sentence that defines it."""
 
     full: str
     short: str
     statement: str
 
 
-def resolved(
+def apply_definitions(
     document: Document, passages: Sequence[Passage], extractions: Sequence[Extraction]
 ) -> list[Extraction]:
-    """What each passage says, with the names that the document defines as one told as one."""
-    found = [_defined(passage, said) for passage, said in zip(passages, extractions, strict=True)]
-    whole = _unambiguous(definition for of_passage in found for definition in of_passage)
-    if not whole:
+    """Return the extractions with defined short forms replaced by their full names."""
+    found = [_define(passage, extraction) for passage, extraction in zip(passages, extractions, strict=True)]
+    fulls = _drop_ambiguous(definition for of_passage in found for definition in of_passage)
+    if not fulls:
         return list(extractions)
     return [
-        _told(
-            _as_one(said, whole), [d for d in of_passage if whole.get(normalise(d.short)) == d.full], document
+        _add_definitions(
+            _use_full_names(extraction, fulls),
+            [d for d in of_passage if fulls.get(normalise(d.short)) == d.full],
+            document,
         )
-        for said, of_passage in zip(extractions, found, strict=True)
+        for extraction, of_passage in zip(extractions, found, strict=True)
     ]
 
 
-def definitions(text: str, names: Iterable[str] = ()) -> Iterator[Definition]:
-    """What a text defines; `names` are what is known to be named in it."""
+def find_definitions(text: str, names: Iterable[str] = ()) -> Iterator[Definition]:
+    """Yield the definitions in a text; `names` are the names that are known to occur in it."""
     known = sorted(set(names), key=lambda name: (-len(name), name))
     if not (_BRACKET.search(text) or _HINT.search(text)):
         return
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         for bracket in _BRACKETS.finditer(sentence):
-            yield from _in_brackets(sentence, bracket, known)
+            yield from _read_brackets(sentence, bracket, known)
         if _HINT.search(sentence):
             for marker in _MARKER.finditer(sentence):
-                yield from _beside(sentence, marker, known)
+                yield from _read_marker(sentence, marker, known)
 
 
-def _in_brackets(sentence: str, bracket: re.Match[str], known: Sequence[str]) -> Iterator[Definition]:
-    """A full name and its short form, one of them in brackets."""
+def _read_brackets(sentence: str, bracket: re.Match[str], known: Sequence[str]) -> Iterator[Definition]:
+    """Yield the definition by a bracket: a full name and its short form, one of them in brackets."""
     before = sentence[: bracket.start()].rstrip(_QUOTES)
     inside = _LEAD.sub("", re.split(r"[;；,，]", bracket[1])[0].strip(_QUOTES)).strip(_QUOTES)
     last = before.split()[-1].strip(_QUOTES) if before.split() else ""
-    if full := _full_before(before, inside, known):
+    if full := _find_full_before(before, inside, known):
         yield Definition(full, inside, sentence)
     elif is_short_for(last, inside):
         yield Definition(inside, last, sentence)
 
 
-def _full_before(before: str, short: str, known: Sequence[str]) -> str:
-    """The name that ends a text and that a short form stands for; empty if none does."""
+def _find_full_before(before: str, short: str, known: Sequence[str]) -> str:
+    """Return the name at the end of a text that a short form stands for, or an empty string."""
     if is_unspaced(before[-1:]):
         ending = next((name for name in known if before.endswith(name)), "")
-        return ending if ending and is_short(short) else _spelled_by(short, before)
+        return ending if ending and is_short(short) else _find_unspaced_full(short, before)
     words = before.split()
-    for count in range(1, min(len(words), LONGEST_FULL) + 1):
+    for count in range(1, min(len(words), MAX_WORDS) + 1):
         full = ELISION.sub("", " ".join(words[-count:]).strip(_QUOTES), count=1)
         if full[:1].isalnum() and is_short_for(short, full):
             return full
     return ""
 
 
-def _spelled_by(short: str, before: str) -> str:
-    """The shortest end of an unspaced text that begins as a short form does and has its characters in order."""
+def _find_unspaced_full(short: str, before: str) -> str:
+    """Return the shortest end of an unspaced text that has the characters of a short form in order.
+
+    It must begin with the first character of the short form; without such an end, return an empty string.
+    """
     if len(short) < 2 or not is_unspaced(short):
         return ""
     run = re.split(r"[\W_]", before)[-1]
     for start in range(len(run) - len(short) - 1, -1, -1):
         rest = iter(run[start:])
-        is_within = len(run) - start <= MOST_FOR_EACH * len(short)
+        is_within = len(run) - start <= MAX_CHARACTERS_EACH * len(short)
         if is_within and run[start] == short[0] and all(letter in rest for letter in short):
             return run[start:]
     return ""
 
 
-def _beside(sentence: str, marker: re.Match[str], known: Sequence[str]) -> Iterator[Definition]:
-    """Two known names on either side of words that say they are one."""
+def _read_marker(sentence: str, marker: re.Match[str], known: Sequence[str]) -> Iterator[Definition]:
+    """Yield the definition by a marker: two known names with words like "also known as" between them."""
     before = sentence[: marker.start()].rstrip(_QUOTES + ",，")
     after = sentence[marker.end() :].lstrip(_QUOTES)
     full = next((name for name in known if before.endswith(name)), "")
@@ -127,14 +130,14 @@ def _beside(sentence: str, marker: re.Match[str], known: Sequence[str]) -> Itera
         yield Definition(full, short, sentence)
 
 
-def _defined(passage: Passage, said: Extraction) -> list[Definition]:
-    """What a passage defines, and what its extractor gave as aliases that are names and stand in the text."""
+def _define(passage: Passage, extraction: Extraction) -> list[Definition]:
+    """Return the definitions in a passage, and the aliases of its extraction that are names in the text."""
     text = normalise(passage.text)
-    given = [(name, alias) for name, aliases in said.aliases.items() for alias in aliases]
-    return [*definitions(passage.text, said.names)] + [
-        Definition(name, alias, _sentence(passage.text, name, alias))
+    given = [(name, alias) for name, aliases in extraction.aliases.items() for alias in aliases]
+    return [*find_definitions(passage.text, extraction.names)] + [
+        Definition(name, alias, _find_sentence(passage.text, name, alias))
         for name, alias in given
-        if _is_name(alias) and normalise(alias) != normalise(name) and occurrences(normalise(alias), text)
+        if _is_name(alias) and normalise(alias) != normalise(name) and count_occurrences(normalise(alias), text)
     ]
 
 
@@ -144,16 +147,18 @@ def _is_name(alias: str) -> bool:
     return len(plain) > 1 and plain not in STOP_WORDS and has_sign
 
 
-def _sentence(text: str, name: str, alias: str) -> str:
-    """The sentence that has both names, else that one is also called the other."""
-    both = (s for s in sentences(text) if all(occurrences(normalise(n), normalise(s)) for n in (name, alias)))
+def _find_sentence(text: str, name: str, alias: str) -> str:
+    """Return the sentence that has both names, else one that says so."""
+    both = (
+        s for s in split_sentences(text) if all(count_occurrences(normalise(n), normalise(s)) for n in (name, alias))
+    )
     return next(both, f"{name} is also called {alias}.")
 
 
-def _unambiguous(found: Iterable[Definition]) -> dict[str, str]:
-    """The full name of each short form (normalised) that has only one, and is none itself."""
+def _drop_ambiguous(definitions: Iterable[Definition]) -> dict[str, str]:
+    """Return the full name of each normalised short form that has only one and is no full name itself."""
     fulls: dict[str, dict[str, str]] = defaultdict(dict)
-    for definition in found:
+    for definition in definitions:
         fulls[normalise(definition.short)].setdefault(normalise(definition.full), definition.full)
     named = {full for of_short in fulls.values() for full in of_short}
     return {
@@ -163,39 +168,39 @@ def _unambiguous(found: Iterable[Definition]) -> dict[str, str]:
     }
 
 
-def _as_one(said: Extraction, whole: Mapping[str, str]) -> Extraction:
-    """An extraction in which short forms are told by their full names."""
+def _use_full_names(extraction: Extraction, fulls: Mapping[str, str]) -> Extraction:
+    """Return an extraction in which short forms are replaced by their full names."""
 
     def full(name: str) -> str:
-        return whole.get(normalise(name), name)
+        return fulls.get(normalise(name), name)
 
-    claims = [_renamed(claim, full(claim.subject), full(claim.object)) for claim in said.claims]
+    facts = [_rename(fact, full(fact.subject), full(fact.object)) for fact in extraction.facts]
     types: dict[str, str] = {}
     aliases: dict[str, tuple[str, ...]] = {}
-    for name, type_ in said.names.items():
+    for name, type_ in extraction.names.items():
         types[full(name)] = types.get(full(name)) or type_
         own = (name,) if full(name) != name else ()
-        aliases[full(name)] = (*aliases.get(full(name), ()), *said.aliases.get(name, ()), *own)
+        aliases[full(name)] = (*aliases.get(full(name), ()), *extraction.aliases.get(name, ()), *own)
     return Extraction(
-        tuple(c for c in claims if c.is_value or normalise(c.subject) != normalise(c.object)),
+        tuple(c for c in facts if c.is_value or normalise(c.subject) != normalise(c.object)),
         types,
-        {full(name): text for name, text in said.descriptions.items()},
-        {name: tuple(dict.fromkeys(told)) for name, told in aliases.items() if told},
+        {full(name): text for name, text in extraction.descriptions.items()},
+        {name: tuple(dict.fromkeys(others)) for name, others in aliases.items() if others},
     )
 
 
-def _renamed(claim: Claim, subject: str, object_: str) -> Claim:
-    return replace(claim, subject=subject, object=claim.object if claim.is_value else object_)
+def _rename(fact: NewFact, subject: str, object_: str) -> NewFact:
+    return replace(fact, subject=subject, object=fact.object if fact.is_value else object_)
 
 
-def _told(said: Extraction, defined: Iterable[Definition], document: Document) -> Extraction:
-    """The extraction of a passage with what it defines: names, aliases, and a claim for each."""
-    names, aliases, claims = dict(said.names), dict(said.aliases), list(said.claims)
+def _add_definitions(extraction: Extraction, defined: Iterable[Definition], document: Document) -> Extraction:
+    """Add the definitions of a passage to its extraction: names, aliases, and a fact for each."""
+    names, aliases, facts = dict(extraction.names), dict(extraction.aliases), list(extraction.facts)
     for d in defined:
         names.setdefault(d.full, "")
         aliases[d.full] = tuple(dict.fromkeys((*aliases.get(d.full, ()), d.short)))
-        claims.append(
-            Claim(
+        facts.append(
+            NewFact(
                 d.full,
                 SAME,
                 d.short,
@@ -207,4 +212,4 @@ def _told(said: Extraction, defined: Iterable[Definition], document: Document) -
                 object_type=names[d.full],
             )
         )
-    return replace(said, claims=tuple(claims), names=names, aliases=aliases)
+    return replace(extraction, facts=tuple(facts), names=names, aliases=aliases)

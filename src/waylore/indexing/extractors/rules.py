@@ -1,27 +1,27 @@
-"""Finds names and claims in text by rules: no model, no dependency.
+"""Extract names and facts from text by rules, without a model and without dependencies.
 
-Names are capitalised runs, quoted titles and code identifiers; what links, front matter and source code
-declare comes from `structure`. A sentence of a page that names something else is a claim about what the page
-is about, with the sentence as its statement. Scripts without capitals give what their links, quotes and front
-matter name, and what of a list of `known` names they have. It reads no facts out of grammar: a claim says that
-two things are spoken of together, and where.
+ Names are capitalised runs, quoted titles and code identifiers. Links, front matter and source code are read
+by `extractors.structure`. A sentence of a page that names something else becomes a fact about the subject of
+the page, with the sentence as its statement. In scripts without capitals the names come from links, quotes,
+front matter and the list of `known` names. The rules read no grammar: a fact says that two things are named
+together, and where.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from waylore.indexing.extractors.structure import Structure, structure
+from waylore.indexing.extractors.structure import Structure, extract_structure
 from waylore.names import is_short
 from waylore.protocols import Extraction
-from waylore.text import STOP_WORDS, is_unspaced, normalise, units, without_aside
+from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units, strip_parentheses
 from waylore.types.identity import identity
-from waylore.types.knowledge import Claim, Document, Passage
+from waylore.types.knowledge import Document, NewFact, Passage
 
-MOST_CLAIMS = 24  # of one passage
-LONGEST_NAME = 8  # words
-LONGEST_PREDICATE = 4  # words
-LONGEST_STATEMENT = 600  # characters; a table or a block of code may have no sentence
+MAX_FACTS = 24  # in one passage
+MAX_NAME_WORDS = 8
+MAX_PREDICATE_WORDS = 4
+MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
 WEIGHT, CONFIDENCE = 4.0, 0.6
 MENTIONS = "mentions"
 
@@ -44,7 +44,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _ARTICLE = re.compile(r"^(?:the|a|an|mr\.|mrs\.|ms\.)\s+", re.IGNORECASE)
 _PRONOUN = re.compile(r"^(he|she|it|they|(his|her|its|their)) (?=\w)", re.IGNORECASE)
 _JOINS = frozenset("of the de la le du des del della di da dos van von der den zu & for bin ibn al y e".split())
-_OPENERS = STOP_WORDS | frozenset(  # words that begin sentences and are no names
+_OPENERS = STOP_WORDS | frozenset(  # words that begin sentences and are not names
     """about above according across after afterwards again against all almost along already also although among
     another any around back because before behind below beneath beside besides between beyond both currently
     despite down during each early either even every few finally first following former formerly further given
@@ -67,34 +67,36 @@ class Sentence:
 
 
 class RuleExtractor:
-    """Names and claims by rules alone; `known` names are recognised wherever they stand, in any script."""
+    """Extracts names and facts by rules; `known` names are recognised anywhere in a text, in any script."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known = frozenset(map(normalise, known)) - {""}
 
     @property
     def name(self) -> str:
-        """The rules and their version, with a fingerprint of the names that are known."""
+        """The version of the rules, with a fingerprint of the known names."""
         return f"rules-2@{identity('known', *sorted(self._known))[:8]}" if self._known else "rules-2"
 
     @property
     def concurrency(self) -> int:
-        """One document at a time: Python would not do two any faster."""
+        """One document at a time, because threads would not make pure Python faster."""
         return 1
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
-        """What each passage says, in order."""
-        return [self._extracted(document, passage) for passage in passages]
+        """Return an extraction for each passage, in order."""
+        return [self._extract_passage(document, passage) for passage in passages]
 
-    def _extracted(self, document: Document, passage: Passage) -> Extraction:
-        declared = structure(document, passage)
-        read = [Sentence(text, names_in(text)) for text in sentences(declared.prose)]
-        said = extraction(passage.title or document.title, read, declared)
-        return with_known(said, document, passage, self._known) if self._known else said
+    def _extract_passage(self, document: Document, passage: Passage) -> Extraction:
+        declared = extract_structure(document, passage)
+        sentences = [Sentence(text, find_names(text)) for text in split_sentences(declared.prose)]
+        extraction = build_extraction(passage.title or document.title, sentences, declared)
+        if not self._known:
+            return extraction
+        return add_known_names(extraction, document, passage, self._known)
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, each on one line."""
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text, each on one line."""
     found, start = [], 0
     for cut in _SENTENCES.finditer(text):
         found.append(text[start : cut.end()])
@@ -103,17 +105,17 @@ def sentences(text: str) -> list[str]:
     return [line.lstrip("-*+#>| ") for line in lines if any(map(str.isalnum, line))]
 
 
-def names_in(sentence: str) -> dict[str, str]:
-    """What a sentence names, as far as spelling tells, in the order of the text."""
-    places = dict.fromkeys(_capitalised(sentence), "")
-    quoted = (found.span(found.lastindex or 0) for found in _QUOTED.finditer(sentence))
+def find_names(sentence: str) -> dict[str, str]:
+    """Return the names in a sentence with their types, by spelling alone, in the order of the text."""
+    places = dict.fromkeys(_find_capitalised(sentence), "")
+    quoted = (match.span(match.lastindex or 0) for match in _QUOTED.finditer(sentence))
     places |= {(start, end): "" for start, end in quoted if _is_title(sentence[start:end])}
-    places |= {found.span(): "code" for found in _IDENTIFIER.finditer(sentence)}
-    return tidied((sentence[start:end], places[start, end]) for start, end in sorted(places))
+    places |= {match.span(): "code" for match in _IDENTIFIER.finditer(sentence)}
+    return clean_names((sentence[start:end], places[start, end]) for start, end in sorted(places))
 
 
-def tidied(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names without articles, possessives and what is no name at all; the first type of each."""
+def clean_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return names without articles and possessives, each with its first type; drop words that are no names."""
     found: dict[str, str] = {}
     for name, type_ in names:
         bare = _POSSESSIVE.sub("", _ARTICLE.sub("", " ".join(name.split()))).strip(" .,;:!?\"'`“”‘’()[]*")
@@ -122,53 +124,56 @@ def tidied(names: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def extraction(title: str, read: Sequence[Sentence], declared: Structure | None = None) -> Extraction:
-    """What a page with this title says in these sentences, with what it declares."""
-    about = without_aside(title) or title.strip()
-    whole = _whole_names([about, *(name for sentence in read for name in sentence.names)])
-    claims: dict[tuple[str, str], Claim] = {}
-    names: dict[str, str] = {about: ""} if about else {}
-    for sentence in read:
-        told = {whole.get(name, name): type_ for name, type_ in sentence.names.items()}
-        names |= {name: type_ or names.get(name, "") for name, type_ in told.items()}
-        for claim in _claims(about, sentence.text, told):
-            claims.setdefault((normalise(claim.subject), normalise(claim.object)), claim)
-    stated = [*(declared.claims if declared else ()), *claims.values()][:MOST_CLAIMS]
+def build_extraction(title: str, sentences: Sequence[Sentence], declared: Structure | None = None) -> Extraction:
+    """Return the names and facts in the sentences of a page, and its declared ones."""
+    subject = strip_parentheses(title) or title.strip()
+    whole = _find_whole_names([subject, *(name for sentence in sentences for name in sentence.names)])
+    facts: dict[tuple[str, str], NewFact] = {}
+    names: dict[str, str] = {subject: ""} if subject else {}
+    for sentence in sentences:
+        named = {whole.get(name, name): type_ for name, type_ in sentence.names.items()}
+        names |= {name: type_ or names.get(name, "") for name, type_ in named.items()}
+        for fact in _build_facts(subject, sentence.text, named):
+            facts.setdefault((normalise(fact.subject), normalise(fact.object)), fact)
+    stated = [*(declared.facts if declared else ()), *facts.values()][:MAX_FACTS]
     return Extraction(tuple(stated), {**names, **(declared.names if declared else {})})
 
 
-def with_known(said: Extraction, document: Document, passage: Passage, known: Collection[str]) -> Extraction:
-    """An extraction and, of the names known already (normalised), those that it missed; a claim for each."""
-    about = without_aside(passage.title) or passage.title.strip()
-    had = {normalise(name) for name in said.names}
-    fresh: dict[str, str] = {}
-    claims: list[Claim] = []
-    for sentence in sentences(structure(document, passage).prose or passage.text):
-        missed = [name for name in known_names(sentence, known) if name not in had]
-        had.update(missed)
-        names = {_as_written(name, sentence): "" for name in missed}
-        claims += _claims(about, sentence, names)
-        fresh |= names
-    room = max(MOST_CLAIMS - len(said.claims), 0)
-    return Extraction((*said.claims, *claims[:room]), {**said.names, **fresh})
+def add_known_names(extraction: Extraction, document: Document, passage: Passage, known: Collection[str]) -> Extraction:
+    """Add the known names (normalised) that an extraction missed, with a fact for each."""
+    subject = strip_parentheses(passage.title) or passage.title.strip()
+    seen = {normalise(name) for name in extraction.names}
+    new_names: dict[str, str] = {}
+    facts: list[NewFact] = []
+    for sentence in split_sentences(extract_structure(document, passage).prose or passage.text):
+        missed = [name for name in find_known_names(sentence, known) if name not in seen]
+        seen.update(missed)
+        names = {_find_spelling(name, sentence): "" for name in missed}
+        facts += _build_facts(subject, sentence, names)
+        new_names |= names
+    room = max(MAX_FACTS - len(extraction.facts), 0)
+    return Extraction((*extraction.facts, *facts[:room]), {**extraction.names, **new_names})
 
 
-def possible_names(text: str) -> dict[tuple[int, int], str]:
-    """Runs of words that may be a known name, normalised, the longest first, by start and length in words."""
-    words = units(normalise(text))
+def list_possible_names(text: str) -> dict[tuple[int, int], str]:
+    """Return runs of words that may be known names, longest first.
+
+    Keys are the start and the length in words, values the normalised names.
+    """
+    words = split_units(normalise(text))
     return {
         (start, length): name
-        for length in range(min(LONGEST_NAME, len(words)), 0, -1)
+        for length in range(min(MAX_NAME_WORDS, len(words)), 0, -1)
         for start in range(len(words) - length + 1)
-        if _may_be_known(name := "".join(words[start : start + length]).strip())
+        if _is_possible_name(name := "".join(words[start : start + length]).strip())
     }
 
 
-def known_names(text: str, known: Collection[str]) -> list[str]:
-    """Which known names a text has: the longest first, and no word in two of them."""
+def find_known_names(text: str, known: Collection[str]) -> list[str]:
+    """Return the known names in a text: longest first, and no word belongs to two of them."""
     found: dict[str, None] = {}
     used: set[int] = set()
-    for (start, length), name in possible_names(text).items():
+    for (start, length), name in list_possible_names(text).items():
         taken = range(start, start + length)
         if name in known and used.isdisjoint(taken):
             used.update(taken)
@@ -176,29 +181,29 @@ def known_names(text: str, known: Collection[str]) -> list[str]:
     return list(found)
 
 
-def _may_be_known(name: str) -> bool:
+def _is_possible_name(name: str) -> bool:
     if is_unspaced(name):
         return len(name) > 1
     return len(name) > 2 and not all(word in _OPENERS or word.isdigit() for word in name.split())
 
 
-def _as_written(name: str, sentence: str) -> str:
-    """A normalised name as the sentence writes it, where it is found letter by letter."""
+def _find_spelling(name: str, sentence: str) -> str:
+    """Return a normalised name as the sentence spells it, or unchanged if it is not found."""
     pattern = r"[\W_]+".join(map(re.escape, name.split()))
-    found = re.search(pattern, sentence, re.IGNORECASE)
-    return found[0] if found else name
+    match = re.search(pattern, sentence, re.IGNORECASE)
+    return match[0] if match else name
 
 
-def _claims(about: str, sentence: str, names: Mapping[str, str]) -> Iterator[Claim]:
-    """A claim of what the page is about for each other name; without a title, of the first name."""
+def _build_facts(about: str, sentence: str, names: Mapping[str, str]) -> Iterator[NewFact]:
+    """Yield a fact about the page's subject, or else about the first name, for each other name."""
     others = {normalise(name): name for name in names if normalise(name) != normalise(about)}
     subject = about or next(iter(others.values()), "")
-    statement = _stated(about, sentence)
+    statement = _make_statement(about, sentence)
     for normal, name in others.items():
         if normal != normalise(subject):
-            yield Claim(
+            yield NewFact(
                 subject,
-                _predicate(subject, name, statement),
+                _find_predicate(subject, name, statement),
                 name,
                 statement,
                 weight=WEIGHT,
@@ -207,30 +212,30 @@ def _claims(about: str, sentence: str, names: Mapping[str, str]) -> Iterator[Cla
             )
 
 
-def _predicate(subject: str, name: str, statement: str) -> str:
-    """The few plain words between a subject and a name, else that it is mentioned."""
+def _find_predicate(subject: str, name: str, statement: str) -> str:
+    """Return the few plain words between a subject and a name, or MENTIONS."""
     _, _, after = statement.partition(subject)
     between, _, found = after.partition(name)
     words = between.split()
     while words and words[-1] in {"a", "an", "the"}:
         words.pop()
     is_plain = all(word.isalpha() and word.islower() for word in words)
-    return " ".join(words) if found and is_plain and 0 < len(words) <= LONGEST_PREDICATE else MENTIONS
+    return " ".join(words) if found and is_plain and 0 < len(words) <= MAX_PREDICATE_WORDS else MENTIONS
 
 
-def _stated(about: str, sentence: str) -> str:
-    """The sentence with what it is about: in place of the pronoun that begins it, or before it."""
-    said = sentence[:LONGEST_STATEMENT]
-    if not about or normalise(about) in normalise(said):
-        return said
-    if pronoun := _PRONOUN.match(said):
+def _make_statement(about: str, sentence: str) -> str:
+    """Return the sentence with its subject: in place of the pronoun that begins it, or before it."""
+    text = sentence[:MAX_STATEMENT_CHARACTERS]
+    if not about or normalise(about) in normalise(text):
+        return text
+    if pronoun := _PRONOUN.match(text):
         whose = "'s" if pronoun[2] else ""
-        return f"{about}{whose} {said[pronoun.end() :]}"
-    return f"{about}: {said}"
+        return f"{about}{whose} {text[pronoun.end() :]}"
+    return f"{about}: {text}"
 
 
-def _whole_names(names: Sequence[str]) -> dict[str, str]:
-    """For each last word of a longer name of two or three words that name, if it is the only one."""
+def _find_whole_names(names: Sequence[str]) -> dict[str, str]:
+    """Map the last word of each name of two or three words to that name, if only one name ends so."""
     wholes: dict[str, set[str]] = {}
     for name in names:
         words = name.split()
@@ -239,8 +244,8 @@ def _whole_names(names: Sequence[str]) -> dict[str, str]:
     return {last: next(iter(found)) for last, found in wholes.items() if len(found) == 1}
 
 
-def _capitalised(sentence: str) -> Iterator[tuple[int, int]]:
-    """Where runs of capitalised words begin and end, with the small words that join them."""
+def _find_capitalised(sentence: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of runs of capitalised words, including the small words that join them."""
     run: list[re.Match[str]] = []
     joins: list[re.Match[str]] = []
     last = 0
@@ -263,10 +268,8 @@ def _capitalised(sentence: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_title(quoted: str) -> bool:
-    """Whether what stands in quotes reads like a name: short, and not a sentence."""
+    """Return whether a quoted text looks like a name: short, and not a sentence."""
     words = quoted.split()
     return (
-        bool(words)
-        and len(words) <= LONGEST_NAME
-        and (quoted[0].isupper() or is_unspaced(quoted) or len(words) == 1)
+        bool(words) and len(words) <= MAX_NAME_WORDS and (quoted[0].isupper() or is_unspaced(quoted) or len(words) == 1)
     )

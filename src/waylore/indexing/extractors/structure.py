@@ -1,9 +1,10 @@
-"""Finds what a document declares rather than says: front matter, links, what source code imports and defines.
+"""Extract declarations of a document: front matter, links, and imports and definitions of source code.
 
-These are typed claims, with the line that declares them as their statement. The prose is what is left: front
-matter cut out, links replaced by their text. Source code, known by the suffix of its address, is declaration
-and has no prose. What a reader took out of the text (front matter, the fields of a row, where links of HTML
-lead) comes in through `declared`. It parses no language: lines are matched, in the languages of `_CODE`.
+ Each declaration becomes a typed fact with its line as the statement. The prose of a passage is its text
+without front matter, with links replaced by their text. Source code, recognised by the suffix of its address,
+has no prose. Metadata and links that a reader took out of the text (front matter, fields of a row, targets of
+HTML links) are read by `extract_declared`. The module parses no language: it matches lines, in the languages
+of `_CODE`.
 """
 
 import re
@@ -13,13 +14,13 @@ from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Reading
 from waylore.protocols import Extraction
-from waylore.text import normalise, without_aside
-from waylore.types.knowledge import Claim, Document, Metadata, Passage
+from waylore.text import normalise, strip_parentheses
+from waylore.types.knowledge import Document, Metadata, NewFact, Passage
 
 CONFIDENCE = 0.9
 LINKS_TO, IMPORTS, DEFINES = "links_to", "imports", "defines"
-LONGEST_VALUE = 80  # characters that a value may have and still name something
-LONGEST_STATEMENT = 300
+MAX_VALUE_CHARACTERS = 80  # a longer value is not a name
+MAX_STATEMENT_CHARACTERS = 300
 
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.{0,5000}?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _ENTRY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$|^[ \t]+-[ \t]+(.+)$|^-[ \t]+(.+)$", re.MULTILINE)
@@ -74,86 +75,89 @@ _CODE: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What a passage declares, and the prose that is left of it."""
+    """The declared facts and names of a passage, and its remaining prose."""
 
     prose: str
-    claims: tuple[Claim, ...] = ()
+    facts: tuple[NewFact, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-def declared(reading: Reading, document: Document, passages: Sequence[Passage]) -> list[Extraction]:
-    """For each passage what the reader found besides its text; what is about all of it is with the first."""
-    about = _about(document, document.title)
-    claims: list[list[Claim]] = [[] for _ in passages]
+def extract_declared(reading: Reading, document: Document, passages: Sequence[Passage]) -> list[Extraction]:
+    """Return for each passage the declarations that the reader found beside the text.
+
+    Metadata belongs to the whole document and is listed with the first passage.
+    """
+    subject = _get_subject(document, document.title)
+    facts: list[list[NewFact]] = [[] for _ in passages]
     if passages:
-        claims[0] += _fields(about, reading.metadata)
+        facts[0] += _read_metadata(subject, reading.metadata)
     for link in reading.links:
         number = next((n for n, p in enumerate(passages) if p.start <= link.start < p.end), None)
         if number is not None:
-            line = _line(reading.text, link.start)
-            statement = line if normalise(about) in normalise(line) else f"{about}: {line}"
-            claims[number] += _claim(about, LINKS_TO, _led_to(link.text, link.target), statement)
-    said = [_declared("", of_passage) for of_passage in claims]
-    return [Extraction(s.claims, s.names) for s in said]
+            line = _get_line(reading.text, link.start)
+            statement = line if normalise(subject) in normalise(line) else f"{subject}: {line}"
+            facts[number] += _build_fact(subject, LINKS_TO, _get_link_name(link.text, link.target), statement)
+    structures = [_build_structure("", of_passage) for of_passage in facts]
+    return [Extraction(s.facts, s.names) for s in structures]
 
 
-def _fields(about: str, metadata: Metadata) -> Iterator[Claim]:
-    """The words among the fields of a document; numbers and truth values name nothing."""
+def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:
+    """Yield a fact for each text in the metadata; numbers and booleans name nothing."""
     for key, value in metadata.items():
         for one in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []:
             if isinstance(one, str) and one.strip() and key != "title":
-                yield from _entry(about, key, one.strip())
+                yield from _build_entry(subject, key, one.strip())
 
 
-def _entry(about: str, key: str, value: str) -> Iterator[Claim]:
-    is_value = bool(_PLAIN.match(value)) or len(value) > LONGEST_VALUE
-    yield from _claim(about, key, value, f"{about} {key}: {value}", is_value=is_value)
+def _build_entry(subject: str, key: str, value: str) -> Iterator[NewFact]:
+    is_value = bool(_PLAIN.match(value)) or len(value) > MAX_VALUE_CHARACTERS
+    yield from _build_fact(subject, key, value, f"{subject} {key}: {value}", is_value=is_value)
 
 
-def _about(document: Document, title: str) -> str:
+def _get_subject(document: Document, title: str) -> str:
     path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
-    return without_aside(title).strip() or path.name.strip()
+    return strip_parentheses(title).strip() or path.name.strip()
 
 
-def structure(document: Document, passage: Passage) -> Structure:
-    """What a passage of a document declares about what the document is about."""
+def extract_structure(document: Document, passage: Passage) -> Structure:
+    """Return the declarations of a passage about the subject of its document."""
     path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
-    about = _about(document, passage.title or document.title)
+    subject = _get_subject(document, passage.title or document.title)
     if patterns := _CODE.get(path.suffix.removeprefix(".").lower()):
-        return _declared("", _coded(about, passage.text, *patterns))
+        return _build_structure("", _read_code(subject, passage.text, *patterns))
     head = _FRONT_MATTER.match(passage.text) if passage.position == 0 else None
     body = passage.text[head.end() :] if head else passage.text
-    claims = [*(_entries(about, head[1]) if head else ()), *_links(about, body)]
-    return _declared(_LINK.sub(r"\2", _WIKI_LINK.sub(_shown, body)), claims)
+    facts = [*(_read_front_matter(subject, head[1]) if head else ()), *_read_links(subject, body)]
+    return _build_structure(_LINK.sub(r"\2", _WIKI_LINK.sub(_get_link_text, body)), facts)
 
 
-def _declared(prose: str, claims: Iterable[Claim]) -> Structure:
-    """The claims, each once, and what they name, with its type."""
-    distinct = {(c.predicate, normalise(c.object)): c for c in claims}
+def _build_structure(prose: str, facts: Iterable[NewFact]) -> Structure:
+    """Return each fact once, with the names and types of the objects."""
+    distinct = {(c.predicate, normalise(c.object)): c for c in facts}
     names = {c.object: c.object_type for c in distinct.values() if not c.is_value}
     return Structure(prose, tuple(distinct.values()), names)
 
 
-def _coded(about: str, code: str, imports: re.Pattern[str], defines: re.Pattern[str]) -> Iterator[Claim]:
+def _read_code(subject: str, code: str, imports: re.Pattern[str], defines: re.Pattern[str]) -> Iterator[NewFact]:
     for predicate, type_, pattern in ((IMPORTS, "module", imports), (DEFINES, "code", defines)):
-        for found in pattern.finditer(code):
-            name = found[found.lastindex or 0]
-            yield from _claim(about, predicate, name, _line(code, found.start(found.lastindex or 0)), type_)
+        for match in pattern.finditer(code):
+            name = match[match.lastindex or 0]
+            yield from _build_fact(subject, predicate, name, _get_line(code, match.start(match.lastindex or 0)), type_)
 
 
-def _entries(about: str, head: str) -> Iterator[Claim]:
-    """The values of front matter by their keys; one a value of a list."""
+def _read_front_matter(subject: str, head: str) -> Iterator[NewFact]:
+    """Yield a fact for each value of front matter; a list gives one fact for each item."""
     key = ""
     for entry in _ENTRY.finditer(head):
         key = entry[1].strip().lower() if entry[1] else key
-        for value in _values(entry[2] or entry[3] or entry[4] or ""):
+        for value in _split_values(entry[2] or entry[3] or entry[4] or ""):
             if key and key != "title":
-                yield from _entry(about, key, value)
+                yield from _build_entry(subject, key, value)
 
 
-def _values(written: str) -> list[str]:
-    """One value, or those of `[a, b]`; a wiki link is what it leads to."""
-    linked = [found[1].strip() for found in _WIKI_LINK.finditer(written)]
+def _split_values(written: str) -> list[str]:
+    """Return one value, or the items of `[a, b]`; a wiki link is replaced by its target."""
+    linked = [match[1].strip() for match in _WIKI_LINK.finditer(written)]
     if linked:
         return linked
     is_list = written.startswith("[") and written.rstrip().endswith("]")
@@ -161,41 +165,44 @@ def _values(written: str) -> list[str]:
     return [bare for part in parts if (bare := part.strip().strip("\"'"))]
 
 
-def _links(about: str, text: str) -> Iterator[Claim]:
-    """Wiki links by what they lead to, others by their text."""
-    for found in _WIKI_LINK.finditer(text):
-        yield from _claim(about, LINKS_TO, found[1].strip(), _shown_line(about, text, found.start()))
-    for found in _LINK.finditer(text):
-        if not found[1]:  # a picture shows, it does not lead anywhere
-            yield from _claim(
-                about, LINKS_TO, _led_to(found[2], found[3]), _shown_line(about, text, found.start())
+def _read_links(subject: str, text: str) -> Iterator[NewFact]:
+    """Yield a fact for each link: wiki links by their target, others by their text."""
+    for match in _WIKI_LINK.finditer(text):
+        yield from _build_fact(subject, LINKS_TO, match[1].strip(), _make_statement(subject, text, match.start()))
+    for match in _LINK.finditer(text):
+        if not match[1]:  # an image is not a link
+            yield from _build_fact(
+                subject,
+                LINKS_TO,
+                _get_link_name(match[2], match[3]),
+                _make_statement(subject, text, match.start()),
             )
 
 
-def _led_to(shown: str, target: str) -> str:
-    """What a link names: its text, unless that says nothing, then the file that it leads to."""
+def _get_link_name(shown: str, target: str) -> str:
+    """Return the text of a link, or the name of its target if the text says nothing."""
     text = shown.strip("`*_ ")
     return text if text.lower() not in {"", "here", "link", "this"} else PurePosixPath(target).stem
 
 
-def _claim(
+def _build_fact(
     subject: str, predicate: str, name: str, statement: str, type_: str = "", *, is_value: bool = False
-) -> Iterator[Claim]:
-    """The claim, if it joins something to something else."""
-    said = statement[:LONGEST_STATEMENT]
+) -> Iterator[NewFact]:
+    """Yield the fact, unless its subject or object is missing or both are the same."""
+    shortened = statement[:MAX_STATEMENT_CHARACTERS]
     if subject and name.strip() and normalise(name) != normalise(subject):
-        yield Claim(subject, predicate, name, said, confidence=CONFIDENCE, object_type=type_, is_value=is_value)
+        yield NewFact(subject, predicate, name, shortened, confidence=CONFIDENCE, object_type=type_, is_value=is_value)
 
 
-def _shown_line(about: str, text: str, place: int) -> str:
-    line = _LINK.sub(r"\2", _WIKI_LINK.sub(_shown, _line(text, place))).lstrip("-*+#>| ")
-    return line if normalise(about) in normalise(line) else f"{about}: {line}"
+def _make_statement(subject: str, text: str, place: int) -> str:
+    line = _LINK.sub(r"\2", _WIKI_LINK.sub(_get_link_text, _get_line(text, place))).lstrip("-*+#>| ")
+    return line if normalise(subject) in normalise(line) else f"{subject}: {line}"
 
 
-def _shown(link: re.Match[str]) -> str:
+def _get_link_text(link: re.Match[str]) -> str:
     return (link[2] or link[1]).strip()
 
 
-def _line(text: str, place: int) -> str:
+def _get_line(text: str, place: int) -> str:
     end = text.find("\n", place)
     return text[text.rfind("\n", 0, place) + 1 : end if end >= 0 else len(text)].strip()

@@ -1,9 +1,9 @@
-"""Adds files and folders: read, cut, extract, embed and write, each step ahead of the next by a bounded amount.
+"""Add files and folders: read, split, extract, embed and write, with a bounded number of items between steps.
 
-What is written is whole: a batch is one transaction, and a file is known as read only when all of it is there.
-So a run may be stopped at any moment, by Ctrl-C or by SIGKILL, and the next one goes on: files that did not
-change cost a hash, documents that are there already are not embedded again. Nothing here depends on what else
-the store holds, so the order of adding does not matter.
+A batch is one transaction, and a file gets its fingerprint only with its last document. A run may therefore be
+stopped at any time, by Ctrl-C or by SIGKILL, and the next run continues: unchanged files are only hashed, and
+documents that are stored already are not embedded again. The result does not depend on what else the store
+holds, so the order in which files are added does not matter. The readers are in `indexing.readers`.
 """
 
 import hashlib
@@ -19,89 +19,99 @@ from pathlib import Path
 from typing import TypeVar
 
 from waylore.indexing import chunking, pipeline
-from waylore.indexing.assembly import assembled, together
-from waylore.indexing.blocks import Limits, Reading, Refusal, Source, unopened
-from waylore.indexing.extractors.definitions import resolved
-from waylore.indexing.extractors.structure import declared
-from waylore.indexing.files.batches import Batch, Cut, End, Former, Further, Gone, Refusals
-from waylore.indexing.files.formats import address, readings, sources
-from waylore.indexing.files.progress import Added, Progress
+from waylore.indexing.assembly import assemble_document, merge_extractions
+from waylore.indexing.blocks import Limits, Reading, Skipped, Source, describe_open_error
+from waylore.indexing.extractors.definitions import apply_definitions
+from waylore.indexing.extractors.structure import extract_declared
+from waylore.indexing.files.batches import (
+    Batch,
+    BytesRead,
+    ChunkedDocument,
+    FileRead,
+    IndexedPart,
+    Part,
+    PreviousDocuments,
+    RemovedDocuments,
+    SkippedFiles,
+)
+from waylore.indexing.files.formats import list_sources, make_address, read_source
+from waylore.indexing.files.progress import AddReport, Progress
 from waylore.protocols import Embedder, Extraction, Extractor
 from waylore.store.protocol import Store
-from waylore.types.identity import document_id, file_of, identity
-from waylore.types.knowledge import Contribution, Document
+from waylore.types.identity import document_id, get_file, identity
+from waylore.types.knowledge import Document, IndexedDocument
 
-VERSION = "1"  # of reading and cutting: a new one reads every file again
-PARTS = 2_048  # passages, entities and facts that one transaction writes, about
-CHARACTERS = 4_000_000  # of texts and metadata that one transaction writes, about
-WINDOW = 256  # files whose fingerprints are looked up at once
-SENT = "sent"  # the place of files that were sent here under an address
+READING_VERSION = "1"  # change it when reading or splitting changes, and every file is read again
+BATCH_ROWS = 2_048  # a transaction ends after this many passages, entities and facts
+BATCH_CHARACTERS = 4_000_000  # or after this many characters of texts and metadata
+LOOKUP_SIZE = 256  # documents or fingerprints in one query
+UPLOAD_PLACE = "sent"  # place of uploaded files; stored in fingerprints, so the value stays
 T = TypeVar("T")
 R = TypeVar("R")
-Show = Callable[[Progress], None]
+ShowProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be added, and how: `frame` is what all documents have in common.
+    """A path to add; `template` has the labels, source and metadata of all its documents.
 
-    `uri` is the address of a file that lies where it lies by chance, as one that was sent here does.
+    `uri` is the address of a single file whose path has no meaning, such as an uploaded one.
     """
 
     path: Path
     root: Path | None
-    frame: Document
+    template: Document
     limits: Limits = field(default_factory=Limits)
     prune: bool = False
     uri: str = ""
 
     @property
     def place(self) -> str:
-        """Where addresses begin: files of one place do not vanish because another place is added."""
+        """An id of the folder in which addresses begin; pruning removes only documents of the same place."""
         if self.uri:
-            return SENT
+            return UPLOAD_PLACE
         base = self.root or (Path(self.path.anchor) if self.path.is_absolute() else Path())
         return identity("place", str(base.resolve()))[:8]
 
-    def stamp(self, extractor: Extractor | None) -> str:
-        """What decides, beside a file's bytes, whether adding it again could change anything."""
-        frame = [sorted(self.frame.labels), self.frame.source, dict(self.frame.metadata)]
+    def compute_stamp(self, extractor: Extractor | None) -> str:
+        """Return an id of all that affects the result of adding a file, apart from its bytes."""
+        common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata)]
         name = extractor.name if extractor else ""
-        return identity("stamp", VERSION, name, json.dumps(frame, sort_keys=True, default=list))
+        return identity("stamp", READING_VERSION, name, json.dumps(common, sort_keys=True, default=list))
 
 
 def add_files(
-    store: Store, embedder: Embedder | None, extractor: Extractor | None, task: Task, show: Show
-) -> Added:
-    """Add what is new or changed under a path; forget what vanished from it, if asked to."""
+    store: Store, embedder: Embedder | None, extractor: Extractor | None, task: Task, show: ShowProgress
+) -> AddReport:
+    """Add new and changed files under a path. With `task.prune`, forget documents of files that vanished."""
     began = time.monotonic()
-    found = list(_sources(task))
-    refusals = Refusals()
-    for refusal in (f for f in found if isinstance(f, Refusal)):
-        refusals.add(refusal)
+    found = list(_list_sources(task))
+    skipped = SkippedFiles()
+    for item in (f for f in found if isinstance(f, Skipped)):
+        skipped.add(item)
     files = [f for f in found if isinstance(f, Source)]
-    sizes = {f.uri: _size(f.path) for f in files}
-    told = Progress(0, len(files), 0, sum(sizes.values()), 0, 0, 0.0)
-    added = Added(files=len(files))
+    sizes = {f.uri: _get_size(f.path) for f in files}
+    progress = Progress(0, len(files), 0, sum(sizes.values()), 0, 0, 0.0)
+    report = AddReport(files=len(files))
 
     place = task.place
-    cuts = _cut(store, task.frame, place, task.stamp(extractor), files, sizes, refusals)
-    at_once = extractor.concurrency if extractor else 1
+    parts = _read_files(store, task.template, place, task.compute_stamp(extractor), files, sizes, skipped)
+    workers = extractor.concurrency if extractor else 1
     provisional: set[str] = set()
-    batches = _batches(_ahead(lambda part: _extracted(part, extractor, provisional), cuts, at_once))
-    embedded = _ahead(lambda batch: _embedded(store, embedder, batch), batches, 1)
-    for batch in _ahead(lambda batch: _written(store, embedder, place, provisional, batch), embedded, 1):
-        added = _with(added, batch)
-        told = _further(told, batch, added, time.monotonic() - began)
-        show(told)
-    gone = _vanished(store, task, place, {f.uri for f in found}) if task.prune else []
-    for few in pipeline.batches(gone, WINDOW):
-        store.forget(few)
+    batches = _make_batches(_run_ahead(lambda part: _extract(part, extractor, provisional), parts, workers))
+    embedded = _run_ahead(lambda batch: _embed_batch(store, embedder, batch), batches, 1)
+    for batch in _run_ahead(lambda batch: _write_batch(store, embedder, place, provisional, batch), embedded, 1):
+        report = _add_to_report(report, batch)
+        progress = _advance(progress, batch, report, time.monotonic() - began)
+        show(progress)
+    vanished = _find_vanished(store, task, place, {f.uri for f in found}) if task.prune else []
+    for ids in pipeline.split_into_batches(vanished, LOOKUP_SIZE):
+        store.forget(ids)
     return replace(
-        added,
-        forgotten=added.forgotten + len(gone),
-        refused=refusals.count,
-        refusals=tuple(refusals.shown),
+        report,
+        forgotten=report.forgotten + len(vanished),
+        skipped_count=skipped.count,
+        skipped=tuple(skipped.reported),
         seconds=time.monotonic() - began,
     )
 
@@ -109,176 +119,177 @@ def add_files(
 # -- reading --------------------------------------------------------------------------------------------
 
 
-def _cut(
+def _read_files(
     store: Store,
-    frame: Document,
+    template: Document,
     place: str,
     stamp: str,
     files: Sequence[Source],
     sizes: dict[str, int],
-    refusals: Refusals,
-) -> Iterator[Cut | Further | Gone | End]:
-    """The documents of all files that changed, and the end of every file that could be read."""
-    for few in pipeline.batches(files, WINDOW):
-        known = store.fingerprints([source.uri for source in few])
-        for source in few:
+    skipped: SkippedFiles,
+) -> Iterator[Part]:
+    """Yield the documents of all files that changed, and a `FileRead` for each file that could be opened."""
+    for batch in pipeline.split_into_batches(files, LOOKUP_SIZE):
+        known = store.fingerprints([source.uri for source in batch])
+        for source in batch:
             try:
-                now = f"{place}:{identity('file', stamp, _content(source.path))}"
+                fingerprint = f"{place}:{identity('file', stamp, _hash_content(source.path))}"
             except OSError as error:
-                refusals.add(Refusal(source.uri, unopened(error)))
+                skipped.add(Skipped(source.uri, describe_open_error(error)))
                 continue
-            end = End(source, sizes[source.uri], now, unchanged=True)
-            if known.get(source.uri) == now:
-                yield end
+            file = FileRead(source, sizes[source.uri], fingerprint, is_unchanged=True)
+            if known.get(source.uri) == fingerprint:
+                yield file
             else:
-                yield from _file(store, frame, place, end, refusals)
+                yield from _read_file(store, template, place, file, skipped)
 
 
-def _file(
-    store: Store, frame: Document, place: str, end: End, refusals: Refusals
-) -> Iterator[Cut | Further | Gone | End]:
-    """The documents of one file; one with refusals is not taken as known, so that they are told again."""
-    before = Former(document.id for document in _documents_of(store, end.source.uri))
-    refused, reached, is_read = refusals.count, 0, False
-    for read in readings(end.source):
-        if isinstance(read, Refusal):
-            refusals.add(read)
+def _read_file(store: Store, template: Document, place: str, file: FileRead, skipped: SkippedFiles) -> Iterator[Part]:
+    """Yield the documents of one file, then its end.
+
+    A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again.
+    """
+    previous = PreviousDocuments(document.id for document in _list_file_documents(store, file.source.uri))
+    skipped_before, bytes_read, is_read = skipped.count, 0, False
+    for reading in read_source(file.source):
+        if isinstance(reading, Skipped):
+            skipped.add(reading)
             continue
-        document = _document(frame, read)
-        before.see(document.id)
+        document = _make_document(template, reading)
+        previous.mark_seen(document.id)
         is_read = True
-        passages = chunking.passages(read, document)
-        yield Cut(document, passages, declared(read, document, passages))
-        if read.reached > reached:
-            yield Further(read.reached - reached)
-            reached = read.reached
+        passages = chunking.split_into_passages(reading, document)
+        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages))
+        if reading.bytes_read > bytes_read:
+            yield BytesRead(reading.bytes_read - bytes_read)
+            bytes_read = reading.bytes_read
     if is_read:
-        yield from map(Gone, pipeline.batches(before.gone(), WINDOW))
-    fingerprint = end.fingerprint if refusals.count == refused else f"{place}:"
-    size = max(end.size - reached, 0)
-    yield replace(end, size=size, unchanged=False, fingerprint=fingerprint if is_read else "")
+        yield from map(RemovedDocuments, pipeline.split_into_batches(previous.list_removed(), LOOKUP_SIZE))
+    fingerprint = file.fingerprint if skipped.count == skipped_before else f"{place}:"
+    size = max(file.size - bytes_read, 0)
+    yield replace(file, size=size, is_unchanged=False, fingerprint=fingerprint if is_read else "")
 
 
-def _sources(task: Task) -> Iterable[Source | Refusal]:
+def _list_sources(task: Task) -> Iterable[Source | Skipped]:
     if task.uri:
         return [Source(task.path, task.uri, task.limits)]
-    return sources(task.path, root=task.root, limits=task.limits)
+    return list_sources(task.path, root=task.root, limits=task.limits)
 
 
-def _document(frame: Document, read: Reading) -> Document:
-    metadata = {**read.metadata, **frame.metadata}
-    return replace(frame, id=document_id(uri=read.uri), uri=read.uri, title=read.title, metadata=metadata)
+def _make_document(template: Document, reading: Reading) -> Document:
+    metadata = {**reading.metadata, **template.metadata}
+    id_ = document_id(uri=reading.uri)
+    return replace(template, id=id_, uri=reading.uri, title=reading.title, metadata=metadata)
 
 
-def _documents_of(store: Store, file: str) -> Iterator[Document]:
-    own = store.listed(under=file, limit=1)
-    return chain((d for d in own if d.uri == file), _listed(store, f"{file}#"))
+def _list_file_documents(store: Store, file: str) -> Iterator[Document]:
+    own = store.list_documents(under=file, limit=1)
+    return chain((d for d in own if d.uri == file), _list_documents(store, f"{file}#"))
 
 
-def _listed(store: Store, under: str) -> Iterator[Document]:
+def _list_documents(store: Store, under: str) -> Iterator[Document]:
     after = ("", "")
-    while page := store.listed(under=under, after=after, limit=WINDOW):
+    while page := store.list_documents(under=under, after=after, limit=LOOKUP_SIZE):
         yield from page
         after = (page[-1].uri, page[-1].id)
 
 
-def _vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]:
-    """Documents of files that were read from here once and are here no more."""
-    top = address(task.path, task.root)
+def _find_vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]:
+    """Return the ids of documents whose files were added from this place and no longer exist."""
+    top = make_address(task.path, task.root)
     under = "" if top == "." else f"{top}/"
-    gone: list[str] = []
-    for few in pipeline.batches(_listed(store, under), WINDOW):
-        files = {d.id: file_of(d.uri) for d in few}
+    vanished: list[str] = []
+    for batch in pipeline.split_into_batches(_list_documents(store, under), LOOKUP_SIZE):
+        files = {d.id: get_file(d.uri) for d in batch}
         known = store.fingerprints(sorted(set(files.values()) - seen))
-        gone += [id_ for id_, file in files.items() if known.get(file, "").startswith(f"{place}:")]
-    return gone
+        vanished += [id_ for id_, file in files.items() if known.get(file, "").startswith(f"{place}:")]
+    return vanished
 
 
-def _extracted(
-    part: Cut | Further | Gone | End, extractor: Extractor | None, provisional: set[str]
-) -> Contribution | Further | Gone | End:
-    """A document with what it declares and what it says; notes the files that are to be read again."""
-    if not isinstance(part, Cut):
+def _extract(part: Part, extractor: Extractor | None, provisional: set[str]) -> IndexedPart:
+    """Index a document with its extractions, and add its file to `provisional` if it must be read again."""
+    if not isinstance(part, ChunkedDocument):
         return part
     if extractor is None:
-        return assembled(part.document, part.passages, [Extraction() for _ in part.passages])
-    read = extractor.extract(part.document, part.passages)
-    if any(said.provisional for said in read):
-        provisional.add(file_of(part.document.uri))
-    said = list(map(together, part.declared, read))
-    return assembled(part.document, part.passages, resolved(part.document, part.passages, said))
+        return assemble_document(part.document, part.passages, [Extraction() for _ in part.passages])
+    extracted = extractor.extract(part.document, part.passages)
+    if any(extraction.provisional for extraction in extracted):
+        provisional.add(get_file(part.document.uri))
+    merged = list(map(merge_extractions, part.declared, extracted))
+    return assemble_document(part.document, part.passages, apply_definitions(part.document, part.passages, merged))
 
 
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def _batches(parts: Iterable[Contribution | Further | Gone | End]) -> Iterator[Batch]:
+def _make_batches(parts: Iterable[IndexedPart]) -> Iterator[Batch]:
     batch, size, length = Batch(), 0, 0
     for part in parts:
-        if isinstance(part, Further):
+        if isinstance(part, BytesRead):
             batch.bytes += part.size
-        elif isinstance(part, Gone):
-            batch.gone += part.ids
+        elif isinstance(part, RemovedDocuments):
+            batch.removed += part.ids
             size += len(part.ids)
-        elif isinstance(part, End):
-            batch.ends.append(part)
+        elif isinstance(part, FileRead):
+            batch.files_read.append(part)
             batch.bytes += part.size
             size += 1
         else:
-            batch.contributions.append(part)
+            batch.documents.append(part)
             size += sum(1 for _ in part.parts)
-            length += _length(part)
-        if size >= PARTS or length >= CHARACTERS:
+            length += _count_characters(part)
+        if size >= BATCH_ROWS or length >= BATCH_CHARACTERS:
             yield batch
             batch, size, length = Batch(), 0, 0
     yield batch
 
 
-def _length(part: Contribution) -> int:
-    """Characters of what may be long: a row of a table may be all metadata."""
-    told = sum(len(str(value)) for value in part.document.metadata.values())
-    return told + sum(len(passage.text) for passage in part.passages)
+def _count_characters(part: IndexedDocument) -> int:
+    """Return the characters of passages and metadata; a row of a table may consist of metadata only."""
+    metadata = sum(len(str(value)) for value in part.document.metadata.values())
+    return metadata + sum(len(passage.text) for passage in part.passages)
 
 
-def _embedded(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
-    """The batch without what is there already, with vectors."""
-    changed = pipeline.changed(store, batch.contributions)
-    batch.contributions = pipeline.embedded(changed, embedder) if embedder else changed
+def _embed_batch(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
+    """Drop documents that are stored already, and embed the others."""
+    changed = pipeline.find_changed(store, batch.documents)
+    batch.documents = pipeline.embed_documents(changed, embedder) if embedder else changed
     return batch
 
 
-def _written(store: Store, embedder: Embedder | None, place: str, provisional: set[str], batch: Batch) -> Batch:
-    """One transaction: what is new, what is no more, and which files are known, to their ends or in part."""
-    fingerprints = {file_of(c.document.uri): f"{place}:" for c in batch.contributions}
-    known = [end for end in batch.ends if end.fingerprint and not end.unchanged]
-    fingerprints |= {e.source.uri: e.fingerprint for e in known if e.source.uri not in provisional}
-    if batch.contributions or batch.gone or fingerprints:
+def _write_batch(store: Store, embedder: Embedder | None, place: str, provisional: set[str], batch: Batch) -> Batch:
+    """Write new documents, removed documents and fingerprints in one transaction.
+
+    A file that is not read to its end yet, or must be read again, gets an incomplete fingerprint.
+    """
+    fingerprints = {get_file(d.document.uri): f"{place}:" for d in batch.documents}
+    complete = [file for file in batch.files_read if file.fingerprint and not file.is_unchanged]
+    fingerprints |= {f.source.uri: f.fingerprint for f in complete if f.source.uri not in provisional}
+    if batch.documents or batch.removed or fingerprints:
         model = embedder.name if embedder else None
-        batch.written = store.write(
-            batch.contributions, model=model, fingerprints=fingerprints, instead_of=batch.gone
-        )
-        batch.forgotten = len(batch.gone)
+        batch.written = store.write(batch.documents, model=model, fingerprints=fingerprints, replacing=batch.removed)
+        batch.forgotten = len(batch.removed)
     return batch
 
 
-def _with(added: Added, batch: Batch) -> Added:
+def _add_to_report(report: AddReport, batch: Batch) -> AddReport:
     return replace(
-        added,
-        unchanged=added.unchanged + sum(end.unchanged for end in batch.ends),
-        documents=added.documents + batch.written,
-        passages=added.passages + sum(len(c.passages) for c in batch.contributions),
-        facts=added.facts + sum(len(c.facts) for c in batch.contributions),
-        forgotten=added.forgotten + batch.forgotten,
+        report,
+        unchanged=report.unchanged + sum(file.is_unchanged for file in batch.files_read),
+        documents=report.documents + batch.written,
+        passages=report.passages + sum(len(d.passages) for d in batch.documents),
+        facts=report.facts + sum(len(d.facts) for d in batch.documents),
+        forgotten=report.forgotten + batch.forgotten,
     )
 
 
-def _further(told: Progress, batch: Batch, added: Added, seconds: float) -> Progress:
+def _advance(progress: Progress, batch: Batch, report: AddReport, seconds: float) -> Progress:
     return replace(
-        told,
-        files=told.files + len(batch.ends),
-        bytes=told.bytes + batch.bytes,
-        passages=added.passages,
-        facts=added.facts,
+        progress,
+        files=progress.files + len(batch.files_read),
+        bytes=progress.bytes + batch.bytes,
+        passages=report.passages,
+        facts=report.facts,
         seconds=seconds,
     )
 
@@ -286,27 +297,27 @@ def _further(told: Progress, batch: Batch, added: Added, seconds: float) -> Prog
 # -- running ahead --------------------------------------------------------------------------------------
 
 
-def _ahead(function: Callable[[T], R], items: Iterable[T], at_once: int) -> Iterator[R]:
-    """The results in order; up to `at_once` items are worked on, and as many are done, before one is taken."""
-    waiting: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix="waylore-adding")
+def _run_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+    """Yield results in order, with up to `workers` items in work and as many results ahead of the consumer."""
+    pending: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="waylore-adding")
     try:
         for item in items:
-            waiting.append(pool.submit(copy_context().run, function, item))  # a trace goes on in the thread
-            if len(waiting) > 2 * at_once:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(pool.submit(copy_context().run, function, item))  # keeps the trace in the thread
+            if len(pending) > 2 * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _content(path: Path) -> str:
+def _hash_content(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
-def _size(path: Path) -> int:
+def _get_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:

@@ -1,23 +1,23 @@
-"""What goes through the steps of adding files: documents cut into passages, how far a file is, what is gone.
+"""Define the values that pass between the steps of adding files.
 
-Each is small, or small in proportion to what it stands for: a file may have millions of rows.
+They are split documents, progress within a file, removed documents and batches. Each takes little memory,
+because a file may have millions of rows. The module does no work; `indexing.files.add` does.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
-from waylore.indexing.blocks import Refusal, Source
+from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Skipped, Source
 from waylore.protocols import Extraction
-from waylore.types.knowledge import Contribution, Document, Passage
-
-SHOWN = 1_000  # refusals that are kept; the others are counted
+from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A document cut into passages, about to be read by an extractor."""
+class ChunkedDocument:
+    """A document split into passages, before extraction; `declared` comes from metadata and links."""
 
     document: Document
     passages: Sequence[Passage]
@@ -25,71 +25,78 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
-    """So many bytes more of a file are read."""
+class BytesRead:
+    """A further number of bytes of a file were read."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """Some of the documents that a file no longer has."""
+class RemovedDocuments:
+    """Ids of documents that a file no longer contains; a file may return several of these."""
 
     ids: Sequence[str]
 
 
-class Former:
-    """The documents that a file had, by identity, and which it still has: a file may have millions."""
+class PreviousDocuments:
+    """Ids of the documents that a file had before, and which of them it still has.
+
+    They are stored in an array, because a file may have millions of documents.
+    """
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._ids = np.sort(np.fromiter((id_.encode() for id_ in ids), dtype="S32"))
-        self._is_there = np.zeros(len(self._ids), dtype=np.bool_)
+        self._is_seen = np.zeros(len(self._ids), dtype=np.bool_)
 
-    def see(self, id_: str) -> None:
-        """Note that the file still has a document, if it had it."""
+    def mark_seen(self, id_: str) -> None:
+        """Record that the file still has a document; ids of new documents are ignored."""
         at = int(np.searchsorted(self._ids, id_.encode()))
         if at < len(self._ids) and self._ids[at] == id_.encode():
-            self._is_there[at] = True
+            self._is_seen[at] = True
 
-    def gone(self) -> Iterator[str]:
-        """Those that were not seen."""
-        return (id_.decode() for id_ in self._ids[~self._is_there])
+    def list_removed(self) -> Iterator[str]:
+        """Return the ids of documents that were not seen again."""
+        return (id_.decode() for id_ in self._ids[~self._is_seen])
 
 
 @dataclass(slots=True)
-class Refusals:
-    """What was passed over: the first of it, and how much it was."""
+class SkippedFiles:
+    """The first skipped files and parts with their reasons, and the number of all."""
 
-    shown: list[Refusal] = field(default_factory=list)
+    reported: list[Skipped] = field(default_factory=list)
     count: int = 0
 
-    def add(self, refusal: Refusal) -> None:
-        """Count one, and keep it if it is among the first."""
+    def add(self, skipped: Skipped) -> None:
+        """Count a skipped file, and store it if it is among the first."""
         self.count += 1
-        if len(self.shown) < SHOWN:
-            self.shown.append(refusal)
+        if len(self.reported) < MAX_REPORTED_SKIPS:
+            self.reported.append(skipped)
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """A file that was read to its end, and what it was.
+class FileRead:
+    """A file that was read to its end, with its fingerprint (empty if nothing could be read).
 
-    `size` is how many of its bytes were not told before, by what was cut from it.
+    `size` is the number of its bytes that no `BytesRead` has reported.
     """
 
     source: Source
     size: int
     fingerprint: str
-    unchanged: bool = False
+    is_unchanged: bool = False
+
+
+Part: TypeAlias = ChunkedDocument | BytesRead | RemovedDocuments | FileRead
+IndexedPart: TypeAlias = IndexedDocument | BytesRead | RemovedDocuments | FileRead
 
 
 @dataclass(slots=True)
 class Batch:
-    """What one transaction writes."""
+    """The documents and files that one transaction writes."""
 
-    contributions: list[Contribution] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
+    documents: list[IndexedDocument] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    files_read: list[FileRead] = field(default_factory=list)
     bytes: int = 0
     written: int = 0
     forgotten: int = 0

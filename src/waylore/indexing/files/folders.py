@@ -1,8 +1,9 @@
-"""Walks a folder in the order of names, leaving out what `.gitignore` files and a few fixed rules leave out.
+"""List the files of a folder in order of names, without those that `.gitignore` files or fixed rules exclude.
 
-Rules are Git's: a `.gitignore` counts for its folder and below, the last rule that matches decides, the nearest
-file first, and nothing inside an ignored folder can be brought back. Symbolic links are not followed, so that
-no walk runs in circles or leaves the folder. Git's global and per-clone exclude files are not read.
+The rules are Git's. A `.gitignore` applies to its folder and below, the nearest file first, and the last
+matching rule of a file decides. Nothing inside an ignored folder can be included again. Symbolic links are not
+followed, so that no walk runs in circles or leaves the folder. Git's global and per-clone exclude files are
+not read.
 """
 
 import os
@@ -10,37 +11,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from waylore.indexing.blocks import Refused, required
+from waylore import legacy
+from waylore.indexing.blocks import ReadError, require_library
 
-IGNORED = frozenset(
+IGNORED_NAMES = frozenset(
     """.git .hg .svn .bzr node_modules __pycache__ .venv venv .tox .nox .mypy_cache .ruff_cache .pytest_cache
     .hypothesis .idea .vscode .DS_Store .gitignore .gitattributes .gitmodules .env waylore.toml""".split()
-)
-OURS = (
-    ".waylore",
-    ".waylore-wal",
-    ".waylore-shm",
-)  # reading a store that this process has open would drop its locks
-_LONGEST_RULES = 1_000_000
-Rules = list[tuple[Path, Any]]  # the nearest folder last
+) | {legacy.SETTINGS_FILE}
+# Closing a store file that this process has open elsewhere would drop its locks, so stores are never read.
+STORE_SUFFIXES = (".waylore", ".waylore-wal", ".waylore-shm", *legacy.STORE_SUFFIXES)
+_MAX_RULE_BYTES = 1_000_000
+Rules = list[tuple[Path, Any]]  # a folder and its rules, the nearest folder last
 
 
-def files(folder: Path, *, root: Path | None = None) -> Iterator[Path | tuple[Path, str]]:
-    """The files of a folder and its folders; what cannot be entered comes with the reason.
+def list_files(folder: Path, *, root: Path | None = None) -> Iterator[Path | tuple[Path, str]]:
+    """Yield the files of a folder and its subfolders; a path that cannot be read comes with the reason.
 
-    The `.gitignore` files from `root` down to the folder count too.
+    The `.gitignore` files from `root` down to the folder apply too.
     """
     rules: Rules = []
-    for above in _way(root, folder):
-        rules = rules + _rules(above)
+    for above in _list_parents(root, folder):
+        rules = rules + _read_rules(above)
         below = folder if above == folder.parent else None
         if below is not None and _is_ignored(below, rules, is_folder=True):
             return
     yield from _walk(folder, rules)
 
 
-def _way(root: Path | None, folder: Path) -> list[Path]:
-    """The folders from the root to the folder's parent."""
+def _list_parents(root: Path | None, folder: Path) -> list[Path]:
+    """Return the folders from the root to the folder's parent."""
     if root is None or folder == root or root not in folder.parents:
         return []
     return [above for above in reversed(folder.parents) if above == root or root in above.parents]
@@ -49,34 +48,34 @@ def _way(root: Path | None, folder: Path) -> list[Path]:
 def _walk(folder: Path, rules: Rules) -> Iterator[Path | tuple[Path, str]]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        rules = rules + _rules(folder)
-    except (OSError, Refused) as error:
-        yield folder, _why(error)
+        rules = rules + _read_rules(folder)
+    except (OSError, ReadError) as error:
+        yield folder, _describe(error)
         return
     for entry in entries:
         path = folder / entry.name
-        if entry.name in IGNORED or entry.name.endswith(OURS):
+        if entry.name in IGNORED_NAMES or entry.name.endswith(STORE_SUFFIXES):
             continue
         if _is_ignored(path, rules, is_folder=entry.is_dir(follow_symlinks=False)):
             continue
         if entry.is_symlink():
-            yield path, "it is a symbolic link, which is not followed: read its target itself"
+            yield path, "it is a symbolic link: add its target"
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk(path, rules)
         else:
             yield path
 
 
-def _rules(folder: Path) -> Rules:
+def _read_rules(folder: Path) -> Rules:
     file = folder / ".gitignore"
     if not file.is_file():
         return []
-    with file.open("rb") as opened:
-        lines = opened.read(_LONGEST_RULES).decode("utf-8-sig", "replace").splitlines()
-    spec = required("pathspec").GitIgnoreSpec
+    with file.open("rb") as stream:
+        lines = stream.read(_MAX_RULE_BYTES).decode("utf-8-sig", "replace").splitlines()
+    spec = require_library("pathspec").GitIgnoreSpec
     try:
         return [(folder, spec.from_lines(lines))]
-    except Exception:  # noqa: BLE001 (pathspec raises ValueError or re.error for a rule that Git passes over)
+    except Exception:  # noqa: BLE001 (pathspec raises ValueError or re.error for a rule that Git ignores)
         return [(folder, spec.from_lines([line for line in lines if _is_rule(spec, line)]))]
 
 
@@ -97,7 +96,7 @@ def _is_ignored(path: Path, rules: Rules, *, is_folder: bool) -> bool:
     return False
 
 
-def _why(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, OSError):
-        return f"the folder cannot be entered: {error.strerror or error}"
-    return f"its .gitignore cannot be honoured: {error}"
+        return f"the folder cannot be read: {error.strerror or error}"
+    return f"its .gitignore cannot be read: {error}"

@@ -1,7 +1,8 @@
-"""Reads files and folders into documents: the reader is chosen by suffix, and no file stops the others.
+"""Read files and folders: choose a reader by the suffix of each file.
 
-What is broken, encrypted, empty, too large or of an unknown format comes back as a refusal with its reason. It
-cuts nothing into passages (`chunking` does) and writes nothing.
+A file that is broken, encrypted, empty, too large or of an unknown format is returned as `Skipped` with the
+reason and never stops the others. The module does not split texts into passages (`chunking` does) and writes
+nothing.
 """
 
 import stat
@@ -9,99 +10,110 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from waylore.errors import ConfigError
-from waylore.indexing.blocks import Block, Limits, Link, Reading, Refusal, Refused, Source, guarded, over
-from waylore.indexing.files.folders import files
-from waylore.indexing.readers.chat import json_file
-from waylore.indexing.readers.code import code
-from waylore.indexing.readers.docx import docx
-from waylore.indexing.readers.html import html
-from waylore.indexing.readers.markdown import markdown
-from waylore.indexing.readers.pdf import pdf
-from waylore.indexing.readers.plain import text
-from waylore.indexing.readers.rows import json_lines, table
+from waylore.errors import ArgumentError
+from waylore.indexing.blocks import (
+    Block,
+    Hyperlink,
+    Limits,
+    ReadError,
+    Reading,
+    Skipped,
+    Source,
+    catch_read_errors,
+    describe_limit,
+)
+from waylore.indexing.files.folders import list_files
+from waylore.indexing.readers.chat import read_json
+from waylore.indexing.readers.code import read_code
+from waylore.indexing.readers.docx import read_docx
+from waylore.indexing.readers.html import read_html
+from waylore.indexing.readers.markdown import read_markdown
+from waylore.indexing.readers.pdf import read_pdf
+from waylore.indexing.readers.plain import read_text
+from waylore.indexing.readers.rows import read_json_lines, read_table
 
 __all__ = [
     "READERS",
     "Block",
+    "Hyperlink",
     "Limits",
-    "Link",
     "Reading",
-    "Refusal",
+    "Skipped",
     "Source",
-    "address",
+    "list_sources",
+    "make_address",
     "read",
-    "readings",
-    "sources",
+    "read_source",
 ]
 
-Reader: TypeAlias = Callable[[Source], Iterator[Reading | Refusal]]
-_CODE = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh .cs
-.swift .m .rb .php .pl .lua .r .jl .dart .ex .exs .erl .hs .clj .ml .fs .sh .bash .zsh .ps1 .sql .proto .graphql
+Reader: TypeAlias = Callable[[Source], Iterator[Reading | Skipped]]
+_CODE_SUFFIXES = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh
+.cs .swift .m .rb .php .pl .lua .r .jl .dart .ex .exs .erl .hs .clj .ml .fs .sh .bash .zsh .ps1 .sql .proto .graphql
 .tf .toml .yaml .yml .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
 READERS: dict[str, Reader] = {
-    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org", ""), text),
-    **dict.fromkeys((".md", ".markdown", ".mdx"), markdown),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), html),
-    **dict.fromkeys((".jsonl", ".ndjson"), json_lines),
-    **dict.fromkeys((".csv", ".tsv"), table),
-    **dict.fromkeys(_CODE, code),
-    ".json": json_file,
-    ".pdf": pdf,
-    ".docx": docx,
+    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org", ""), read_text),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
+    **dict.fromkeys((".csv", ".tsv"), read_table),
+    **dict.fromkeys(_CODE_SUFFIXES, read_code),
+    ".json": read_json,
+    ".pdf": read_pdf,
+    ".docx": read_docx,
 }
-_STREAMED = (json_lines, table, text, markdown)  # what is long comes in rows or parts, or is refused in time
+# These return long files in rows or parts, so that the limit for bytes does not apply.
+_STREAMED = (read_json_lines, read_table, read_text, read_markdown)
 _DEFAULTS = Limits()
 
 
 def read(
     path: str | Path, *, root: str | Path | None = None, limits: Limits = _DEFAULTS
-) -> Iterator[Reading | Refusal]:
-    """Every document of a file or folder, and a refusal for whatever was passed over.
+) -> Iterator[Reading | Skipped]:
+    """Yield every document of a file or folder, and a `Skipped` for each file or part that is skipped.
 
-    A `uri` is the path below `root`, or the path as given; `.gitignore` files from `root` down count.
+    A `uri` is the path below `root`, or the path as given. The `.gitignore` files from `root` down apply.
     """
-    for found in sources(path, root=root, limits=limits):
-        if isinstance(found, Refusal):
-            yield found
+    for source in list_sources(path, root=root, limits=limits):
+        if isinstance(source, Skipped):
+            yield source
         else:
-            yield from readings(found)
+            yield from read_source(source)
 
 
-def sources(
+def list_sources(
     path: str | Path, *, root: str | Path | None = None, limits: Limits = _DEFAULTS
-) -> Iterator[Source | Refusal]:
-    """The files that `read` would read, in its order, and what it would not even open."""
+) -> Iterator[Source | Skipped]:
+    """Yield the files that `read` would read, in its order, and a `Skipped` for each that it would not open."""
     path, root = Path(path), None if root is None else Path(root)
     if root is not None and path != root and root not in path.parents:
-        raise ConfigError(f"{path} is not below root={str(root)!r}: give a root that holds it")
-    for found in files(path, root=root) if path.is_dir() else [path]:
+        raise ArgumentError(f"root must be a folder that contains {path}, got {str(root)!r:.60}")
+    for found in list_files(path, root=root) if path.is_dir() else [path]:
         if isinstance(found, tuple):
-            yield Refusal(address(found[0], root), found[1])
+            yield Skipped(make_address(found[0], root), found[1])
         else:
-            yield Source(found, address(found, root), limits)
+            yield Source(found, make_address(found, root), limits)
 
 
-def readings(source: Source) -> Iterator[Reading | Refusal]:
-    """The documents of one file."""
-    return guarded(source.uri, lambda: _reader(source)(source))
+def read_source(source: Source) -> Iterator[Reading | Skipped]:
+    """Yield the documents of one file."""
+    return catch_read_errors(source.uri, lambda: _choose_reader(source)(source))
 
 
-def _reader(source: Source) -> Reader:
-    """The reader for a file, which is a regular one and not too large: nothing has been read of it yet."""
+def _choose_reader(source: Source) -> Reader:
+    """Return the reader for a file. Raise ReadError if the format is unknown, or the file too large or irregular."""
     suffix = source.path.suffix.lower()
     reader = READERS.get(suffix)
     if reader is None:
-        raise Refused(f"there is no reader for {suffix} files")
+        raise ReadError(f"there is no reader for {suffix} files")
     about = source.path.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise Refused("it is not a regular file")
+        raise ReadError("it is not a regular file")
     if about.st_size > source.limits.bytes and reader not in _STREAMED:
-        raise Refused(over("bytes", source.limits.bytes))
+        raise ReadError(describe_limit("bytes", source.limits.bytes))
     return reader
 
 
-def address(path: Path, root: Path | None) -> str:
-    """The address of a file; a # in it is escaped, since one begins a place inside the file."""
+def make_address(path: Path, root: Path | None) -> str:
+    """Return the address of a file; a # in it is escaped, because # begins a place inside the file."""
     address = (path.relative_to(root) if root else path).as_posix().replace("%", "%25").replace("#", "%23")
     return address.encode("utf-8", "backslashreplace").decode()

@@ -1,15 +1,18 @@
-"""How far adding files has come: figures, and a line of text for a terminal. It prints nothing."""
+"""Define the progress and the result of adding files, with texts for a terminal. The module prints nothing."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any
 
-from waylore.indexing.blocks import Refusal
+from waylore.indexing.blocks import Skipped
 
-WIDTH = 24
+BAR_WIDTH = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is written so far, of how much, and how long it took."""
+    """Files, bytes, passages and facts written so far, the totals, and the time taken in seconds."""
 
     files: int
     of_files: int
@@ -21,33 +24,34 @@ class Progress:
 
     @property
     def done(self) -> float:
-        """The part that is done, by bytes of files: 0 to 1."""
+        """The fraction of bytes that is done, 0 to 1."""
         return self.bytes / self.of_bytes if self.of_bytes else 1.0
 
     @property
     def rate(self) -> float:
-        """Passages a second."""
+        """Passages per second."""
         return self.passages / self.seconds if self.seconds else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest will take at this pace; None before anything is done."""
+        """Estimated seconds for the rest, or None before the first bytes are done."""
         return self.seconds * (1 - self.done) / self.done if self.done else None
 
     def __str__(self) -> str:
-        full = round(WIDTH * self.done)
-        bar = "█" * full + "░" * (WIDTH - full)
-        left = "…" if self.left is None else _clock(self.left)
-        told = f"{self.files:,}/{self.of_files:,} files  {self.passages:,} passages  {self.facts:,} facts"
-        return f"{bar} {self.done:4.0%}  {told}  {self.rate:,.0f} passages/s  {left} left"
+        full = round(BAR_WIDTH * self.done)
+        bar = "█" * full + "░" * (BAR_WIDTH - full)
+        left = "…" if self.left is None else _format_clock(self.left)
+        counts = f"{self.files:,}/{self.of_files:,} files  {self.passages:,} passages  {self.facts:,} facts"
+        return f"{bar} {self.done:4.0%}  {counts}  {self.rate:,.0f} passages/s  {left} left"
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What adding files came to.
+class AddReport:
+    """The result of adding files.
 
-    `unchanged` files cost a hash. `documents` were new or changed, `forgotten` ones are of files that changed
-    or vanished. `refusals` say what was passed over, and why: the first thousand of those that were `refused`.
+    `unchanged` files were only hashed. `documents` is the number of new or changed documents, `forgotten` that
+    of documents whose files changed or vanished. `skipped` lists the first thousand skipped files and parts
+    with their reasons, `skipped_count` is the number of all.
     """
 
     files: int = 0
@@ -56,21 +60,33 @@ class Added:
     passages: int = 0
     facts: int = 0
     forgotten: int = 0
-    refused: int = 0
-    refusals: tuple[Refusal, ...] = ()
+    skipped_count: int = 0
+    skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        told = [
+        lines = [
             f"{self.files:,} files: {self.unchanged:,} unchanged, {self.documents:,} documents written "
             f"({self.passages:,} passages, {self.facts:,} facts), {self.forgotten:,} forgotten, "
             f"in {self.seconds:.1f} s",
-            *(f"passed over {refusal.uri}: {refusal.reason}" for refusal in self.refusals),
+            *(f"skipped {file.uri}: {file.reason}" for file in self.skipped),
         ]
-        return "\n".join(told)
+        return "\n".join(lines)
 
 
-def _clock(seconds: float) -> str:
+def _format_clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def merge_reports(reports: Sequence[AddReport]) -> AddReport:
+    """Add up the reports of several files or folders."""
+    if len(reports) == 1:
+        return reports[0]
+    values = {field.name: [getattr(report, field.name) for report in reports] for field in fields(AddReport)}
+    return AddReport(**{name: _add_up(each) for name, each in values.items()})
+
+
+def _add_up(values: list[Any]) -> Any:
+    return tuple(chain.from_iterable(values)) if values and isinstance(values[0], tuple) else sum(values)

@@ -1,1 +1,1 @@
-"""Importers for what other programs know, one module for each format."""
+"""Importers for files of other programs, one module for each format."""

@@ -1,8 +1,9 @@
-"""Imports what other programs know: chooses the importer by name or by content, and writes in batches.
+"""Import files of other programs: choose the importer by name or by content, and write in batches.
 
-Each importer gives contributions without vectors, and a refusal with its place and reason for whatever it
-passes over; nothing in a file stops the rest of it. What was imported is known by what it says, so importing a
-file again changes nothing and importing a grown one adds what is new. `exchange` reads Waylore's own exports.
+An importer returns indexed documents without vectors, and a `Skipped` with place and reason for each row that
+it cannot read; a broken row never stops the rest. The id of a document is made of its content, so importing a
+file again changes nothing, and importing a longer version adds the new rows. Waylore's own exports are read by
+`indexing.exports`.
 """
 
 from collections import Counter
@@ -13,136 +14,141 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
-from waylore.indexing.blocks import Limits, Refusal, Refused, Source, guarded
-from waylore.indexing.importers.graphrag import output, tables
-from waylore.indexing.importers.lightrag import TABLES, graph
-from waylore.indexing.importers.mcp_memory import KINDS, memory
-from waylore.indexing.importers.rdf import ntriples
-from waylore.indexing.importers.research import findings, is_finding
-from waylore.indexing.importers.rows import Row, json_rows
-from waylore.indexing.importers.triples import PREDICATE, SUBJECT, triples
-from waylore.indexing.pipeline import batches, write
+from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Limits, ReadError, Skipped, Source, catch_read_errors
+from waylore.indexing.exports import HEADER_FIELDS
+from waylore.indexing.importers.graphrag import find_tables, import_graphrag
+from waylore.indexing.importers.lightrag import TABLES, import_lightrag
+from waylore.indexing.importers.mcp_memory import KINDS, import_mcp_memory
+from waylore.indexing.importers.rdf import import_ntriples
+from waylore.indexing.importers.research import import_research, is_finding
+from waylore.indexing.importers.rows import ImportRow, read_json_rows
+from waylore.indexing.importers.triples import PREDICATE, SUBJECT, import_triples
+from waylore.indexing.pipeline import split_into_batches, write
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
-from waylore.types.knowledge import Contribution, Document
+from waylore.types.knowledge import Document, IndexedDocument
 
-Importer: TypeAlias = Callable[[Source, Document], Iterator[Contribution | Refusal]]
-LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
-BATCH = 256  # documents that one transaction writes
-SHOWN = 1_000  # refusals that are kept; the others are counted
-LOOKED_AT = 100  # rows in which a format may show itself
+Importer: TypeAlias = Callable[[Source, Document], Iterator[IndexedDocument | Skipped]]
+IMPORT_LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
+BATCH_DOCUMENTS = 256  # in one transaction
+SAMPLED_ROWS = 100  # read to detect the format
 AUTO = "auto"
 
 
 class Format(NamedTuple):
-    """An importer, and the suffixes that tell it without a look inside."""
+    """An importer, and the file suffixes that select it."""
 
     importer: Importer
     suffixes: tuple[str, ...] = ()
 
 
 FORMATS: dict[str, Format] = {
-    "triples": Format(triples, (".csv", ".tsv")),
-    "ntriples": Format(ntriples, (".nt",)),
-    "research": Format(findings),
-    "graphrag": Format(output, (".parquet",)),
-    "lightrag": Format(graph),
-    "mcp-memory": Format(memory),
+    "triples": Format(import_triples, (".csv", ".tsv")),
+    "ntriples": Format(import_ntriples, (".nt",)),
+    "research": Format(import_research),
+    "graphrag": Format(import_graphrag, (".parquet",)),
+    "lightrag": Format(import_lightrag),
+    "mcp-memory": Format(import_mcp_memory),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of a file: documents read, how many of them were new or changed, and what was refused.
+class ImportReport:
+    """The result of an import: the number of documents, and how many of them were new or changed (`written`).
 
-    `repeated` were said before in the same file, and count once. The first thousand refusals are kept.
+    `repeated` is the number of documents that occurred earlier in the same file. `skipped` lists the first
+    thousand skipped rows with their reasons, `skipped_count` is the number of all.
     """
 
     format: str = ""
     documents: int = 0
     written: int = 0
     repeated: int = 0
-    refused: int = 0
-    refusals: tuple[Refusal, ...] = ()
+    skipped_count: int = 0
+    skipped: tuple[Skipped, ...] = ()
 
 
-def imported(
+def import_file(
     store: Store,
     embedder: Embedder | None,
     path: Path,
     format_: str,
-    frame: Document,
+    template: Document,
     *,
     uri: str = "",
-    limits: Limits = LIMITS,
+    limits: Limits = IMPORT_LIMITS,
     progress: Callable[[int], None] = lambda _: None,
-) -> Imported:
-    """Embed and write what a file or folder says, a batch at a time, and say how far it is."""
-    name, found = read(path, format_, frame, uri=uri, limits=limits)
+) -> ImportReport:
+    """Import a file or folder in batches; `progress` is called with the number of documents so far."""
+    name, items = read(path, format_, template, uri=uri, limits=limits)
     counts: Counter[str] = Counter()
-    refusals: list[Refusal] = []
-    distinct = _distinct(found, counts, refusals)
-    for batch in batches(distinct, BATCH):
+    skipped: list[Skipped] = []
+    distinct = _drop_repeated(items, counts, skipped)
+    for batch in split_into_batches(distinct, BATCH_DOCUMENTS):
         counts["documents"] += len(batch)
         counts["written"] += write(store, embedder, batch)
         progress(counts["documents"])
-    return Imported(name, **counts, refusals=tuple(refusals))
+    return ImportReport(name, **counts, skipped=tuple(skipped))
 
 
 def read(
-    path: Path, format_: str, frame: Document, *, uri: str = "", limits: Limits = LIMITS
-) -> tuple[str, Iterator[Contribution | Refusal]]:
-    """The name of a file's format, and what the file says; labels and metadata are the frame's."""
+    path: Path, format_: str, template: Document, *, uri: str = "", limits: Limits = IMPORT_LIMITS
+) -> tuple[str, Iterator[IndexedDocument | Skipped]]:
+    """Return the format of a file and its documents; labels and metadata are those of the template."""
     if format_ not in (AUTO, *FORMATS):
-        raise ConfigError(f"there is no format {format_!r}: use {AUTO}, {', '.join(FORMATS)}")
+        raise ConfigError(f"unknown format {format_!r}: use {AUTO}, {', '.join(FORMATS)}")
     if not path.exists():
-        raise ConfigError(f"there is nothing to import at {path}: check the path")
+        raise ConfigError(f"no file or folder {path}: check the path")
     source = Source(path, uri or path.as_posix().encode("utf-8", "backslashreplace").decode(), limits)
     try:
-        name = _format_of(source) if format_ == AUTO else format_
-    except (Refused, OSError, ValueError) as error:
-        return "", iter([Refusal(source.uri, str(error))])
-    return name, guarded(source.uri, lambda: FORMATS[name].importer(source, frame))
+        name = _detect_format(source) if format_ == AUTO else format_
+    except (ReadError, OSError, ValueError) as error:
+        return "", iter([Skipped(source.uri, str(error))])
+    return name, catch_read_errors(source.uri, lambda: FORMATS[name].importer(source, template))
 
 
-def _distinct(
-    found: Iterable[Contribution | Refusal], counts: Counter[str], refusals: list[Refusal]
-) -> Iterator[Contribution]:
-    """Each document once, as it came first: a second one would replace it, and be replaced the next time."""
+def _drop_repeated(
+    items: Iterable[IndexedDocument | Skipped], counts: Counter[str], skipped: list[Skipped]
+) -> Iterator[IndexedDocument]:
+    """Yield each document once, as it first occurs.
+
+    If a second one were written, it would replace the first, and the next import would swap them again.
+    """
     seen: set[int] = set()
-    for item in found:
-        if isinstance(item, Refusal):
-            counts["refused"] += 1
-            refusals += [item] if len(refusals) < SHOWN else []
-        elif (key := int(item.document.id[:16], 16)) in seen:  # half of it tells them apart, at half the memory
+    for item in items:
+        if isinstance(item, Skipped):
+            counts["skipped_count"] += 1
+            skipped += [item] if len(skipped) < MAX_REPORTED_SKIPS else []
+        elif (key := int(item.document.id[:16], 16)) in seen:  # half of the id is unique enough
             counts["repeated"] += 1
         else:
             seen.add(key)
             yield item
 
 
-def _format_of(source: Source) -> str:
-    """By what a folder holds, by suffix, or by the first row that shows it."""
-    suffix = source.path.suffix.lower()
+def _detect_format(source: Source) -> str:
+    """Return the format of a folder by its tables, of a file by its suffix or its first typical row."""
     if source.path.is_dir():
-        shown = "graphrag" if tables(source.path) else ""
+        format_ = "graphrag" if find_tables(source.path) else ""
     else:
-        shown = next((name for name, known in FORMATS.items() if suffix in known.suffixes), "")
-        rows = () if shown else islice(json_rows(source), LOOKED_AT)
-        shown = shown or next(filter(None, (_shown(row.value) for row in rows if isinstance(row, Row))), "")
-    if not shown:
-        raise Refused(f"its format cannot be told: pass format=, one of {', '.join(FORMATS)}")
-    return shown
+        suffix = source.path.suffix.lower()
+        format_ = next((name for name, known in FORMATS.items() if suffix in known.suffixes), "")
+        rows = () if format_ else islice(read_json_rows(source), SAMPLED_ROWS)
+        detected = (_detect_row_format(row.value) for row in rows if isinstance(row, ImportRow))
+        format_ = format_ or next(filter(None, detected), "")
+    if not format_:
+        raise ReadError(f"its format cannot be detected: pass format=, one of {', '.join(FORMATS)}")
+    return format_
 
 
-def _shown(value: Any) -> str:
-    """The format that a row belongs to, as far as it shows."""
+def _detect_row_format(value: Any) -> str:
+    """Return the format that a row is typical of, or an empty string."""
     if isinstance(value, list):
         return "triples" if len(value) == 3 else ""
     if not isinstance(value, dict):
         return ""
-    if "waylore" in value:
-        raise Refused("it is an export of Waylore's own: use import_")
+    if any(field in value for field in HEADER_FIELDS):
+        raise ReadError("it is a Waylore export: import it with format='waylore'")
     if value.get("type") in KINDS and ("name" in value or "from" in value):
         return "mcp-memory"
     if not value.keys().isdisjoint(SUBJECT) and not value.keys().isdisjoint(PREDICATE):

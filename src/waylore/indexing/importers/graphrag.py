@@ -1,8 +1,8 @@
-"""Imports what Microsoft's GraphRAG wrote: a folder of parquet tables, by their old names or their new ones.
+"""Import the output of Microsoft's GraphRAG: a folder of parquet tables, with their old or new names.
 
-A document has its text units for parts; a relationship is a fact that the text units it was found in support,
-an entity is mentioned in its text units and has a document of its own for its description, and so has a
-community report. The tables are held in memory. Vectors, claims (covariates) and layouts are not read.
+A document consists of its text units. A relationship becomes a fact of the text units in which it was found.
+An entity is mentioned in its text units, and its description becomes a document, like each community report.
+The tables are held in memory. Vectors, claims (covariates) and layouts are not read.
 """
 
 from collections import defaultdict
@@ -12,13 +12,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from waylore.indexing.blocks import Refusal, Refused, Source, over, required
-from waylore.indexing.encoding import storable
-from waylore.indexing.importers.parts import Part, assembled, card, entity, framed, told
-from waylore.indexing.importers.rows import Fields, Row, each, listed, name_in, number_in, said
-from waylore.types.knowledge import Claim, Contribution, Document, Entity
+from waylore.indexing.blocks import ReadError, Skipped, Source, describe_limit, require_library
+from waylore.indexing.encoding import make_storable
+from waylore.indexing.importers.parts import (
+    ImportedPart,
+    assemble_parts,
+    make_document,
+    make_entity,
+    make_entity_document,
+    make_fact_document,
+)
+from waylore.indexing.importers.rows import (
+    Fields,
+    ImportRow,
+    convert_rows,
+    get_list,
+    get_name,
+    get_number,
+    get_text,
+)
+from waylore.types.knowledge import Document, Entity, IndexedDocument, NewFact
 
-RELATED = "related_to"  # GraphRAG describes a relationship and does not name it
+RELATED = "related_to"  # GraphRAG describes relationships without naming them
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "documents": ("id", "title", "text", "raw_content", "text_unit_ids"),
     "text_units": ("id", "text", "document_ids", "document_id"),
@@ -26,22 +41,22 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "relationships": ("source", "target", "description", "weight", "text_unit_ids"),
     "community_reports": ("title", "full_content", "summary", "level", "community"),
 }
-NAMES = ("create_final_{}.parquet", "{}.parquet")  # before version 1, and since; the newer counts
+NAMES = ("create_final_{}.parquet", "{}.parquet")  # before version 1, and since; the newer one is preferred
 PLACES = (".", "output", "artifacts", "output/*/artifacts", "*/artifacts")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The text units, and what was found in each, by the identity that GraphRAG gave it; filled row by row."""
+class GraphragIndex:
+    """The text units by their GraphRAG ids, and the entities and facts of each; filled row by row."""
 
     texts: dict[str, str] = field(default_factory=dict)
     documents: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    named: dict[str, list[Entity]] = field(default_factory=lambda: defaultdict(list))
-    claims: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    entities: dict[str, list[Entity]] = field(default_factory=lambda: defaultdict(list))
+    facts: dict[str, list[NewFact]] = field(default_factory=lambda: defaultdict(list))
 
 
-def tables(folder: Path) -> dict[str, Path]:
-    """The tables of a GraphRAG output by name; the newest run's, if the folder holds several."""
+def find_tables(folder: Path) -> dict[str, Path]:
+    """Return the tables of a GraphRAG output by name; those of the newest run if there are several."""
     for place in PLACES:
         for candidate in sorted(folder.glob(place) if "*" in place else [folder / place], reverse=True):
             files = ((table, candidate / name.format(table)) for table in COLUMNS for name in NAMES)
@@ -51,112 +66,112 @@ def tables(folder: Path) -> dict[str, Path]:
     return {}
 
 
-def output(source: Source, frame: Document) -> Iterator[Contribution | Refusal]:
-    """What is known without a text, then each document with what its text units say, then the reports."""
-    found = tables(source.path if source.path.is_dir() else source.path.parent)
-    if not found:
-        raise Refused(f"there is no table of GraphRAG's in it, such as {NAMES[-1].format('entities')}")
-    if sum(file.stat().st_size for file in found.values()) > source.limits.bytes:
-        raise Refused(over("bytes", source.limits.bytes))
-    known = Known()
-    rows = partial(_rows, found, source)
-    yield from each(rows("text_units"), partial(_text_unit, known))
-    yield from each(rows("entities"), partial(_entity, known, frame))
-    yield from each(rows("relationships"), partial(_relationship, known, frame))
-    yield from each(_documents(known, rows("documents")), partial(_document, known, frame))
-    yield from each(rows("community_reports"), partial(_report, frame))
+def import_graphrag(source: Source, template: Document) -> Iterator[IndexedDocument | Skipped]:
+    """Yield entities and facts without a text unit, then documents with their text units, then reports."""
+    tables = find_tables(source.path if source.path.is_dir() else source.path.parent)
+    if not tables:
+        raise ReadError(f"it has no GraphRAG table, such as {NAMES[-1].format('entities')}")
+    if sum(file.stat().st_size for file in tables.values()) > source.limits.bytes:
+        raise ReadError(describe_limit("bytes", source.limits.bytes))
+    index = GraphragIndex()
+    rows = partial(_read_rows, tables, source)
+    yield from convert_rows(rows("text_units"), partial(_read_text_unit, index))
+    yield from convert_rows(rows("entities"), partial(_read_entity, index, template))
+    yield from convert_rows(rows("relationships"), partial(_read_relationship, index, template))
+    yield from convert_rows(_list_documents(index, rows("documents")), partial(_build_document, index, template))
+    yield from convert_rows(rows("community_reports"), partial(_build_report, template))
 
 
-def _rows(found: Mapping[str, Path], source: Source, table: str) -> Iterator[Row | Refusal]:
-    if table not in found:
+def _read_rows(tables: Mapping[str, Path], source: Source, table: str) -> Iterator[ImportRow | Skipped]:
+    if table not in tables:
         return
-    uri = f"{source.uri}/{found[table].name}"
-    parquet, broken = required("pyarrow.parquet", "parquet"), required("pyarrow").ArrowException
+    uri = f"{source.uri}/{tables[table].name}"
+    parquet, broken = require_library("pyarrow.parquet", "parquet"), require_library("pyarrow").ArrowException
     number = 0
     try:
-        with parquet.ParquetFile(found[table]) as file:
+        with parquet.ParquetFile(tables[table]) as file:
             columns = [name for name in COLUMNS[table] if name in file.schema_arrow.names]
             for batch in file.iter_batches(columns=columns):
                 for value in batch.to_pylist():
                     number += 1
-                    yield Row(f"{uri}#row={number}", value)
+                    yield ImportRow(f"{uri}#row={number}", value)
     except (broken, OSError, ValueError, KeyError) as error:
-        yield Refusal(uri, f"from row {number + 1} on it cannot be read: {error}"[:300])
+        yield Skipped(uri, f"from row {number + 1} on it cannot be read: {error}"[:300])
 
 
-def _text_unit(known: Known, row: Fields) -> Iterable[Contribution]:
-    unit, text = name_in(row, "id"), said(row, "text")
+def _read_text_unit(index: GraphragIndex, row: Fields) -> Iterable[IndexedDocument]:
+    unit, text = get_name(row, "id"), get_text(row, "text")
     if not text:
-        raise Refused("it has no text")
-    known.texts[unit] = text
-    for document in _ids(row, "document_ids", "document_id") or [unit]:
-        known.documents[document].append(unit)
+        raise ReadError("it has no text")
+    index.texts[unit] = text
+    for document in _get_ids(row, "document_ids", "document_id") or [unit]:
+        index.documents[document].append(unit)
     return ()
 
 
-def _entity(known: Known, frame: Document, row: Fields) -> Iterable[Contribution]:
-    name, type_ = name_in(row, "title", "name"), said(row, "type").lower()
-    description, units = said(row, "description"), _units(known, row)
+def _read_entity(index: GraphragIndex, template: Document, row: Fields) -> Iterable[IndexedDocument]:
+    name, type_ = get_name(row, "title", "name"), get_text(row, "type").lower()
+    description, units = get_text(row, "description"), _get_units(index, row)
     for unit in units:
-        known.named[unit].append(entity(name, type_))
-    return [card(entity(name, type_, description), frame)] if description or not units else ()
+        index.entities[unit].append(make_entity(name, type_))
+    return [make_entity_document(make_entity(name, type_, description), template)] if description or not units else ()
 
 
-def _relationship(known: Known, frame: Document, row: Fields) -> Iterable[Contribution]:
-    units = _units(known, row)
-    strength = number_in(row, "weight", 5.0) / max(len(units), 1)  # it is summed over where it was found
-    claim = Claim(
-        name_in(row, "source"),
+def _read_relationship(index: GraphragIndex, template: Document, row: Fields) -> Iterable[IndexedDocument]:
+    units = _get_units(index, row)
+    strength = get_number(row, "weight", 5.0) / max(len(units), 1)  # GraphRAG adds up the weights of all text units
+    fact = NewFact(
+        get_name(row, "source"),
         RELATED,
-        name_in(row, "target"),
-        statement=said(row, "description"),
+        get_name(row, "target"),
+        statement=get_text(row, "description"),
         weight=min(max(strength, 1.0), 10.0),
-        source=frame.source,
+        source=template.source,
     )
     for unit in units:
-        known.claims[unit].append(claim)
-    return () if units else [told(claim, frame)]
+        index.facts[unit].append(fact)
+    return () if units else [make_fact_document(fact, template)]
 
 
-def _documents(known: Known, rows: Iterable[Row | Refusal]) -> Iterator[Row | Refusal]:
-    """The documents, and then one for each that only text units know of."""
-    left = dict(known.documents)
+def _list_documents(index: GraphragIndex, rows: Iterable[ImportRow | Skipped]) -> Iterator[ImportRow | Skipped]:
+    """Yield the rows of documents, then a row for each document that only text units refer to."""
+    left = dict(index.documents)
     for row in rows:
-        if isinstance(row, Row):
-            left.pop(said(row.value, "id"), None)
+        if isinstance(row, ImportRow):
+            left.pop(get_text(row.value, "id"), None)
         yield row
-    yield from (Row(id_, {"id": id_}) for id_ in left)
+    yield from (ImportRow(id_, {"id": id_}) for id_ in left)
 
 
-def _document(known: Known, frame: Document, row: Fields) -> Iterable[Contribution]:
-    id_, whole = name_in(row, "id"), str(row.get("text") or row.get("raw_content") or "")
-    units = dict.fromkeys((*_units(known, row), *known.documents.get(id_, ())))
-    parts = [_part(known, unit, whole) for unit in units] or [Part(storable(whole))]
+def _build_document(index: GraphragIndex, template: Document, row: Fields) -> Iterable[IndexedDocument]:
+    id_, whole = get_name(row, "id"), str(row.get("text") or row.get("raw_content") or "")
+    units = dict.fromkeys((*_get_units(index, row), *index.documents.get(id_, ())))
+    parts = [_build_part(index, unit, whole) for unit in units] or [ImportedPart(make_storable(whole))]
     if not any(part.text.strip() for part in parts):
-        raise Refused("it has neither text units nor a text")
-    return [assembled(framed(frame, "graphrag", id_, title=said(row, "title")), parts)]
+        raise ReadError("it has neither text units nor a text")
+    return [assemble_parts(make_document(template, "graphrag", id_, title=get_text(row, "title")), parts)]
 
 
-def _part(known: Known, unit: str, whole: str) -> Part:
-    text = known.texts[unit]
-    start = storable(whole).find(text)
-    return Part(text, tuple(known.claims[unit]), tuple(known.named[unit]), None if start < 0 else start)
+def _build_part(index: GraphragIndex, unit: str, whole: str) -> ImportedPart:
+    text = index.texts[unit]
+    start = make_storable(whole).find(text)
+    return ImportedPart(text, tuple(index.facts[unit]), tuple(index.entities[unit]), None if start < 0 else start)
 
 
-def _report(frame: Document, row: Fields) -> Iterable[Contribution]:
-    title, text = said(row, "title"), said(row, "full_content", "summary")
+def _build_report(template: Document, row: Fields) -> Iterable[IndexedDocument]:
+    title, text = get_text(row, "title"), get_text(row, "full_content", "summary")
     if not text:
-        raise Refused("it has no content")
-    about: dict[str, Any] = {name: row[name] for name in ("level", "community") if said(row, name)}
-    document = framed(frame, "report", title, text, title=title)
-    return [assembled(replace(document, metadata={**about, **frame.metadata}), [Part(text)])]
+        raise ReadError("it has no content")
+    about: dict[str, Any] = {name: row[name] for name in ("level", "community") if get_text(row, name)}
+    document = make_document(template, "report", title, text, title=title)
+    return [assemble_parts(replace(document, metadata={**about, **template.metadata}), [ImportedPart(text)])]
 
 
-def _units(known: Known, row: Fields) -> list[str]:
-    return [unit for unit in _ids(row, "text_unit_ids") if unit in known.texts]
+def _get_units(index: GraphragIndex, row: Fields) -> list[str]:
+    return [unit for unit in _get_ids(row, "text_unit_ids") if unit in index.texts]
 
 
-def _ids(row: Fields, *names: str) -> list[str]:
-    """Identities that are a list, or a text with commas as early versions wrote them."""
-    every = (part.strip() for value in listed(row, *names) for part in str(value).split(","))
+def _get_ids(row: Fields, *names: str) -> list[str]:
+    """Return ids from a list, or from a text with commas as early versions wrote it."""
+    every = (part.strip() for value in get_list(row, *names) for part in str(value).split(","))
     return list(dict.fromkeys(part for part in every if part))

@@ -1,8 +1,9 @@
-"""Imports a custom graph of LightRAG: one JSON object with `chunks`, `entities` and `relationships`.
+"""Import a custom graph of LightRAG: one JSON object with `chunks`, `entities` and `relationships`.
 
-A chunk is a document, known by its content as LightRAG knows it. An entity with a description is a document
-of its own, and is mentioned in the chunk that its `source_id` names; a relationship is stated there, with its
-first keyword as the predicate. What names no chunk stands for itself. Vectors and caches are not read.
+A chunk becomes a document with an id made of its content, as in LightRAG. An entity is mentioned in the chunk
+that its `source_id` names, and a description of it becomes a document. A relationship becomes a fact of that
+chunk, with its first keyword as the predicate. Entities and relationships without a chunk become documents of
+their own. Vectors and caches are not read.
 """
 
 from collections import defaultdict
@@ -10,126 +11,132 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from waylore.indexing.blocks import Refusal, Refused, Source
-from waylore.indexing.importers.parts import Part, assembled, card, entity, framed, told
+from waylore.indexing.blocks import ReadError, Skipped, Source
+from waylore.indexing.importers.parts import (
+    ImportedPart,
+    assemble_parts,
+    make_document,
+    make_entity,
+    make_entity_document,
+    make_fact_document,
+)
 from waylore.indexing.importers.rows import (
     Fields,
-    Row,
-    each,
-    json_rows,
-    name_in,
-    number_in,
-    rest_of,
-    said,
+    ImportRow,
+    convert_rows,
+    get_metadata,
+    get_name,
+    get_number,
+    get_text,
+    read_json_rows,
 )
-from waylore.text import normalise, occurrences
-from waylore.types.knowledge import Claim, Contribution, Document, Entity
+from waylore.text import count_occurrences, normalise
+from waylore.types.knowledge import Document, Entity, IndexedDocument, NewFact
 
 TABLES = ("chunks", "entities", "relationships")
-SEPARATOR = "<SEP>"  # stands between several sources or descriptions in graphs that LightRAG made itself
-UNKNOWN = frozenset(
-    ("UNKNOWN", "custom_kg", "No description provided")
-)  # what it writes where nothing is known
+SEPARATOR = "<SEP>"  # LightRAG joins several sources or descriptions with it
+# LightRAG writes these if a value is missing.
+UNKNOWN = frozenset(("UNKNOWN", "custom_kg", "No description provided"))
 RELATED = "related_to"
 _USED = ("content", "tokens", "chunk_order_index")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The chunks by content, the contents by source, and what is known from each content; filled row by row."""
+class LightragIndex:
+    """Chunks by content, contents by source, and the entities and facts of each content; filled row by row."""
 
     chunks: dict[str, Fields] = field(default_factory=dict)
     sources: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    named: dict[str, list[Entity]] = field(default_factory=lambda: defaultdict(list))
-    claims: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    entities: dict[str, list[Entity]] = field(default_factory=lambda: defaultdict(list))
+    facts: dict[str, list[NewFact]] = field(default_factory=lambda: defaultdict(list))
 
 
-def graph(source: Source, frame: Document) -> Iterator[Contribution | Refusal]:
-    """What is known without a chunk, then each chunk with what is known from it."""
-    for row in json_rows(source):
-        if isinstance(row, Refusal):
+def import_lightrag(source: Source, template: Document) -> Iterator[IndexedDocument | Skipped]:
+    """Yield entities and facts without a chunk, then each chunk with its own."""
+    for row in read_json_rows(source):
+        if isinstance(row, Skipped):
             yield row
         elif not isinstance(row.value, dict) or not any(isinstance(row.value.get(t), list) for t in TABLES):
-            yield Refusal(row.uri, f"it must be an object with lists of {', '.join(TABLES)}")
+            yield Skipped(row.uri, f"it must be an object with lists of {', '.join(TABLES)}")
         else:
-            yield from _contributions(row, frame)
+            yield from _import_graph(row, template)
 
 
-def _contributions(row: Row, frame: Document) -> Iterator[Contribution | Refusal]:
-    known = Known()
-    yield from each(_rows(row, "chunks"), partial(_chunk, known))
-    yield from each(_rows(row, "entities"), partial(_entity, known, frame))
-    yield from each(_rows(row, "relationships"), partial(_relationship, known, frame))
-    contents = (Row(f"{row.uri}#chunks", content) for content in known.chunks)
-    yield from each(contents, partial(_document, known, frame))
+def _import_graph(row: ImportRow, template: Document) -> Iterator[IndexedDocument | Skipped]:
+    index = LightragIndex()
+    yield from convert_rows(_list_rows(row, "chunks"), partial(_read_chunk, index))
+    yield from convert_rows(_list_rows(row, "entities"), partial(_read_entity, index, template))
+    yield from convert_rows(_list_rows(row, "relationships"), partial(_read_relationship, index, template))
+    contents = (ImportRow(f"{row.uri}#chunks", content) for content in index.chunks)
+    yield from convert_rows(contents, partial(_build_document, index, template))
 
 
-def _rows(row: Row, table: str) -> Iterator[Row | Refusal]:
+def _list_rows(row: ImportRow, table: str) -> Iterator[ImportRow | Skipped]:
     listed = row.value.get(table)
     for number, value in enumerate(listed if isinstance(listed, list) else (), start=1):
         uri = f"{row.uri}#{table}={number}"
-        yield Row(uri, value) if isinstance(value, dict) else Refusal(uri, "it is not a JSON object")
+        yield ImportRow(uri, value) if isinstance(value, dict) else Skipped(uri, "it is not a JSON object")
 
 
-def _chunk(known: Known, row: Fields) -> Iterable[Contribution]:
-    content = said(row, "content")
+def _read_chunk(index: LightragIndex, row: Fields) -> Iterable[IndexedDocument]:
+    content = get_text(row, "content")
     if not content:
-        raise Refused("it has no content")
-    known.chunks.setdefault(content, row)
-    known.sources[said(row, "source_id")].append(content)
+        raise ReadError("it has no content")
+    index.chunks.setdefault(content, row)
+    index.sources[get_text(row, "source_id")].append(content)
     return ()
 
 
-def _entity(known: Known, frame: Document, row: Fields) -> Iterable[Contribution]:
-    name, type_ = name_in(row, "entity_name"), _known(said(row, "entity_type"))
-    description = _known(said(row, "description"))
-    places = _places(known, row, name)
+def _read_entity(index: LightragIndex, template: Document, row: Fields) -> Iterable[IndexedDocument]:
+    name, type_ = get_name(row, "entity_name"), _drop_unknown(get_text(row, "entity_type"))
+    description = _drop_unknown(get_text(row, "description"))
+    places = _find_contents(index, row, name)
     for content in places:
-        known.named[content].append(entity(name, type_))
-    return [card(entity(name, type_, description), frame)] if description or not places else ()
+        index.entities[content].append(make_entity(name, type_))
+    return [make_entity_document(make_entity(name, type_, description), template)] if description or not places else ()
 
 
-def _relationship(known: Known, frame: Document, row: Fields) -> Iterable[Contribution]:
-    subject, object_ = name_in(row, "src_id"), name_in(row, "tgt_id")
-    claim = Claim(
+def _read_relationship(index: LightragIndex, template: Document, row: Fields) -> Iterable[IndexedDocument]:
+    subject, object_ = get_name(row, "src_id"), get_name(row, "tgt_id")
+    fact = NewFact(
         subject,
-        _predicate(row),
+        _get_predicate(row),
         object_,
-        statement=_known(said(row, "description")),
-        weight=min(max(number_in(row, "weight", 5.0), 1.0), 10.0),
-        source=frame.source,
+        statement=_drop_unknown(get_text(row, "description")),
+        weight=min(max(get_number(row, "weight", 5.0), 1.0), 10.0),
+        source=template.source,
     )
-    places = _places(known, row, subject, object_)
+    places = _find_contents(index, row, subject, object_)
     for content in places:
-        known.claims[content].append(claim)
-    return () if places else [told(claim, frame)]
+        index.facts[content].append(fact)
+    return () if places else [make_fact_document(fact, template)]
 
 
-def _document(known: Known, frame: Document, content: str) -> Iterable[Contribution]:
-    row = known.chunks[content]
-    path = _known(said(row, "file_path"))
-    document = framed(frame, "chunk", content, title=path)
-    part = Part(content, tuple(known.claims[content]), tuple(known.named[content]))
-    return [assembled(replace(document, metadata=rest_of(row, _USED, frame.metadata)), [part])]
+def _build_document(index: LightragIndex, template: Document, content: str) -> Iterable[IndexedDocument]:
+    row = index.chunks[content]
+    path = _drop_unknown(get_text(row, "file_path"))
+    document = make_document(template, "chunk", content, title=path)
+    part = ImportedPart(content, tuple(index.facts[content]), tuple(index.entities[content]))
+    return [assemble_parts(replace(document, metadata=get_metadata(row, _USED, template.metadata)), [part])]
 
 
-def _places(known: Known, row: Fields, *names: str) -> list[str]:
-    """For each source that a row names the content that has most of these names; the first of several."""
+def _find_contents(index: LightragIndex, row: Fields, *names: str) -> list[str]:
+    """Return for each source of a row the content that has most of the names; the first of equals."""
     wanted = [normalise(name) for name in names]
 
-    def has(content: str) -> int:
+    def count_names(content: str) -> int:
         text = normalise(content)
-        return sum(occurrences(name, text) > 0 for name in wanted)
+        return sum(count_occurrences(name, text) > 0 for name in wanted)
 
-    sources = (known.sources.get(source.strip()) for source in said(row, "source_id").split(SEPARATOR))
-    return list(dict.fromkeys(max(contents, key=has) for contents in sources if contents))
+    sources = (index.sources.get(source.strip()) for source in get_text(row, "source_id").split(SEPARATOR))
+    return list(dict.fromkeys(max(contents, key=count_names) for contents in sources if contents))
 
 
-def _predicate(row: Fields) -> str:
-    words = said(row, "keywords").replace(SEPARATOR, ",").split(",")
+def _get_predicate(row: Fields) -> str:
+    words = get_text(row, "keywords").replace(SEPARATOR, ",").split(",")
     return next((word.strip() for word in words if word.strip()), RELATED)
 
 
-def _known(text: str) -> str:
-    """A text, or nothing where LightRAG's word for "unknown" stands in its place."""
+def _drop_unknown(text: str) -> str:
+    """Return a text, or an empty string if it is LightRAG's placeholder for a missing value."""
     return "" if text in UNKNOWN else " ".join(part.strip() for part in text.split(SEPARATOR))

@@ -1,44 +1,50 @@
-"""Imports the file of the MCP memory server: lines of JSON that are entities with observations, or relations.
+"""Import the file of the MCP memory server: lines of JSON with entities and observations, or with relations.
 
-An entity is a document with its name as the title and a passage for each observation; a relation is a document
-that states it. An entity that lost or gained observations replaces what was there. The server calls whoever it
-talks to `default_user`; to Waylore that is the `user`, so that "where do I work?" is answered.
+An entity becomes a document with its name as the title and a passage for each observation. A relation becomes
+a document that states it. If the observations of an entity changed, the new document replaces the old one. The
+server calls its user `default_user`; that entity gets the alias `user`, which "where do I work?" refers to.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from waylore.indexing.blocks import Refusal, Refused, Source
-from waylore.indexing.importers.parts import Part, assembled, entity, framed, told
-from waylore.indexing.importers.rows import Fields, each, json_rows, name_in, said, texts_in
-from waylore.types.knowledge import Claim, Contribution, Document
+from waylore.indexing.blocks import ReadError, Skipped, Source
+from waylore.indexing.importers.parts import (
+    ImportedPart,
+    assemble_parts,
+    make_document,
+    make_entity,
+    make_fact_document,
+)
+from waylore.indexing.importers.rows import Fields, convert_rows, get_name, get_text, get_texts, read_json_rows
+from waylore.types.knowledge import Document, IndexedDocument, NewFact
 
 KINDS = ("entity", "relation")
 ALIASES = {"default_user": ("user",)}
 
 
-def memory(source: Source, frame: Document) -> Iterator[Contribution | Refusal]:
-    """Each entity and each relation, in the order of the file."""
-    remembered = replace(frame, source="conversation")
-    return each(json_rows(source), lambda value: [_made(value, remembered)])
+def import_mcp_memory(source: Source, template: Document) -> Iterator[IndexedDocument | Skipped]:
+    """Yield a document for each entity and relation, in the order of the file."""
+    from_conversation = replace(template, source="conversation")
+    return convert_rows(read_json_rows(source), lambda value: [_build_document(value, from_conversation)])
 
 
-def _made(value: Any, frame: Document) -> Contribution:
+def _build_document(value: Any, template: Document) -> IndexedDocument:
     kind = value.get("type") if isinstance(value, dict) else None
     if kind not in KINDS:
-        raise Refused('its "type" must be "entity" or "relation"')
-    return _entity(value, frame) if kind == "entity" else _relation(value, frame)
+        raise ReadError('its "type" must be "entity" or "relation"')
+    return _build_entity(value, template) if kind == "entity" else _build_relation(value, template)
 
 
-def _entity(row: Fields, frame: Document) -> Contribution:
-    name, type_ = name_in(row, "name"), said(row, "entityType")
-    observations = texts_in(row, "observations") or [f"{name}: {type_}" if type_ else name]
-    document = framed(frame, "memory", name, title=name)
-    about = entity(name, type_, aliases=ALIASES.get(name, ()))
-    return assembled(document, [Part(text) for text in observations], [about])
+def _build_entity(row: Fields, template: Document) -> IndexedDocument:
+    name, type_ = get_name(row, "name"), get_text(row, "entityType")
+    observations = get_texts(row, "observations") or [f"{name}: {type_}" if type_ else name]
+    document = make_document(template, "memory", name, title=name)
+    subject = make_entity(name, type_, aliases=ALIASES.get(name, ()))
+    return assemble_parts(document, [ImportedPart(text) for text in observations], [subject])
 
 
-def _relation(row: Fields, frame: Document) -> Contribution:
-    ends = (name_in(row, "from"), name_in(row, "relationType"), name_in(row, "to"))
-    return told(Claim(*ends, source=frame.source), frame)
+def _build_relation(row: Fields, template: Document) -> IndexedDocument:
+    ends = (get_name(row, "from"), get_name(row, "relationType"), get_name(row, "to"))
+    return make_fact_document(NewFact(*ends, source=template.source), template)

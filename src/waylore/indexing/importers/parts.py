@@ -1,115 +1,119 @@
-"""Puts contributions together from what others have cut and extracted already.
+"""Assemble imported documents from parts that another program has split and extracted.
 
-An importer knows a document's parts, what each claims and what each names; here they become one contribution.
-Its identity is what it says and who may read it, so the same thing imported again is the same document. It
-reads no format.
+An importer passes the parts of a document with the facts and entities of each. The id of the result is
+computed from its content and its labels, so that importing the same thing again gives the same document. The
+module reads no format.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from waylore.indexing.assembly import statement_of
-from waylore.indexing.pipeline import contribution
-from waylore.text import normalise, occurrences
+from waylore.indexing.assembly import get_statement
+from waylore.indexing.pipeline import index_text
+from waylore.text import count_occurrences, normalise
 from waylore.types.identity import entity_id, identity
-from waylore.types.knowledge import Claim, Contribution, Document, Entity, Fact, Mention, Passage
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
 
-_APART = 2  # characters between two parts, as if a blank line stood there
+_GAP_CHARACTERS = 2  # between two parts, like a blank line
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a document as someone else cut it: its text, what it claims and names, where it begins."""
+class ImportedPart:
+    """A part of a document as another program split it, with its facts, its entities and its offset."""
 
     text: str
-    claims: tuple[Claim, ...] = ()
-    named: tuple[Entity, ...] = ()
-    start: int | None = None  # behind the part before it, if nothing else is known
+    facts: tuple[NewFact, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    start: int | None = None  # None: after the part before it
 
 
-def framed(frame: Document, kind: str, *said: str, **fields: str) -> Document:
-    """The frame as the document that says this to these readers; two kinds never share an identity."""
-    own = identity("document", "imported", kind, repr(said), *sorted(frame.labels))
-    return replace(frame, id=own, title=fields.get("title", ""), uri=fields.get("uri", ""))
+def make_document(template: Document, kind: str, *content: str, **fields: str) -> Document:
+    """Return the template with an id made of kind, content and labels, and with a title and a uri."""
+    id_ = identity("document", "imported", kind, repr(content), *sorted(template.labels))
+    return replace(template, id=id_, title=fields.get("title", ""), uri=fields.get("uri", ""))
 
 
-def told(claim: Claim, frame: Document) -> Contribution:
-    """A claim that comes without a text; the same claim by another source is another document."""
-    said = (claim.subject, claim.predicate, claim.object, claim.statement, claim.source, str(claim.valid_from))
-    own = framed(frame, "claim", *said, "value" if claim.is_value else "")
-    document = replace(own, title=frame.title, uri=frame.uri, source=claim.source)
-    statement = statement_of(claim)
-    return contribution(document, statement, [replace(claim, statement=statement)])
+def make_fact_document(fact: NewFact, template: Document) -> IndexedDocument:
+    """Index a fact that has no text; the same fact from another source is another document."""
+    content = (fact.subject, fact.predicate, fact.object, fact.statement, fact.source, str(fact.valid_from))
+    # "claim" is part of the ids of stored documents, so the word stays.
+    own = make_document(template, "claim", *content, "value" if fact.is_value else "")
+    document = replace(own, title=template.title, uri=template.uri, source=fact.source)
+    statement = get_statement(fact)
+    return index_text(document, statement, [replace(fact, statement=statement)])
 
 
-def entity(name: str, type_: str = "", description: str = "", aliases: Sequence[str] = ()) -> Entity:
-    """An entity by its name; an alias that is its name, or comes twice, is left out."""
+def make_entity(name: str, type_: str = "", description: str = "", aliases: Sequence[str] = ()) -> Entity:
+    """Return an entity; an alias that repeats its name or another alias is left out."""
     others = {normalise(alias): alias for alias in aliases if alias.strip()}
     others.pop(normalise(name), None)
     return Entity(entity_id(name), name, type_, description, tuple(others.values()))
 
 
-def card(about: Entity, frame: Document) -> Contribution:
-    """What is known of an entity as a document of its own, with its name for a title."""
-    text = about.description or (f"{about.name}: {about.type}" if about.type else about.name)
-    document = framed(frame, "entity", about.name, about.type, text, *about.aliases, title=about.name)
-    return assembled(document, [Part(text)], [about])
+def make_entity_document(entity: Entity, template: Document) -> IndexedDocument:
+    """Index the description of an entity as a document with its name as the title."""
+    text = entity.description or (f"{entity.name}: {entity.type}" if entity.type else entity.name)
+    content = (entity.name, entity.type, text, *entity.aliases)
+    document = make_document(template, "entity", *content, title=entity.name)
+    return assemble_parts(document, [ImportedPart(text)], [entity])
 
 
-def assembled(document: Document, parts: Iterable[Part], about: Sequence[Entity] = ()) -> Contribution:
-    """A document of parts, in their order; what it is about has a mention of its own in every passage."""
-    made = list(_placed(document, parts))
-    passages = {p.id: p for told in reversed(made) for p in reversed(told.passages)}
+def assemble_parts(
+    document: Document, parts: Iterable[ImportedPart], subjects: Sequence[Entity] = ()
+) -> IndexedDocument:
+    """Index a document from its parts; every passage mentions the document's subjects as its own."""
+    indexed = list(_index_parts(document, parts))
+    passages = {p.id: p for part in reversed(indexed) for p in reversed(part.passages)}
     ordered = sorted(passages.values(), key=lambda p: p.start)
-    mentions = {(m.entity_id, m.passage_id): m for told in made for m in told.mentions}
-    own = {(e.id, p.id): Mention(e.id, p.id, 1, is_own=True) for e in about for p in ordered}
-    kept = {key: replace(mentions.get(key, mention), is_own=True) for key, mention in own.items()}
-    facts: dict[tuple[str, str], Fact] = {(f.id, f.passage_id): f for told in made for f in told.facts}
-    return Contribution(
+    mentions = {(m.entity_id, m.passage_id): m for part in indexed for m in part.mentions}
+    own = {(e.id, p.id): Mention(e.id, p.id, 1, is_own=True) for e in subjects for p in ordered}
+    own = {key: replace(mentions.get(key, mention), is_own=True) for key, mention in own.items()}
+    facts: dict[tuple[str, str], Fact] = {(f.id, f.passage_id): f for part in indexed for f in part.facts}
+    return IndexedDocument(
         document,
         tuple(replace(p, position=position) for position, p in enumerate(ordered)),
-        tuple(_united([*about, *(e for told in made for e in told.entities)]).values()),
-        tuple((mentions | kept).values()),
+        tuple(_merge_entities([*subjects, *(e for part in indexed for e in part.entities)]).values()),
+        tuple((mentions | own).values()),
         tuple(facts.values()),
     )
 
 
-def _placed(document: Document, parts: Iterable[Part]) -> Iterator[Contribution]:
-    """Each part as a contribution of its own, its passages where they lie in the whole."""
+def _index_parts(document: Document, parts: Iterable[ImportedPart]) -> Iterator[IndexedDocument]:
+    """Index each part by itself, with offsets into the whole document."""
     after = 0
     for part in parts:
         start = after if part.start is None else part.start
-        told = _naming(contribution(document, part.text, part.claims), part.named)
-        moved = (replace(p, start=p.start + start, end=p.end + start) for p in told.passages)
-        yield replace(told, passages=tuple(moved))
-        after = start + len(part.text) + _APART
+        indexed = _add_entities(index_text(document, part.text, part.facts), part.entities)
+        moved = (replace(p, start=p.start + start, end=p.end + start) for p in indexed.passages)
+        yield replace(indexed, passages=tuple(moved))
+        after = start + len(part.text) + _GAP_CHARACTERS
 
 
-def _naming(told: Contribution, named: Sequence[Entity]) -> Contribution:
-    """With what it names besides: where the name stands, or in its first passage if it stands nowhere."""
-    if not named:
-        return told
-    texts = {p.id: normalise(p.text) for p in told.passages}
-    known = {(m.entity_id, m.passage_id) for m in told.mentions}
-    found = (m for e in named for m in _mentions(e, texts, told.passages[0]))
+def _add_entities(indexed: IndexedDocument, added: Sequence[Entity]) -> IndexedDocument:
+    """Add entities and their mentions; the first passage mentions an entity whose name occurs nowhere."""
+    if not added:
+        return indexed
+    texts = {p.id: normalise(p.text) for p in indexed.passages}
+    known = {(m.entity_id, m.passage_id) for m in indexed.mentions}
+    found = (m for e in added for m in _find_mentions(e, texts, indexed.passages[0]))
     mentions = {(m.entity_id, m.passage_id): m for m in found}
-    fresh = tuple(m for key, m in mentions.items() if key not in known)
-    entities = tuple(_united([*told.entities, *named]).values())
-    return replace(told, entities=entities, mentions=told.mentions + fresh)
+    new = tuple(m for key, m in mentions.items() if key not in known)
+    entities = tuple(_merge_entities([*indexed.entities, *added]).values())
+    return replace(indexed, entities=entities, mentions=indexed.mentions + new)
 
 
-def _mentions(entity: Entity, texts: Mapping[str, str], first: Passage) -> list[Mention]:
+def _find_mentions(entity: Entity, texts: Mapping[str, str], first: Passage) -> list[Mention]:
     name = normalise(entity.name)
-    counts = {id_: occurrences(name, text) for id_, text in texts.items()}
+    counts = {id_: count_occurrences(name, text) for id_, text in texts.items()}
     return [Mention(entity.id, id_, n) for id_, n in counts.items() if n] or [Mention(entity.id, first.id)]
 
 
-def _united(entities: Iterable[Entity]) -> dict[str, Entity]:
-    """Each entity once, as it came first, with what others know of it."""
-    united: dict[str, Entity] = {}
+def _merge_entities(entities: Iterable[Entity]) -> dict[str, Entity]:
+    """Return each entity once: the first one, completed by the type, description and aliases of the others."""
+    merged: dict[str, Entity] = {}
     for other in entities:
-        first = united.setdefault(other.id, other)
+        first = merged.setdefault(other.id, other)
         described = first.description or other.description
         aliases = tuple(dict.fromkeys(first.aliases + other.aliases))
-        united[other.id] = replace(first, type=first.type or other.type, description=described, aliases=aliases)
-    return united
+        merged[other.id] = replace(first, type=first.type or other.type, description=described, aliases=aliases)
+    return merged

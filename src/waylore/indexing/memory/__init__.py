@@ -1,1 +1,1 @@
-"""Store what a conversation says without storing what is known already."""
+"""Store memories of conversations without repetitions."""

@@ -1,10 +1,11 @@
-"""Keeps what an agent recalls from becoming what it remembers: a memory that repeats another makes no new row.
+"""Deduplicate memories: a text that only repeats stored sentences adds no rows.
 
-A text is read as statements. One is known if the store says it in the same words, but for case, white space,
-punctuation, articles and what is written around what was recalled: bullets, quotation, citations, headings,
-"as you told me". Another number, name, negation or order of words is new, for what is stored twice does less
-harm than a correction that is lost. `judged` decides and reads nothing but its arguments; `known` asks the
-store, a bounded number of times. It calls no model but the embedder, and knows nothing of synonyms.
+A text is split into wordings (`memory.wording`). A wording is known if a stored passage has the same words,
+apart from case, white space, punctuation, articles and the decoration of quoted results: bullets, quotation
+marks, citations, headings, "as you told me". A different number, name, negation or order of words makes it
+new, because a repetition that is stored does less harm than a correction that is lost. `split_new_from_known`
+decides and reads only its arguments; `find_known_passages` queries the store with a bounded number of
+searches. The only model that is called is the embedder, and synonyms are not recognised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,23 +13,23 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from waylore.indexing import pipeline
-from waylore.indexing.memory.wording import LEAD_IN, REPORTING, Statement, statements, words
+from waylore.indexing.memory.wording import LEAD_IN, REPORTING, Wording, get_words, split_wordings
 from waylore.protocols import Embedder, Extractor
 from waylore.store.protocol import Store
 from waylore.types.identity import document_id
-from waylore.types.knowledge import STATUSES, Claim, Contribution, Document, Fact, Metadata
+from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Metadata, NewFact
 from waylore.types.search import Filter
 
-HEARD = "conversation"  # the source that is trusted least
-WINDOWS = 12  # searches by words for one text, at the most
-NEAR = 20  # passages that each of them brings
-SHORTEST = 3  # words that are worth recognising within a longer text
-LEANING = 6  # a new statement of fewer words may speak of the one beside it: "That is not true."
+CONVERSATION = "conversation"  # the least trusted source
+MAX_SEARCHES = 12  # keyword searches for one text
+SEARCH_LIMIT = 20  # passages from each search
+MIN_RUN_WORDS = 3  # shorter repetitions within a longer text are not recognised
+REMARK_WORDS = 6  # a new sentence with fewer words may refer to its neighbour: "That is not true."
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A passage that the same readers have already."""
+class KnownPassage:
+    """A stored passage that is visible to the same readers."""
 
     passage_id: str
     document_id: str
@@ -37,164 +38,162 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What of a text is new (all of it, some statements, or nothing) and which passages hold the rest."""
+class MemorySplit:
+    """The new part of a text (all, some sentences, or nothing), and the passages that have the rest."""
 
     new: str
-    recalled: tuple[Known, ...] = ()
+    recalled: tuple[KnownPassage, ...] = ()
 
 
 # -- deciding ------------------------------------------------------------------------------------------
 
 
-def judged(text: str, known: Sequence[Known]) -> Judgement:
-    """Tell what a text repeats from what it adds."""
-    said = statements(text)
-    titles = {words(k.title) for k in known if k.title}
-    runs = _runs([w for s in said for w in s.words], known)
-    is_new, recalled = _parted(said, runs)
-    is_new = [new and not (recalled and _is_frame(s, titles)) for s, new in zip(said, is_new, strict=True)]
+def split_new_from_known(text: str, known: Sequence[KnownPassage]) -> MemorySplit:
+    """Split a text into sentences that are new and passages that it repeats."""
+    wordings = split_wordings(text)
+    titles = {get_words(k.title) for k in known if k.title}
+    runs = _find_runs([w for s in wordings for w in s.words], known)
+    is_new, recalled = _mark_new(wordings, runs)
+    is_new = [new and not (recalled and _is_introduction(s, titles)) for s, new in zip(wordings, is_new, strict=True)]
     if not recalled:
-        return Judgement(text)
-    kept = [s.text for s, keep in zip(said, _with_neighbours(said, is_new), strict=True) if keep]
-    return Judgement(text if len(kept) == len(said) else "\n".join(kept), recalled)
+        return MemorySplit(text)
+    stored = [s.text for s, is_stored in zip(wordings, _add_neighbours(wordings, is_new), strict=True) if is_stored]
+    return MemorySplit(text if len(stored) == len(wordings) else "\n".join(stored), recalled)
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Words of a text, from a place to another, that are statements of a passage from end to end."""
+    """A run of words in a text that equals one or more whole sentences of a passage."""
 
     end: int
-    of: Known
+    passage: KnownPassage
 
 
-def _runs(said: Sequence[str], known: Sequence[Known]) -> dict[int, list[_Run]]:
-    """By where they begin. One of a word or two counts only if it is the whole of the text."""
+def _find_runs(words: Sequence[str], known: Sequence[KnownPassage]) -> dict[int, list[_Run]]:
+    """Return runs by their start; a run of one or two words counts only if it is the whole text."""
     runs: dict[int, list[_Run]] = {}
     for passage in known:
-        stream, starts, ends = _stream(passage.text)
-        for at, word in enumerate(said):
+        others, starts, ends = _read_words(passage.text)
+        for at, word in enumerate(words):
             for start in starts.get(word, ()):
-                length = _common(said, at, stream, start)
+                length = _count_common(words, at, others, start)
                 for end in (e - start for e in ends if start < e <= start + length):
-                    if end >= SHORTEST or end == len(said):
+                    if end >= MIN_RUN_WORDS or end == len(words):
                         runs.setdefault(at, []).append(_Run(at + end, passage))
     return runs
 
 
-def _stream(text: str) -> tuple[list[str], dict[str, list[int]], list[int]]:
-    """The words of a passage, where its statements begin (by their first word), and where they end."""
-    stream: list[str] = []
+def _read_words(text: str) -> tuple[list[str], dict[str, list[int]], list[int]]:
+    """Return the words of a passage, the starts of its sentences by first word, and their ends."""
+    words: list[str] = []
     starts: dict[str, list[int]] = {}
     ends: list[int] = []
-    for statement in statements(text):
-        starts.setdefault(statement.words[0], []).append(len(stream))
-        stream.extend(statement.words)
-        ends.append(len(stream))
-    return stream, starts, ends
+    for wording in split_wordings(text):
+        starts.setdefault(wording.words[0], []).append(len(words))
+        words.extend(wording.words)
+        ends.append(len(words))
+    return words, starts, ends
 
 
-def _common(said: Sequence[str], at: int, stream: Sequence[str], start: int) -> int:
-    """How many words two texts share from these places on."""
+def _count_common(words: Sequence[str], at: int, others: Sequence[str], start: int) -> int:
+    """Return how many words two texts share, beginning at these places."""
     length = 0
-    while (
-        at + length < len(said) and start + length < len(stream) and said[at + length] == stream[start + length]
-    ):
+    while at + length < len(words) and start + length < len(others) and words[at + length] == others[start + length]:
         length += 1
     return length
 
 
-def _parted(said: Sequence[Statement], runs: dict[int, list[_Run]]) -> tuple[list[bool], tuple[Known, ...]]:
-    """Whether each statement is new, and what the others were recalled from."""
-    stream = [w for s in said for w in s.words]
-    ends = list(accumulate(len(s.words) for s in said))
-    is_new, recalled, at = [True] * len(said), dict[str, Known](), 0
-    for i, statement in enumerate(said):
-        start = ends[i] - len(statement.words)
+def _mark_new(wordings: Sequence[Wording], runs: dict[int, list[_Run]]) -> tuple[list[bool], tuple[KnownPassage, ...]]:
+    """Return whether each wording is new, and the passages that the others repeat."""
+    words = [w for s in wordings for w in s.words]
+    ends = list(accumulate(len(s.words) for s in wordings))
+    is_new, recalled, at = [True] * len(wordings), dict[str, KnownPassage](), 0
+    for i, wording in enumerate(wordings):
+        start = ends[i] - len(wording.words)
         if start < at:
             continue
-        ways = _ways(stream, start, runs)
-        at = max((end for end in ends[i:] if end in ways and ways[end].is_recalled), default=start)
+        covers = _cover(words, start, runs)
+        at = max((end for end in ends[i:] if end in covers and covers[end].is_recalled), default=start)
         is_new[i:] = [new and end > at for new, end in zip(is_new[i:], ends[i:], strict=True)]
-        recalled |= {k.passage_id: k for k in ways[at].recalled}
+        recalled |= {k.passage_id: k for k in covers[at].recalled}
     return is_new, tuple(recalled.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How a place in a text is reached: over statements of passages, and words that lead them in."""
+class _Cover:
+    """A way to cover words up to a place: the passages that are repeated, and the words that introduce them."""
 
-    recalled: tuple[Known, ...] = ()
-    led_in: tuple[str, ...] = ()
+    recalled: tuple[KnownPassage, ...] = ()
+    introduction: tuple[str, ...] = ()
 
     @property
     def is_recalled(self) -> bool:
-        return bool(self.recalled) and (not self.led_in or not REPORTING.isdisjoint(self.led_in))
+        return bool(self.recalled) and (not self.introduction or not REPORTING.isdisjoint(self.introduction))
 
 
-def _ways(stream: Sequence[str], start: int, runs: dict[int, list[_Run]]) -> dict[int, _Way]:
-    """The places that known statements and lead-ins reach from a place on."""
-    ways = {start: _Way()}
-    for at in range(start, len(stream)):
-        way = ways.get(at)
-        if way is None:
+def _cover(words: Sequence[str], start: int, runs: dict[int, list[_Run]]) -> dict[int, _Cover]:
+    """Return the places that known sentences and introductory words reach from a start."""
+    covers = {start: _Cover()}
+    for at in range(start, len(words)):
+        cover = covers.get(at)
+        if cover is None:
             continue
         for run in runs.get(at, ()):
-            ways.setdefault(run.end, replace(way, recalled=(*way.recalled, run.of)))
-        if stream[at] in LEAD_IN:
-            ways.setdefault(at + 1, replace(way, led_in=(*way.led_in, stream[at])))
-    return ways
+            covers.setdefault(run.end, replace(cover, recalled=(*cover.recalled, run.passage)))
+        if words[at] in LEAD_IN:
+            covers.setdefault(at + 1, replace(cover, introduction=(*cover.introduction, words[at])))
+    return covers
 
 
-def _is_frame(statement: Statement, titles: set[tuple[str, ...]]) -> bool:
-    """Whether a statement only introduces what was recalled."""
-    said = set(statement.words)
-    return statement.words in titles or (said <= LEAD_IN and not said.isdisjoint(REPORTING))
+def _is_introduction(wording: Wording, titles: set[tuple[str, ...]]) -> bool:
+    """Return whether a wording only introduces repeated passages."""
+    words = set(wording.words)
+    return wording.words in titles or (words <= LEAD_IN and not words.isdisjoint(REPORTING))
 
 
-def _with_neighbours(said: Sequence[Statement], is_new: Sequence[bool]) -> list[bool]:
-    """What is stored: the new, and what a short remark may speak of."""
-    leaning = [new and len(s.words) < LEANING for s, new in zip(said, is_new, strict=True)]
-    around = [False, *leaning, False]
+def _add_neighbours(wordings: Sequence[Wording], is_new: Sequence[bool]) -> list[bool]:
+    """Return what to store: the new wordings, and the neighbours that a short remark may refer to."""
+    is_remark = [new and len(s.words) < REMARK_WORDS for s, new in zip(wordings, is_new, strict=True)]
+    around = [False, *is_remark, False]
     return [new or before or after for new, before, after in zip(is_new, around, around[2:], strict=False)]
 
 
-# -- asking the store ----------------------------------------------------------------------------------
+# -- querying the store ----------------------------------------------------------------------------------
 
 
-def known(store: Store, embedder: Embedder | None, document: Document, text: str) -> list[Known]:
-    """Passages near a text that the same readers have, and that every filter finds which would find it."""
+def find_known_passages(store: Store, embedder: Embedder | None, document: Document, text: str) -> list[KnownPassage]:
+    """Return stored passages that are similar to a text, with the same labels and at least its metadata."""
     where = Filter(labels=document.labels, metadata=document.metadata)
-    rankings = [store.lexical(part, top_k=NEAR, where=where) for part in _windows(text)]
+    rankings = [store.lexical(part, top_k=SEARCH_LIMIT, where=where) for part in _group_sentences(text)]
     if not any(rankings) and embedder is not None and store.statistics().model == embedder.name:
-        vector = embedder.embed_passages([text])[0]  # "I am what I am" has no word to be found by
-        rankings.append(store.dense(vector, top_k=NEAR, where=where))
+        vector = embedder.embed_passages([text])[0]  # "I am what I am" has only stop words
+        rankings.append(store.dense(vector, top_k=SEARCH_LIMIT, where=where))
     ids = dict.fromkeys(scored.id for ranking in rankings for scored in ranking)
     passages = store.passages(list(ids), where=where)
     documents = store.documents(list({p.document_id for p in passages.values()}), where=where)
     return [
-        Known(p.id, p.document_id, p.text, p.title)
+        KnownPassage(p.id, p.document_id, p.text, p.title)
         for id_ in ids
-        if (p := passages.get(id_)) and (d := documents.get(p.document_id)) and _is_for_the_same(d, document)
+        if (p := passages.get(id_)) and (d := documents.get(p.document_id)) and _has_same_readers(d, document)
     ]
 
 
-def _windows(text: str) -> Iterator[str]:
-    """The statements of a text, in groups of one or more."""
-    said = [s.text for s in statements(text)]
-    size = -(-len(said) // WINDOWS)
-    yield from (" ".join(said[at : at + size]) for at in range(0, len(said), max(size, 1)))
+def _group_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text in at most MAX_SEARCHES groups."""
+    sentences = [s.text for s in split_wordings(text)]
+    size = -(-len(sentences) // MAX_SEARCHES)
+    yield from (" ".join(sentences[at : at + size]) for at in range(0, len(sentences), max(size, 1)))
 
 
-def _is_for_the_same(existing: Document, new: Document) -> bool:
-    return existing.labels == new.labels and _has(existing.metadata, new.metadata)
+def _has_same_readers(existing: Document, new: Document) -> bool:
+    return existing.labels == new.labels and _includes(existing.metadata, new.metadata)
 
 
-def _has(existing: Metadata, wanted: Metadata) -> bool:
-    return all(key in existing and _plain(existing[key]) == _plain(value) for key, value in wanted.items())
+def _includes(existing: Metadata, wanted: Metadata) -> bool:
+    return all(key in existing and _to_list(existing[key]) == _to_list(value) for key, value in wanted.items())
 
 
-def _plain(value: object) -> object:
+def _to_list(value: object) -> object:
     return list(value) if isinstance(value, list | tuple) else value
 
 
@@ -207,41 +206,41 @@ def remember(
     extractor: Extractor | None,
     document: Document,
     text: str,
-    claims: Sequence[Claim],
+    facts: Sequence[NewFact],
 ) -> str:
-    """Store what is new of a memory and count a use of what is not; return the document that has it."""
-    found = judged(text, known(store, embedder, document, text))
-    if found.recalled:
-        store.touch(passages=[k.passage_id for k in found.recalled], at=document.recorded_at)
-    if not found.new:
-        remember_facts(store, embedder, [pipeline.stated(claim, document) for claim in claims])
-        return found.recalled[0].document_id
-    if found.new != text:
-        document = replace(document, id=document_id(text=found.new, labels=document.labels))
-    added = pipeline.contribution(document, found.new, claims, extractor=extractor)
-    pipeline.write(store, embedder, [added])
+    """Store the new part of a memory and count a use of the known part; return the id of its document."""
+    split = split_new_from_known(text, find_known_passages(store, embedder, document, text))
+    if split.recalled:
+        store.count_uses(passages=[k.passage_id for k in split.recalled], at=document.recorded_at)
+    if not split.new:
+        remember_facts(store, embedder, [pipeline.build_fact_document(fact, document) for fact in facts])
+        return split.recalled[0].document_id
+    if split.new != text:
+        document = replace(document, id=document_id(text=split.new, labels=document.labels))
+    indexed = pipeline.index_text(document, split.new, facts, extractor=extractor)
+    pipeline.write(store, embedder, [indexed])
     return document.id
 
 
-def remember_facts(store: Store, embedder: Embedder | None, told: Sequence[Contribution]) -> tuple[str, ...]:
-    """Store what is new of stated facts and count a use of those that are known; return their documents."""
-    own = store.contributions([c.document.id for c in told])
-    others = _voices(store, told)
-    places = [_place(c, own.get(c.document.id), others) for c in told]
-    repeated = [c for c, place in zip(told, places, strict=True) if place]
+def remember_facts(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument]) -> tuple[str, ...]:
+    """Store new facts and count a use of known ones; return the ids of their documents."""
+    own = store.get_indexed_documents([d.document.id for d in documents])
+    others = _find_assertions(store, documents)
+    existing = [_find_existing(d, own.get(d.document.id), others) for d in documents]
+    repeated = [d for d, id_ in zip(documents, existing, strict=True) if id_]
     if repeated:
-        used = [f.id for c in repeated for f in c.facts]
-        store.touch(facts=used, at=repeated[0].document.recorded_at)
-    pipeline.write(store, embedder, [c for c, place in zip(told, places, strict=True) if not place])
-    return tuple(place or c.document.id for c, place in zip(told, places, strict=True))
+        used = [f.id for d in repeated for f in d.facts]
+        store.count_uses(facts=used, at=repeated[0].document.recorded_at)
+    pipeline.write(store, embedder, [d for d, id_ in zip(documents, existing, strict=True) if not id_])
+    return tuple(id_ or d.document.id for d, id_ in zip(documents, existing, strict=True))
 
 
-def _voices(store: Store, told: Sequence[Contribution]) -> dict[str, tuple[Fact, Document]]:
-    """Facts that are known already, each with the document of its most trusted voice."""
+def _find_assertions(store: Store, indexed: Sequence[IndexedDocument]) -> dict[str, tuple[Fact, Document]]:
+    """Return the stored facts, each with the document of its most trusted assertion."""
     found: dict[str, tuple[Fact, Document]] = {}
-    for labels in {c.document.labels for c in told}:
+    for labels in {d.document.labels for d in indexed}:
         where = Filter(labels=labels)
-        ids = [f.id for c in told if c.document.labels == labels for f in c.facts]
+        ids = [f.id for d in indexed if d.document.labels == labels for f in d.facts]
         facts = store.facts(ids, statuses=STATUSES, where=where)
         passages = store.passages([f.passage_id for f in facts.values()], where=where)
         documents = store.documents([p.document_id for p in passages.values()], where=where)
@@ -249,33 +248,33 @@ def _voices(store: Store, told: Sequence[Contribution]) -> dict[str, tuple[Fact,
     return found
 
 
-def _place(told: Contribution, own: Contribution | None, others: dict[str, tuple[Fact, Document]]) -> str:
-    """The document that states a fact already; none, if this one says something new.
+def _find_existing(new: IndexedDocument, own: IndexedDocument | None, others: dict[str, tuple[Fact, Document]]) -> str:
+    """Return the id of the document that states the fact already, or an empty string if it is new.
 
-    Only what is heard in conversation may be said in other words: who edits, means the words.
+    Only facts from conversations may be repeated in other words: an edit changes the words on purpose.
     """
-    (fact,) = told.facts
+    (fact,) = new.facts
     if own is not None:
-        is_same = own.digest == told.digest or (fact.source == HEARD and _is_restated(own, told))
+        is_same = own.digest == new.digest or (fact.source == CONVERSATION and _is_restated(own, new))
         return own.document.id if is_same else ""
-    voice, document = others.get(fact.id, (None, None))
-    if voice is None or document is None or fact.source != HEARD:
+    assertion, document = others.get(fact.id, (None, None))
+    if assertion is None or document is None or fact.source != CONVERSATION:
         return ""
-    is_same = _is_for_the_same(document, told.document) and _held(voice) == _held(fact)
+    is_same = _has_same_readers(document, new.document) and _get_validity(assertion) == _get_validity(fact)
     return document.id if is_same else ""
 
 
-def _is_restated(own: Contribution, told: Contribution) -> bool:
-    """Whether a stated fact is the same but for how its words are written."""
-    (old,), (new,) = own.facts, told.facts
+def _is_restated(own: IndexedDocument, other: IndexedDocument) -> bool:
+    """Return whether a stated fact differs only in case, punctuation or fillers of its statement."""
+    (old,), (new,) = own.facts, other.facts
     types = {e.id: e.type for e in own.entities}
     return (
-        _has(own.document.metadata, told.document.metadata)
-        and (_held(old), old.weight, old.confidence) == (_held(new), new.weight, new.confidence)
-        and words(old.statement) == words(new.statement)
-        and all(e.type in ("", types.get(e.id)) for e in told.entities)
+        _includes(own.document.metadata, other.document.metadata)
+        and (_get_validity(old), old.weight, old.confidence) == (_get_validity(new), new.weight, new.confidence)
+        and get_words(old.statement) == get_words(new.statement)
+        and all(e.type in ("", types.get(e.id)) for e in other.entities)
     )
 
 
-def _held(fact: Fact) -> tuple[object, ...]:
+def _get_validity(fact: Fact) -> tuple[object, ...]:
     return fact.status, fact.valid_from, fact.valid_to

@@ -1,9 +1,9 @@
-"""A text as statements, each as the words that two statements must share to say the same.
+"""Split a text into wordings: sentences, list items and headings with the words that count in a comparison.
 
-Case, white space and punctuation do not count, nor do articles and contractions, nor what is written around a
-text that is quoted: bullets, numbers of a list, quotation marks, citations, and the headings and the block that
-`retrieval.context` writes. What bears on the meaning stays: numbers with their signs, units and symbols, the
-order of the words, the question mark. It knows no grammar and compares nothing.
+Case, white space, punctuation, articles and contractions do not count. Neither does the decoration of a quoted
+text: bullets, list numbers, quotation marks, citations, and the headings and block that `retrieval.context`
+writes. Parts that change the meaning do count: numbers with their signs, units and symbols, the order of the
+words, the question mark. The module knows no grammar and compares nothing; `memory.repeats` does.
 """
 
 import re
@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from waylore.text import units
+from waylore.text import split_units
 
-FILLERS = frozenset(
-    "a an the that also please indeed actually ein eine der das le la les un une el los las".split()
-)
-# Words that say of what follows that it was recalled, or acknowledge it. None denies, doubts, names or counts.
+FILLERS = frozenset("a an the that also please indeed actually ein eine der das le la les un une el los las".split())
+# Words that mark the following text as recalled, or acknowledge it. None denies, doubts, names or counts.
 REPORTING = frozenset(
     """according memory memories notes note noted remember remembered recall recalled here search results result
     context told said mentioned stored saved reminder passages facts sources ok okay yes sure thanks thank
@@ -25,7 +23,7 @@ REPORTING = frozenset(
     selon sais voici dit rappel souviens merci según notas recuerdo sé aquí dijiste gracias
     """.split()
 )
-# Words that may stand beside those.
+# Words that may occur next to the reporting words.
 LEAD_IN = REPORTING | frozenset(
     """to my i you we me us is are what found know known this these following from earlier previously your
     relevant user assistant system human ai as and so it passage fact source meiner ich dass ist sind du hast
@@ -60,64 +58,65 @@ _CONTRACTIONS = tuple(
 )
 _MINUS = re.compile(r"(?<![\w)])[-−](?=[.,]?\d)")
 _TOKEN = re.compile(r"\w+(?:\+\+|#)?|[^\w\s]")
-_MEANT = frozenset("%@&/\\?؟？")
-_UNMEANT = frozenset("`´|")
+_MEANINGFUL = frozenset("%@&/\\?؟？")
+_MEANINGLESS = frozenset("`´|")
 _SIGN = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """A sentence, an item of a list or a heading; `words` are what counts of it."""
+class Wording:
+    """A sentence, list item or heading; `words` are the parts that count in a comparison."""
 
     text: str
     words: tuple[str, ...]
 
 
-def statements(text: str) -> list[Statement]:
-    """The statements of a text, in order; those without a word are left out."""
-    found = (Statement(said, words(said)) for part in _parts(text) for said in _sentences(part))
-    return [statement for statement in found if statement.words]
+def split_wordings(text: str) -> list[Wording]:
+    """Return the wordings of a text, in order; those without words are left out."""
+    sentences = (sentence for part in _split_parts(text) for sentence in _split_sentences(part))
+    wordings = (Wording(sentence, get_words(sentence)) for sentence in sentences)
+    return [wording for wording in wordings if wording.words]
 
 
-def words(statement: str) -> tuple[str, ...]:
-    """What of a statement must be the same, for another to say the same."""
+def get_words(statement: str) -> tuple[str, ...]:
+    """Return the words of a statement that another statement must share to say the same."""
     folded = unicodedata.normalize("NFKC", statement.replace("’", "'")).casefold()
     for pattern, spelt_out in _CONTRACTIONS:
         folded = pattern.sub(spelt_out, folded)
-    tokens = [t for t in _TOKEN.findall(_MINUS.sub(_SIGN, folded)) if _is_meant(t)]
-    capitals = _capitals(statement)
-    kept = [t for at, t in enumerate(tokens) if not _is_filler(t, at, len(tokens), capitals)]
-    return tuple(unit.strip() for token in kept for unit in units(token))
+    tokens = [t for t in _TOKEN.findall(_MINUS.sub(_SIGN, folded)) if _is_meaningful(t)]
+    capitals = _count_capital_a(statement)
+    counted = [t for at, t in enumerate(tokens) if not _is_filler(t, at, len(tokens), capitals)]
+    return tuple(unit.strip() for token in counted for unit in split_units(token))
 
 
-def _is_meant(token: str) -> bool:
-    if token[0].isalnum() or token[0] == "_" or token in _MEANT:
+def _is_meaningful(token: str) -> bool:
+    if token[0].isalnum() or token[0] == "_" or token in _MEANINGFUL:
         return True
-    return unicodedata.category(token)[0] in "SM" and token not in _UNMEANT
+    return unicodedata.category(token)[0] in "SM" and token not in _MEANINGLESS
 
 
 def _is_filler(token: str, at: int, count: int, capitals: int) -> bool:
-    """An article: not the last word, nor a letter that is a name, as in vitamin A."""
+    """Return whether a token is an article; the last word and a letter that is a name (vitamin A) are not."""
     is_name = token == "a" and at > 0 and capitals > 0  # noqa: S105 # nosec B105
     return token in FILLERS and at + 1 < count and not is_name
 
 
-def _capitals(statement: str) -> int:
-    """How many letters A stand as words in a statement that is not all in capitals."""
+def _count_capital_a(statement: str) -> int:
+    """Return how many words of a statement are the letter A, or 0 if all of it is in capitals."""
     return 0 if statement.isupper() else len(re.findall(r"(?<=\S\s)A\b", statement))
 
 
-def _sentences(part: str) -> Iterator[str]:
+def _split_sentences(part: str) -> Iterator[str]:
     cuts = [0, *(cut.end() for cut in _ENDS.finditer(part)), len(part)]
     yield from (part[start:end].strip() for start, end in pairwise(cuts))
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Paragraphs, items of lists and headings, without their markers and citations."""
+def _split_parts(text: str) -> Iterator[str]:
+    """Yield paragraphs, list items and headings without their markers and citations."""
     plain = _BLOCK.sub("\n\n", _QUOTATION.sub("", text.replace("\r\n", "\n")))
     lines: list[str] = []
     is_closed = False
-    for marker, line in _marked(plain.split("\n")):
+    for marker, line in _split_markers(plain.split("\n")):
         if (marker or is_closed or not line.strip()) and lines:
             yield "\n".join(lines)
             lines = []
@@ -128,8 +127,11 @@ def _parts(text: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _marked(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Each line as its marker and the rest; a number is one if it counts up from 1, for “5. Mai” is a day."""
+def _split_markers(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line as its marker and the rest.
+
+    A number is a marker only if it counts up from 1, because “5. Mai” is a date.
+    """
     expected = 1
     for line in lines:
         marker = _MARKER.match(line)

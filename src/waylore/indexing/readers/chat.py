@@ -1,92 +1,92 @@
-"""Reads conversations in OpenAI's message format: every message a turn, `role: what was said`.
+"""Read JSON: conversations in OpenAI's message format, and any other JSON file as text.
 
-A conversation is a list of messages, or an object with `messages`. Of content in parts only text is kept; a
-call of a tool is kept as its name and arguments. It does not say who the people behind the roles are.
+ A conversation is a list of messages, or an object with `messages`. Each message becomes a turn, `role:
+content`. Only the text parts of a content are read, and a tool call is written as its name and arguments. The
+module does not find out which people the roles stand for.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from waylore.indexing.blocks import Block, Reading, Refused, Source, over
-from waylore.indexing.encoding import decoded, storable
+from waylore.indexing.blocks import Block, ReadError, Reading, Source, describe_limit
+from waylore.indexing.encoding import decode_text, make_storable
 
 
-def json_file(source: Source) -> Iterator[Reading]:
-    """A conversation where the file is one; else its text as it stands."""
-    written = decoded(source.content(), source.limits)
+def read_json(source: Source) -> Iterator[Reading]:
+    """Read a JSON file as a conversation if it is one, else as one block of text."""
+    text = decode_text(source.read_bytes(), source.limits)
     try:
-        value = json.loads(written)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"it is not JSON: {error}"[:300]) from error
+        raise ReadError(f"it is not JSON: {error}"[:300]) from error
     messages = value["messages"] if isinstance(value, dict) and is_conversation(value) else value
     if isinstance(messages, list) and messages and all(map(is_message, messages)):
-        yield conversation(source.uri, source.name, messages)
+        yield build_conversation(source.uri, source.name, messages)
     else:
-        yield Reading(source.uri, source.name, written, (Block("code", 0, len(written)),))
+        yield Reading(source.uri, source.name, text, (Block("code", 0, len(text)),))
 
 
 def is_conversation(value: Mapping[str, Any]) -> bool:
-    """Whether an object holds messages."""
+    """Return whether an object has a list of messages."""
     messages = value.get("messages")
     return isinstance(messages, list) and bool(messages) and all(map(is_message, messages))
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is a message of a conversation."""
+    """Return whether a value is a message of a conversation."""
     return (
-        isinstance(value, dict)
-        and isinstance(value.get("role"), str)
-        and ("content" in value or "tool_calls" in value)
+        isinstance(value, dict) and isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value)
     )
 
 
-def joined_messages(source: Source, values: Iterable[object]) -> Iterator[Reading]:
-    """A conversation that comes message by message; it is held whole, so its length is limited."""
+def read_messages(source: Source, values: Iterable[object]) -> Iterator[Reading]:
+    """Read a file with one message per line as one conversation.
+
+    The conversation is held in memory, so its length is limited.
+    """
     messages, length = [], 0
     for number, value in enumerate(values, start=1):
         if not is_message(value):
-            raise Refused(
-                f"line {number} is no message, though the lines before it are: it needs `role` and `content`"
-            )
+            raise ReadError(f"line {number} is not a message like the lines before it: it needs `role` and `content`")
         messages.append(value)
         length += len(str(value))
         if length > source.limits.bytes:
-            raise Refused(over("bytes", source.limits.bytes))
-    yield conversation(source.uri, source.name, messages)
+            raise ReadError(describe_limit("bytes", source.limits.bytes))
+    yield build_conversation(source.uri, source.name, messages)
 
 
-def conversation(uri: str, title: str, messages: Iterable[Any]) -> Reading:
-    """Messages as one document, a turn each."""
-    written, blocks, length = [], [], 0
+def build_conversation(uri: str, title: str, messages: Iterable[Any]) -> Reading:
+    """Return messages as one document with a block for each turn."""
+    turns, blocks, length = [], [], 0
     for message in messages:
-        said = _said(message)
-        if not said:
+        content = _format_content(message)
+        if not content:
             continue
-        turn = storable(f"{message.get('name') or message['role']}: {said}")
+        turn = make_storable(f"{message.get('name') or message['role']}: {content}")
         blocks.append(Block("turn", length, length + len(turn)))
-        written.append(turn)
+        turns.append(turn)
         length += len(turn) + 2
     if not blocks:
-        raise Refused("nobody says anything in it")
-    return Reading(uri, title, "\n\n".join(written), tuple(blocks), {"turns": len(blocks)})
+        raise ReadError("its messages have no text")
+    return Reading(uri, title, "\n\n".join(turns), tuple(blocks), {"turns": len(blocks)})
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _format_content(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
-    said = [_words(part) for part in parts]
+    texts = [_get_text(part) for part in parts]
     calls = message.get("tool_calls")
-    said += [_call(call) for call in (calls if isinstance(calls, list) else [])]
-    return "\n".join(part for part in said if part)
+    texts += [_format_call(call) for call in (calls if isinstance(calls, list) else [])]
+    return "\n".join(text for text in texts if text)
 
 
-def _words(part: object) -> str:
+def _get_text(part: object) -> str:
     if isinstance(part, dict):
         part = part.get("text")
     return part.strip() if isinstance(part, str) else ""
 
 
-def _call(call: object) -> str:
+def _format_call(call: object) -> str:
     function = call.get("function") if isinstance(call, dict) else None
     return f"{function.get('name')}({function.get('arguments', '')})" if isinstance(function, dict) else ""

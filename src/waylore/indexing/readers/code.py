@@ -1,8 +1,8 @@
-"""Reads source code: a block for each definition, in the file's own text.
+"""Read source code: one block for each definition, with offsets into the file.
 
-Python is read with its own `ast`; other languages, and Python that does not parse, by the patterns of their
-definitions. A module of Python is titled with the name that others import it by. What code imports and defines
-is `structure`'s business.
+ Python is parsed with `ast`. Other languages, and Python that does not parse, are matched by patterns of
+definitions. The title of a Python module is the name by which others import it. The module extracts no imports
+and no names: `extractors.structure` does.
 """
 
 import ast
@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from waylore.indexing.blocks import Block, Reading, Source
-from waylore.indexing.encoding import decoded, line_starts
+from waylore.indexing.encoding import decode_text, find_line_starts
 
-_LONGEST_TREE = 1_000_000  # characters; a syntax tree takes a hundred times the memory of its text
+_MAX_TREE_CHARACTERS = 1_000_000  # a syntax tree takes a hundred times the memory of its text
 _WORDS = (
-    "def|class|function|func|fn|struct|enum|trait|interface|type|impl|module|namespace|protocol|extension|object"
-    "|record"
+    "def|class|function|func|fn|struct|enum|trait|interface|type|impl|module|namespace|protocol|extension|object|record"
 )
 _DEFINITION = re.compile(
     rf"^(?P<indent>[ \t]*)(?:(?:export|default|public|private|protected|internal|static|final|abstract|async"
@@ -27,21 +26,21 @@ _DEFINITION = re.compile(
 )
 
 
-def code(source: Source) -> Iterator[Reading]:
-    """A source file as one document."""
-    written = decoded(source.content(), source.limits)
-    starts = line_starts(written, source.limits.blocks)
+def read_code(source: Source) -> Iterator[Reading]:
+    """Read a source file as one document."""
+    text = decode_text(source.read_bytes(), source.limits)
+    starts = find_line_starts(text, source.limits.blocks)
     is_python = source.path.suffix in (".py", ".pyi")
-    tree = _tree(written) if is_python else None
-    definitions = list(_python(tree, (), written, starts) if tree else _by_pattern(written))
-    every = _between(definitions, 0, len(written), ())
-    blocks = tuple(block for block in every if not written[block.start : block.end].isspace())
-    title = _module(source.path) if is_python else source.uri.rsplit("/", 1)[-1]
-    yield Reading(source.uri, title, written, blocks)
+    tree = _parse(text) if is_python else None
+    definitions = list(_find_definitions(tree, (), text, starts) if tree else _match_definitions(text))
+    every = _fill_gaps(definitions, 0, len(text), ())
+    blocks = tuple(block for block in every if not text[block.start : block.end].isspace())
+    title = _get_module_name(source.path) if is_python else source.uri.rsplit("/", 1)[-1]
+    yield Reading(source.uri, title, text, blocks)
 
 
-def _module(path: Path) -> str:
-    """The name by which Python imports a file of a package; the file's own name outside of packages."""
+def _get_module_name(path: Path) -> str:
+    """Return the name by which Python imports a module of a package; the file name outside of packages."""
     names = [] if path.stem == "__init__" else [path.stem]
     folder = path.resolve().parent
     while (folder / "__init__.py").is_file():
@@ -50,33 +49,33 @@ def _module(path: Path) -> str:
     return ".".join(names) if len(names) > 1 or path.stem == "__init__" else path.name
 
 
-def _tree(written: str) -> ast.Module | None:
-    if len(written) > _LONGEST_TREE:
+def _parse(text: str) -> ast.Module | None:
+    if len(text) > _MAX_TREE_CHARACTERS:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd in a file that is read is not ours to warn of
-            return ast.parse(written)
+            warnings.simplefilter("ignore")  # the file's own syntax warnings do not concern the caller
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _python(
-    parent: ast.Module | ast.ClassDef, path: tuple[str, ...], written: str, starts: list[int]
+def _find_definitions(
+    parent: ast.Module | ast.ClassDef, path: tuple[str, ...], text: str, starts: list[int]
 ) -> Iterator[Block]:
-    """Definitions, a class in the pieces between its methods; what lies between them is filled in later."""
+    """Yield a block for each function and method, and for each piece of a class between its methods."""
     for node in parent.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        start, end = _place(node, written, starts)
+        start, end = _find_span(node, text, starts)
         inner = (*path, node.name)
         if isinstance(node, ast.ClassDef):
-            yield from _between(list(_python(node, inner, written, starts)), start, end, inner)
+            yield from _fill_gaps(list(_find_definitions(node, inner, text, starts)), start, end, inner)
         else:
             yield Block("code", start, end, inner)
 
 
-def _between(blocks: list[Block], start: int, end: int, path: tuple[str, ...]) -> Iterator[Block]:
+def _fill_gaps(blocks: list[Block], start: int, end: int, path: tuple[str, ...]) -> Iterator[Block]:
     for block in blocks:
         if start < block.start:
             yield Block("code", start, block.start, path)
@@ -86,19 +85,19 @@ def _between(blocks: list[Block], start: int, end: int, path: tuple[str, ...]) -
         yield Block("code", start, end, path)
 
 
-def _place(node: ast.stmt, written: str, starts: list[int]) -> tuple[int, int]:
-    """Offsets of a statement, its decorators with it, from the beginning of its line."""
+def _find_span(node: ast.stmt, text: str, starts: list[int]) -> tuple[int, int]:
+    """Return the offsets of a statement with its decorators, from the beginning of its line."""
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(d.lineno for d in decorators)])
     last = starts[(node.end_lineno or node.lineno) - 1]
-    line = written[last : starts[node.end_lineno or node.lineno]]
+    line = text[last : starts[node.end_lineno or node.lineno]]
     column = len(line.encode()[: node.end_col_offset].decode(errors="ignore"))
     return starts[first - 1], last + column
 
 
-def _by_pattern(written: str) -> Iterator[Block]:
-    """A block from each definition that is not indented to the next one."""
-    tops = [found for found in _DEFINITION.finditer(written) if not found["indent"]]
-    starts = [*(found.start() for found in tops), len(written)]
-    for found, end in zip(tops, starts[1:], strict=True):
-        yield Block("code", found.start(), end, (found["name"],))
+def _match_definitions(text: str) -> Iterator[Block]:
+    """Yield a block for each definition that is not indented, up to the next one."""
+    definitions = [match for match in _DEFINITION.finditer(text) if not match["indent"]]
+    starts = [*(match.start() for match in definitions), len(text)]
+    for match, end in zip(definitions, starts[1:], strict=True):
+        yield Block("code", match.start(), end, (match["name"],))

@@ -1,7 +1,7 @@
-"""Reads HTML with lxml as a stream of events: no tree is built, so deep nesting is refused at little cost.
+"""Read HTML with lxml as a stream of events, without building a tree, so that deep nesting costs little.
 
-Its text is what a reader sees: no scripts, no styles, white space as a browser shows it. It runs no scripts and
-fetches nothing.
+ The text is what a browser shows: without scripts and styles, with white space collapsed. The module runs no
+scripts and fetches nothing.
 """
 
 import re
@@ -11,16 +11,16 @@ from dataclasses import replace
 from waylore.indexing.blocks import (
     Block,
     BlockKind,
+    Hyperlink,
     Limits,
-    Link,
+    ReadError,
     Reading,
-    Refused,
     Source,
-    nested,
-    over,
-    required,
+    describe_limit,
+    nest_heading,
+    require_library,
 )
-from waylore.indexing.encoding import decoded, storable
+from waylore.indexing.encoding import decode_text, make_storable
 
 _KINDS: dict[str, BlockKind] = {"pre": "code", "li": "list", "dt": "list", "dd": "list", "tr": "row"}
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
@@ -28,28 +28,28 @@ _BREAKING = {*_KINDS, *_HEADINGS} | set(
     """address article aside blockquote body caption details div dl fieldset figcaption figure footer form
     header hr html legend main nav ol option p section select summary table tbody tfoot thead ul""".split()
 )
-_UNSEEN = {"script", "style", "template", "noscript", "svg", "math", "iframe", "object", "textarea", "head"}
+_HIDDEN = {"script", "style", "template", "noscript", "svg", "math", "iframe", "object", "textarea", "head"}
 _SPACES = re.compile(r"\s+")
-_STEP = 65_536
+_STEP_CHARACTERS = 65_536
 
 
-def html(source: Source) -> Iterator[Reading]:
-    """An HTML file as one document."""
-    written = decoded(source.content(), replace(source.limits, line=source.limits.bytes))
+def read_html(source: Source) -> Iterator[Reading]:
+    """Read an HTML file as one document."""
+    written = decode_text(source.read_bytes(), replace(source.limits, line=source.limits.bytes))
     page = _Page(source.limits)
-    parser = required("lxml.etree").HTMLParser(target=page)
-    for start in range(0, len(written), _STEP):
-        parser.feed(storable(written[start : start + _STEP]))
+    parser = require_library("lxml.etree").HTMLParser(target=page)
+    for start in range(0, len(written), _STEP_CHARACTERS):
+        parser.feed(make_storable(written[start : start + _STEP_CHARACTERS]))
     parser.close()
     if not page.blocks:
-        raise Refused("there is no text in it")
+        raise ReadError("it has no text")
     text, title = "".join(page.written).rstrip(), _SPACES.sub(" ", "".join(page.title)).strip()
     blocks, links = tuple(page.blocks), tuple(page.links)
     yield Reading(source.uri, title or page.first_heading or source.name, text, blocks, page.metadata, links)
 
 
 class _Page:
-    """What lxml tells its events to; keeps the text so far, and the block that is being written."""
+    """The target of lxml's events: collects the text, its blocks and its links."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -59,9 +59,9 @@ class _Page:
         self.first_heading = ""
         self.metadata: dict[str, str] = {}
         self.blocks: list[Block] = []
-        self.links: list[Link] = []
+        self.links: list[Hyperlink] = []
         self._open: list[str] = []
-        self._unseen = 0
+        self._hidden = 0
         self._preformatted = 0
         self._block: list[str] = []
         self._block_length = 0
@@ -73,17 +73,17 @@ class _Page:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._open.append(tag)
         if len(self._open) > self.limits.depth:
-            raise Refused(over("depth", self.limits.depth, "levels of nested tags"))
+            raise ReadError(describe_limit("depth", self.limits.depth, "levels of nested tags"))
         if tag in _BREAKING:
-            self._end_block(self._inside(("h1", "pre", "li", "tr")))
-        self._unseen += tag in _UNSEEN
+            self._end_block(self._find_open(("h1", "pre", "li", "tr")))
+        self._hidden += tag in _HIDDEN
         self._preformatted += tag == "pre"
         if tag == "br":
             self.data("\n" if self._preformatted else " ")
         elif tag == "a" and attributes.get("href"):
             self._link = (self._block_length, attributes["href"])
         elif tag == "meta" and attributes.get("name", "").lower() in ("description", "author", "keywords"):
-            self.metadata[attributes["name"].lower()] = storable(attributes.get("content", ""))
+            self.metadata[attributes["name"].lower()] = make_storable(attributes.get("content", ""))
 
     def end(self, tag: str) -> None:
         if tag in _BREAKING:
@@ -93,7 +93,7 @@ class _Page:
         elif tag == "a" and self._link:
             self._block_links.append((self._link[0], self._block_length, self._link[1]))
             self._link = None
-        self._unseen -= tag in _UNSEEN
+        self._hidden -= tag in _HIDDEN
         self._preformatted -= tag == "pre"
         if self._open:
             self._open.pop()
@@ -101,17 +101,17 @@ class _Page:
     def data(self, text: str) -> None:
         if self._open and self._open[-1] == "title" and not self.blocks:
             self.title.append(text)
-        elif not self._unseen:
-            self._write(storable(text))
+        elif not self._hidden:
+            self._write(make_storable(text))
 
     def comment(self, text: str) -> None:
-        """Comments are not seen."""
+        """Ignore comments."""
 
     def close(self) -> None:
         self._end_block("body")
 
-    def _inside(self, tags: tuple[str, ...]) -> str:
-        """The nearest open tag that says what kind of block the text so far is."""
+    def _find_open(self, tags: tuple[str, ...]) -> str:
+        """Return the nearest open tag that decides the kind of the block, or an empty string."""
         return next((tag for tag in reversed(self._open[:-1]) if tag in tags or tag in _HEADINGS), "")
 
     def _write(self, text: str) -> None:
@@ -133,9 +133,9 @@ class _Page:
 
     def _add(self, tag: str, text: str, cut: int, links: list[tuple[int, int, str]]) -> None:
         if len(self.blocks) >= self.limits.blocks:
-            raise Refused(over("blocks", self.limits.blocks))
+            raise ReadError(describe_limit("blocks", self.limits.blocks))
         if tag in _HEADINGS:
-            self._headings = nested(self._path, int(tag[1]), " ".join(text.split()))
+            self._headings = nest_heading(self._path, int(tag[1]), " ".join(text.split()))
             self.first_heading = self.first_heading or self._headings[-1]
         kind: BlockKind = "heading" if tag in _HEADINGS else _KINDS.get(tag, "paragraph")
         start, end = self.length, self.length + len(text)
@@ -143,6 +143,8 @@ class _Page:
         for opened, closed, target in links:
             first, last = max(opened - cut, 0), min(closed - cut, len(text))
             if first < last:
-                self.links.append(Link(start + first, start + last, storable(target), text[first:last].strip()))
+                self.links.append(
+                    Hyperlink(start + first, start + last, make_storable(target), text[first:last].strip())
+                )
         self.written += [text, "\n\n"]
         self.length = end + 2

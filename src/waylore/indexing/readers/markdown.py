@@ -1,7 +1,7 @@
-"""Reads Markdown with markdown-it-py: headings, paragraphs, lists, tables and code, in the file's own text.
+"""Read Markdown with markdown-it-py: headings, paragraphs, lists, tables and code, with offsets into the file.
 
-Only the structure of blocks is parsed; what links say is `structure`'s business. Front matter becomes metadata
-where it is plain keys with scalars and lists; it is not YAML in full.
+Only the structure of blocks is parsed; `extractors.structure` reads the links. Front matter with plain keys,
+scalars and lists becomes metadata; other YAML is not read.
 """
 
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 from waylore.indexing.blocks import (
     Block,
     BlockKind,
+    ReadError,
     Reading,
-    Refused,
     Source,
-    nested,
-    required,
-    without_gaps,
+    fill_gaps,
+    nest_heading,
+    require_library,
 )
-from waylore.indexing.encoding import decoded, line_starts
-from waylore.indexing.readers.front_matter import front_matter
-from waylore.indexing.readers.plain import BeforeAHeading, is_long, parts
+from waylore.indexing.encoding import decode_text, find_line_starts
+from waylore.indexing.readers.front_matter import read_front_matter
+from waylore.indexing.readers.plain import HeadingCutter, is_long, read_parts
 from waylore.types.knowledge import Metadata
 
 _KINDS: dict[str, BlockKind] = {
@@ -33,54 +33,54 @@ _KINDS: dict[str, BlockKind] = {
     "code_block": "code",
 }
 
-Path: TypeAlias = list[tuple[int, str]]  # of headings, each with its level
+Path: TypeAlias = list[tuple[int, str]]  # headings, each with its level
 
 
-def markdown(source: Source) -> Iterator[Reading]:
-    """A Markdown file as one document, or a long one as several, under the headings of those before."""
+def read_markdown(source: Source) -> Iterator[Reading]:
+    """Read a Markdown file as one document, or a long file in parts that continue the headings before them."""
     if is_long(source):
-        yield from _in_parts(source)
+        yield from _read_long(source)
         return
-    written = decoded(source.content(), source.limits)
-    metadata, body = front_matter(written)
-    blocks = _blocks(written, body, source.limits.blocks, [])
+    text = decode_text(source.read_bytes(), source.limits)
+    metadata, body = read_front_matter(text)
+    blocks = _read_blocks(text, body, source.limits.blocks, [])
     if not blocks:
-        raise Refused("there is no text in it but front matter")
-    title = str(metadata.get("title") or "") or _first_heading(blocks) or source.name
-    yield Reading(source.uri, title, written, blocks, metadata)
+        raise ReadError("it has no text besides front matter")
+    title = str(metadata.get("title") or "") or _find_title(blocks) or source.name
+    yield Reading(source.uri, title, text, blocks, metadata)
 
 
-def _in_parts(source: Source) -> Iterator[Reading]:
+def _read_long(source: Source) -> Iterator[Reading]:
     path: Path = []
     metadata: Metadata = {}
     title = ""
-    for uri, start, part, reached in parts(source, BeforeAHeading()):
-        own, body = ({}, 0) if start else front_matter(part)
+    for uri, start, part, bytes_read in read_parts(source, HeadingCutter()):
+        own, body = ({}, 0) if start else read_front_matter(part)
         metadata = metadata or own
-        blocks = _blocks(part, body, source.limits.blocks, path)
-        title = title or str(metadata.get("title") or "") or _first_heading(blocks) or source.name
-        yield Reading(uri, title, part, blocks, metadata, start=start, reached=reached)
+        blocks = _read_blocks(part, body, source.limits.blocks, path)
+        title = title or str(metadata.get("title") or "") or _find_title(blocks) or source.name
+        yield Reading(uri, title, part, blocks, metadata, start=start, bytes_read=bytes_read)
 
 
-def _blocks(written: str, body: int, most: int, path: Path) -> tuple[Block, ...]:
-    """The blocks, under a path of headings which is led on."""
-    return tuple(without_gaps(written, _found(written, body, most, path), body))
+def _read_blocks(text: str, body: int, max_blocks: int, path: Path) -> tuple[Block, ...]:
+    """Return the blocks of a text below a path of headings; the path is updated."""
+    return tuple(fill_gaps(text, _find_blocks(text, body, max_blocks, path), body))
 
 
-def _found(written: str, body: int, most: int, path: Path) -> Iterator[Block]:
-    lines = line_starts(written[body:], most)
+def _find_blocks(text: str, body: int, max_blocks: int, path: Path) -> Iterator[Block]:
+    lines = find_line_starts(text[body:], max_blocks)
     headings = tuple(words for _, words in path)
-    for kind, token, words in _pieces(written[body:]):
+    for kind, token, words in _parse_pieces(text[body:]):
         start, end = (body + lines[min(line, len(lines) - 1)] for line in token.map)
         if kind == "heading":
-            headings = nested(path, int(token.tag[1:]), words)
-        if written[start:end].strip():
+            headings = nest_heading(path, int(token.tag[1:]), words)
+        if text[start:end].strip():
             yield Block(kind, start, end, headings)
 
 
-def _pieces(body: str) -> Iterator[tuple[BlockKind, Any, str]]:
-    """The outermost tokens that are blocks (items and rows, not lists and tables), and the words in each."""
-    parser = required("markdown_it").MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
+def _parse_pieces(body: str) -> Iterator[tuple[BlockKind, Any, str]]:
+    """Yield the outermost tokens that are blocks, with their text: items and rows, not lists and tables."""
+    parser = require_library("markdown_it").MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
     tokens = parser.parse(body)
     covered = 0
     for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
@@ -89,5 +89,5 @@ def _pieces(body: str) -> Iterator[tuple[BlockKind, Any, str]]:
             yield _KINDS[token.type], token, " ".join(inner.content.split()) if inner else ""
 
 
-def _first_heading(blocks: tuple[Block, ...]) -> str:
+def _find_title(blocks: tuple[Block, ...]) -> str:
     return next((b.headings[-1] for b in blocks if b.kind == "heading"), "")

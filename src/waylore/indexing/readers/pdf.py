@@ -1,7 +1,7 @@
-"""Reads PDF with pypdf and DOCX with python-docx; their text is extracted, so offsets are into that text.
+"""Read PDF with pypdf, page by page; offsets are into the extracted text.
 
-A PDF is read page by page, and a page that cannot be read is reported while the others are kept. It reads no
-pictures: a scanned PDF has no text until it has been through character recognition.
+A page that cannot be read is reported as skipped, and the other pages are read. The module reads no pictures: a
+scanned PDF has no text before character recognition.
 """
 
 import io
@@ -10,75 +10,63 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from waylore.indexing.blocks import (
-    Reading,
-    Refusal,
-    Refused,
-    Source,
-    over,
-    required,
-)
-from waylore.indexing.encoding import storable
-from waylore.indexing.readers.plain import paragraphs
-
-_STEP = 1_000_000
-_TAGS = 10  # to a block, about; a tree takes memory by tags, not by bytes
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_NO_TITLE = "Word Document"  # what python-docx calls a document without properties
+from waylore.indexing.blocks import ReadError, Reading, Skipped, Source, describe_limit, require_library
+from waylore.indexing.encoding import make_storable
+from waylore.indexing.readers.plain import find_paragraphs
 
 
-def pdf(source: Source) -> Iterator[Reading | Refusal]:
-    """A PDF as one document whose blocks are the paragraphs of its pages."""
-    pypdf = required("pypdf")
-    content = io.BytesIO(source.content())
-    refusals: list[Refusal] = []
-    most = source.limits.unpacked_bytes
+def read_pdf(source: Source) -> Iterator[Reading | Skipped]:
+    """Read a PDF as one document; its blocks are the paragraphs of its pages."""
+    pypdf = require_library("pypdf")
+    content = io.BytesIO(source.read_bytes())
+    skipped: list[Skipped] = []
+    max_bytes = source.limits.unpacked_bytes
     with (
-        _quiet("pypdf"),
-        pypdf.apply_configuration(zlib_maximum_output_length=most, lzw_maximum_output_length=most),
+        _silence("pypdf"),
+        pypdf.apply_configuration(zlib_maximum_output_length=max_bytes, lzw_maximum_output_length=max_bytes),
     ):
         try:
             reader = pypdf.PdfReader(content)
             if reader.is_encrypted and not reader.decrypt(""):
-                raise Refused("it is encrypted: save it without a password")
-            title = _pdf_title(reader)
-            pages = list(_pages(source, reader, refusals))
+                raise ReadError("it is encrypted: save it without a password")
+            title = _read_title(reader)
+            pages = list(_read_pages(source, reader, skipped))
         except pypdf.errors.DependencyError as error:
-            raise Refused("it is encrypted: save it without a password") from error
+            raise ReadError("it is encrypted: save it without a password") from error
         except pypdf.errors.PyPdfError as error:
-            raise Refused(f"it is not a PDF that can be read: {error}"[:300]) from error
-    yield from refusals
+            raise ReadError(f"it is not a PDF that can be read: {error}"[:300]) from error
+    yield from skipped
     text = "\n\n".join(pages)
     if not text.strip():
-        raise Refused("there is no text in it: a scanned PDF needs character recognition first")
-    blocks = paragraphs(text, source.limits.blocks)
+        raise ReadError("it has no text: a scanned PDF needs character recognition first")
+    blocks = find_paragraphs(text, source.limits.blocks)
     yield Reading(source.uri, title or source.name, text, blocks, {"pages": len(reader.pages)})
 
 
-def _pages(source: Source, reader: Any, refusals: list[Refusal]) -> Iterator[str]:
+def _read_pages(source: Source, reader: Any, skipped: list[Skipped]) -> Iterator[str]:
     if len(reader.pages) > source.limits.pages:
-        raise Refused(over("pages", source.limits.pages))
+        raise ReadError(describe_limit("pages", source.limits.pages))
     budget, length = _Budget(source.limits.operations), 0
     for number, page in enumerate(reader.pages, start=1):
         try:
-            text = storable(page.extract_text(visitor_operand_before=budget.spend)).strip()
+            text = make_storable(page.extract_text(visitor_operand_before=budget.spend)).strip()
         except Exception as error:  # noqa: BLE001 (a broken page may raise anything, and the next may be whole)
-            refusals.append(Refusal(f"{source.uri}#page={number}", _why(error)))
+            skipped.append(Skipped(f"{source.uri}#page={number}", _describe(error)))
             text = ""
         if budget.is_spent:
-            raise Refused(over("operations", source.limits.operations))
+            raise ReadError(describe_limit("operations", source.limits.operations))
         length += len(text)
         if length > source.limits.unpacked_bytes:
-            raise Refused(over("unpacked_bytes", source.limits.unpacked_bytes))
+            raise ReadError(describe_limit("unpacked_bytes", source.limits.unpacked_bytes))
         if text:
             yield text
 
 
 class _Budget:
-    """Counts a PDF's drawing operations: forms within forms can make a small file endless."""
+    """Counts the drawing operations of a PDF: nested forms can make a small file endless."""
 
-    def __init__(self, most: int) -> None:
-        self.left = most
+    def __init__(self, operations: int) -> None:
+        self.left = operations
 
     @property
     def is_spent(self) -> bool:
@@ -87,23 +75,23 @@ class _Budget:
     def spend(self, *_: object) -> None:
         self.left -= 1
         if self.is_spent:
-            raise Refused("its operations are spent")
+            raise ReadError("it has too many operations")
 
 
-def _why(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"the page cannot be read: {type(error).__name__}: {error}"[:300]
 
 
-def _pdf_title(reader: Any) -> str:
+def _read_title(reader: Any) -> str:
     try:
-        return storable(str(reader.metadata.title or "")).strip() if reader.metadata else ""
+        return make_storable(str(reader.metadata.title or "")).strip() if reader.metadata else ""
     except Exception:  # noqa: BLE001 (a broken title is no reason to lose the text)
         return ""
 
 
 @contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """Keep a library's remarks on broken files out of the caller's log: a refusal says it."""
+def _silence(name: str) -> Iterator[None]:
+    """Silence a library's warnings on broken files: the reason for skipping them says the same."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)

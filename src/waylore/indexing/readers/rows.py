@@ -1,7 +1,8 @@
-"""Reads JSON Lines and CSV row by row, each row a document: no more than one row is held at a time.
+"""Read JSON Lines and CSV: each row becomes a document, and only one row is held in memory.
 
-A row's text is its `text` (or `content`, `body`, …) where it has one, else all its fields by name; its other
-scalars are metadata. Lines that are conversations are handed to `reading_chat`. It infers no types.
+ The text of a row is its field `text` (or `content`, `body`, …), or all fields with their names if it has
+none. Its other scalars become metadata. Lines that are conversations are read by `readers.chat`. The module
+infers no types.
 """
 
 import csv
@@ -12,76 +13,75 @@ from itertools import chain
 from math import isfinite
 from typing import Any, TextIO
 
-from waylore.indexing.blocks import Block, Reading, Refusal, Refused, Source
-from waylore.indexing.encoding import opened, storable
-from waylore.indexing.readers.chat import conversation, is_conversation, is_message, joined_messages
-from waylore.indexing.readers.plain import paragraphs
+from waylore.indexing.blocks import Block, ReadError, Reading, Skipped, Source
+from waylore.indexing.encoding import make_storable, open_text
+from waylore.indexing.readers.chat import build_conversation, is_conversation, is_message, read_messages
+from waylore.indexing.readers.plain import find_paragraphs
 from waylore.types.knowledge import Scalar
 
-_TEXTS = ("text", "content", "body", "passage", "abstract", "answer")
-_TITLES = ("title", "name", "subject", "heading")
-_BROKEN_LINES = 100  # reported one by one; with more of them it is hardly a file of that format
-_LARGEST = 2**63 - 1
-_TOLD_EVERY = 256  # rows
+_TEXT_FIELDS = ("text", "content", "body", "passage", "abstract", "answer")
+_TITLE_FIELDS = ("title", "name", "subject", "heading")
+_MAX_BROKEN_LINES = 100  # a file with more of them is hardly JSON Lines
+_MAX_INTEGER = 2**63 - 1
+_REPORT_EVERY = 256  # rows between two reports of the bytes read
 
 
-def json_lines(source: Source) -> Iterator[Reading | Refusal]:
-    """Every line a document; or all lines one conversation, if the first is a message."""
-    with opened(source) as file:
-        rows = _objects(file, source)
+def read_json_lines(source: Source) -> Iterator[Reading | Skipped]:
+    """Read each line as a document, or all lines as one conversation if the first is a message."""
+    with open_text(source) as file:
+        rows = _read_objects(file, source)
         first, broken = next(rows, None), 0
         if first is None:
-            raise Refused("it is empty")
+            raise ReadError("it is empty")
         if isinstance(first[1], dict) and is_message(first[1]):
-            yield from joined_messages(source, (row for _, row in chain([first], rows)))
+            yield from read_messages(source, (row for _, row in chain([first], rows)))
             return
         for row in chain([first], rows):
             broken += not isinstance(row[1], dict)
-            if broken > _BROKEN_LINES:
-                raise Refused(
-                    f"more than {_BROKEN_LINES} lines are not JSON objects: "
-                    f"from line {row[0]} on it is not read"
+            if broken > _MAX_BROKEN_LINES:
+                raise ReadError(
+                    f"more than {_MAX_BROKEN_LINES} lines are not JSON objects: reading stopped at line {row[0]}"
                 )
-            yield from _reached(file, row[0], _row_documents(source, row))
+            yield from _add_bytes_read(file, row[0], _read_row(source, row))
 
 
-def table(source: Source) -> Iterator[Reading | Refusal]:
-    """Every row of a CSV or TSV file a document; its first row names the columns."""
-    with opened(source) as file:
+def read_table(source: Source) -> Iterator[Reading | Skipped]:
+    """Read each row of a CSV or TSV file as a document; the first row names the columns."""
+    with open_text(source) as file:
         delimiter = "\t" if source.path.suffix.lower() == ".tsv" else ","
-        rows = csv.DictReader(_lines(file, source), delimiter=delimiter, restkey="more", restval="")
+        rows = csv.DictReader(_read_lines(file, source), delimiter=delimiter, restkey="more", restval="")
         try:
             if not rows.fieldnames:
-                raise Refused("it is empty")
+                raise ReadError("it is empty")
             number = 1
             for number, row in enumerate(rows, start=2):
-                yield from _reached(file, number, _document(source, f"row={number}", row))
+                yield from _add_bytes_read(file, number, _build_reading(source, f"row={number}", row))
             if number == 1:
-                raise Refused("it has a row of column names and no other")
+                raise ReadError("it has column names and no rows")
         except (csv.Error, UnicodeDecodeError) as error:
-            yield Refusal(source.uri, f"from line {rows.line_num + 1} on it cannot be read: {error}")
+            yield Skipped(source.uri, f"from line {rows.line_num + 1} on it cannot be read: {error}")
 
 
-def _reached(file: TextIO, number: int, found: Iterable[Reading | Refusal]) -> Iterator[Reading | Refusal]:
-    """What was found, now and then with how far the file was read: to ask costs a turn of the thread."""
-    for item in found:
-        if number % _TOLD_EVERY == 0 and isinstance(item, Reading):
-            yield replace(item, reached=file.buffer.tell())
+def _add_bytes_read(file: TextIO, number: int, items: Iterable[Reading | Skipped]) -> Iterator[Reading | Skipped]:
+    """Yield the items, those of some rows with the number of bytes read; `tell` is too slow for every row."""
+    for item in items:
+        if number % _REPORT_EVERY == 0 and isinstance(item, Reading):
+            yield replace(item, bytes_read=file.buffer.tell())
         else:
             yield item
 
 
-def _lines(file: TextIO, source: Source) -> Iterator[str]:
-    longest = source.limits.line
-    while line := file.readline(longest + 1):
-        if len(line) > longest:
-            raise Refused(f"a line has more than {longest:,} characters: split it, or raise Limits(line=…)")
+def _read_lines(file: TextIO, source: Source) -> Iterator[str]:
+    max_length = source.limits.line
+    while line := file.readline(max_length + 1):
+        if len(line) > max_length:
+            raise ReadError(f"a line has more than {max_length:,} characters: split it, or raise Limits(line=…)")
         yield line
 
 
-def _objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
-    """Each line's number and value; a ValueError in its place where a line is broken."""
-    for number, line in enumerate(_lines(file, source), start=1):
+def _read_objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
+    """Yield the number and value of each line; the value of a broken line is the error."""
+    for number, line in enumerate(_read_lines(file, source), start=1):
         if not line.strip():
             continue
         try:
@@ -90,52 +90,53 @@ def _objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
             yield number, error
 
 
-def _row_documents(source: Source, numbered: tuple[int, Any]) -> Iterator[Reading | Refusal]:
+def _read_row(source: Source, numbered: tuple[int, Any]) -> Iterator[Reading | Skipped]:
     number, row = numbered
     place = f"line={number}"
     if isinstance(row, Exception):
-        yield Refusal(f"{source.uri}#{place}", f"it is not JSON: {row}"[:300])
+        yield Skipped(f"{source.uri}#{place}", f"it is not JSON: {row}"[:300])
     elif isinstance(row, dict) and is_conversation(row):
-        yield conversation(f"{source.uri}#{place}", source.name, row["messages"])
+        yield build_conversation(f"{source.uri}#{place}", source.name, row["messages"])
     elif isinstance(row, dict):
-        yield from _document(source, place, row)
+        yield from _build_reading(source, place, row)
     else:
-        yield Refusal(f"{source.uri}#{place}", "it is not a JSON object: a line must be {…}")
+        yield Skipped(f"{source.uri}#{place}", "it is not a JSON object: a line must be {…}")
 
 
-def _document(source: Source, place: str, row: Mapping[str, Any]) -> Iterator[Reading | Refusal]:
+def _build_reading(source: Source, place: str, row: Mapping[str, Any]) -> Iterator[Reading | Skipped]:
     uri = f"{source.uri}#{place}"
-    fields = {storable(str(key)): value for key, value in row.items() if value not in (None, "", [], {})}
-    own = next((key for key in _TEXTS if isinstance(fields.get(key), str)), "")
-    named = next((key for key in _TITLES if isinstance(fields.get(key), str)), "")
-    text = storable(
-        fields[own] if own else "\n".join(f"{key}: {_said(value)}" for key, value in fields.items())
+    fields = {make_storable(str(key)): value for key, value in row.items() if value not in (None, "", [], {})}
+    text_field = next((key for key in _TEXT_FIELDS if isinstance(fields.get(key), str)), "")
+    title_field = next((key for key in _TITLE_FIELDS if isinstance(fields.get(key), str)), "")
+    text = make_storable(
+        fields[text_field] if text_field else "\n".join(f"{key}: {_to_text(value)}" for key, value in fields.items())
     )
     if not text.strip():
-        yield Refusal(uri, "there is no text in it")
+        yield Skipped(uri, "it has no text")
         return
-    title = storable(fields[named]).strip() if named else source.name
-    blocks = paragraphs(text, source.limits.blocks) if own else (Block("row", 0, len(text)),)
-    metadata = {key: kept(value) for key, value in fields.items() if key not in (own, named) and is_kept(value)}
+    title = make_storable(fields[title_field]).strip() if title_field else source.name
+    blocks = find_paragraphs(text, source.limits.blocks) if text_field else (Block("row", 0, len(text)),)
+    others = {key: value for key, value in fields.items() if key not in (text_field, title_field)}
+    metadata = {key: to_metadata(value) for key, value in others.items() if is_metadata(value)}
     yield Reading(uri, title, text, blocks, metadata)
 
 
-def _said(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def is_kept(value: object) -> bool:
-    """Whether metadata can hold it: a scalar that every database takes, or a list of such."""
+def is_metadata(value: object) -> bool:
+    """Return whether metadata can hold a value: a scalar that every database accepts, or a list of scalars."""
     if isinstance(value, list):
-        return all(not isinstance(item, list) and is_kept(item) for item in value)
+        return all(not isinstance(item, list) and is_metadata(item) for item in value)
     if isinstance(value, float):
         return isfinite(value)
-    return isinstance(value, str) or (isinstance(value, int) and abs(value) <= _LARGEST)
+    return isinstance(value, str) or (isinstance(value, int) and abs(value) <= _MAX_INTEGER)
 
 
-def kept(value: Any) -> Scalar | list[Scalar]:
-    """What metadata holds of a value that `is_kept`."""
+def to_metadata(value: Any) -> Scalar | list[Scalar]:
+    """Convert a value that `is_metadata` for storing."""
     if isinstance(value, list):
-        return [storable(item) if isinstance(item, str) else item for item in value]
-    scalar: Scalar = storable(value) if isinstance(value, str) else value
+        return [make_storable(item) if isinstance(item, str) else item for item in value]
+    scalar: Scalar = make_storable(value) if isinstance(value, str) else value
     return scalar

@@ -1,8 +1,8 @@
-"""Vectors kept on disk, so that no text is embedded twice by the same model.
+"""Cache vectors on disk, so that no text is embedded twice by the same model.
 
-Wraps any embedder. One SQLite file holds the vectors by model, kind (passage or question) and text;
-threads and processes may share it. It never forgets and knows no age: a model's name changes when
-its weights do, and deleting the file is always safe.
+It wraps any embedder. One SQLite file has the vectors by model, kind (passage or question) and text; threads
+and processes may share it. Entries never expire, because a model's name changes with its weights. The file can
+be deleted at any time.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,17 +13,17 @@ import numpy as np
 
 from waylore.errors import DimensionMismatch
 from waylore.protocols import Embedder, Vectors
-from waylore.providers.disk_cache import VECTORS, Kept
+from waylore.providers.disk_cache import VECTORS, DiskCache
 from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
 
 
 class CachedEmbedder:
-    """Asks `embedder` only for what `directory` does not hold yet."""
+    """Calls `embedder` only for texts that the cache in `directory` does not contain."""
 
     def __init__(self, embedder: Embedder, directory: Path) -> None:
         self._embedder = embedder
-        self._kept = Kept(VECTORS, directory)
+        self._cache = DiskCache(VECTORS, directory)
 
     @property
     def name(self) -> str:
@@ -36,19 +36,19 @@ class CachedEmbedder:
         return self._embedder.dimension
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One unit row for each text, in order; texts seen before cost a read."""
+        """Return one unit row for each text, in order. Known texts are read from the cache."""
         if not texts:
             return self._embedder.embed_passages(texts)
         return self._embed("passage", texts, self._embedder.embed_passages)
 
     def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a question; one asked before costs a read."""
+        """Return the unit vector of a question. A known question is read from the cache."""
         embed = self._embedder.embed_query
         return self._embed("query", [text], lambda missing: np.stack([*map(embed, missing)])).ravel()
 
     def close(self) -> None:
-        """Close the file; the wrapped embedder stays open."""
-        self._kept.close()
+        """Close the file. The wrapped embedder stays open."""
+        self._cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -58,18 +58,18 @@ class CachedEmbedder:
 
     def _embed(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Vectors]) -> Vectors:
         keys = [bytes.fromhex(identity("vector", self.name, kind, text)) for text in texts]
-        found = self._kept.read(keys)
+        found = self._cache.read(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             rows = embed(list(missing.values())).astype(np.float32)
-            fresh = {key: row.tobytes() for key, row in zip(missing, rows, strict=True)}
-            self._kept.write(fresh)
-            found |= fresh
+            new = {key: row.tobytes() for key, row in zip(missing, rows, strict=True)}
+            self._cache.write(new)
+            found |= new
         return self._stack([found[key] for key in keys])
 
     def _stack(self, rows: Sequence[bytes]) -> Vectors:
         if len({len(row) for row in rows}) > 1:
             raise DimensionMismatch(
-                f"{self._kept.file} holds vectors of another length for {self.name}; delete the file"
+                f"{self._cache.file} has vectors of another length for {self.name}; delete the file"
             )
         return np.stack([np.frombuffer(row, dtype=np.float32) for row in rows])

@@ -1,9 +1,8 @@
-"""Local embeddings through fastembed: ONNX on the CPU, no torch, BAAI/bge-small-en-v1.5 by default.
+"""Embed locally with fastembed: ONNX on the CPU, no torch, BAAI/bge-small-en-v1.5 by default.
 
-Fastembed pools and normalises as each model asks. This adds what it leaves to its caller: the words
-BGE wants before a question, batches of similar length, and a name that follows the weights. It does
-not choose a model for your language, and it does not split long texts: a model reads the first 512
-tokens or so and ignores the rest.
+Fastembed pools and normalises as each model requires. This module adds the prefix that BGE needs before a
+question, batches of similar length, and a name that changes with the weights. It does not choose a model for
+your language and does not split long texts: a model reads about the first 512 tokens and ignores the rest.
 """
 
 import os
@@ -19,11 +18,12 @@ import numpy as np
 
 from waylore.errors import ModelUnavailable
 from waylore.protocols import Vectors
-from waylore.providers.embedders.vectors import named, unit
+from waylore.providers.embedders.hub import check_hub, mute_logs
+from waylore.providers.embedders.vectors import add_fingerprint, normalise_rows
 from waylore.providers.optional import require
 from waylore.types.knowledge import Vector
 
-# The English BGE models were trained with this before questions; fastembed does not add it.
+# The English BGE models were trained with this prefix before questions; fastembed does not add it.
 BGE_QUESTION = "Represent this sentence for searching relevant passages: "
 _ENGLISH_BGE = re.compile(r"BAAI/bge-\w+-en\b", re.IGNORECASE)
 
@@ -31,10 +31,10 @@ _ENGLISH_BGE = re.compile(r"BAAI/bge-\w+-en\b", re.IGNORECASE)
 class FastEmbedder:
     """A fastembed model, downloaded by name or loaded from the directory `path` without a network.
 
-    An int8 model scales its numbers by the batch, so a text's vector moves by up to 0.01 with its
-    neighbours. One text at a time is exact, and twice as fast on a CPU; raise `batch_size` on a GPU.
-    `threads` are texts that are read at the same time, each on a core of its own: by default as many as there
-    are cores. (Two cores on one text take as long as one core, and spin.)
+    An int8 model scales its numbers by the batch, so a text's vector changes by up to 0.01 with its neighbours.
+    One text at a time is exact, and twice as fast on a CPU; raise `batch_size` on a GPU. `threads` is the
+    number of texts that are embedded at the same time, each on one core; the default is the number of cores.
+    (Two cores on one text take as long as one core, and spin.)
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class FastEmbedder:
         threads: int | None = None,
         batch_size: int = 1,
     ) -> None:
-        self._name = named(model, _weights(path)) if path else model
+        self._name = name_model(model, path)
         self._model = _load(model, path)
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="waylore-embed")
@@ -55,7 +55,7 @@ class FastEmbedder:
 
     @property
     def name(self) -> str:
-        """The model's name, with a fingerprint of the weights where they came from a directory."""
+        """The model's name, with a fingerprint of the weights if they come from a directory."""
         return self._name
 
     @property
@@ -64,42 +64,65 @@ class FastEmbedder:
         return self._dimension
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One unit row for each text, in order."""
+        """Return one unit row for each text, in order."""
         longest_first = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        dealt = [longest_first[i :: self._threads] for i in range(self._threads)]
-        rows = self._pool.map(self._rows, ([texts[i] for i in hand] for hand in dealt))
-        return self._unit(chain.from_iterable(rows))[np.argsort(list(chain.from_iterable(dealt)))]
+        shares = [longest_first[i :: self._threads] for i in range(self._threads)]
+        rows = self._pool.map(self._rows, ([texts[i] for i in share] for share in shares))
+        return self._unit(chain.from_iterable(rows))[np.argsort(list(chain.from_iterable(shares)))]
 
     def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a question, after the words the model wants before one."""
+        """Return the unit vector of a question, with the prefix that the model needs."""
         return self._unit(self._model.query_embed(self._question + text)).ravel()
 
     def _rows(self, texts: list[str]) -> list[Vector]:
         return list(self._model.passage_embed(texts, batch_size=self._batch_size))
 
     def _unit(self, rows: Iterable[Vector]) -> Vectors:
-        return unit(list(rows), self._dimension)
+        return normalise_rows(list(rows), self._dimension)
+
+
+def name_model(model: str, path: Path | None = None) -> str:
+    """Return the name of a model, with a fingerprint of the weights if they are in the directory `path`."""
+    return add_fingerprint(model, _find_weights(path)) if path else model
 
 
 def _load(model: str, path: Path | None) -> Any:
-    # The ONNX runtime (from 1.29 on) reports each process to its maker, unless told so before it is imported.
+    # The ONNX runtime (from 1.29 on) sends telemetry, unless this is set before it is imported.
     os.putenv("ORT_DISABLE_TELEMETRY", "1")
     fastembed = require("fastembed", extra="local")
     try:
-        if path is None:
-            return fastembed.TextEmbedding(model, threads=1)
-        return _load_directory(fastembed, model, path)
+        with mute_logs():
+            return _load_directory(fastembed, model, path) if path else _load_by_name(fastembed, model)
+    except ModelUnavailable:
+        raise
     except Exception as error:
         raise ModelUnavailable(
             f"fastembed cannot load {model} from {path or 'its hub'}: {error}\nCheck the name with "
-            "`TextEmbedding.list_supported_models()`, the network, or pass a directory as `path`."
+            "`TextEmbedding.list_supported_models()`, the network, or pass a directory as `path`"
         ) from error
 
 
+def _load_by_name(fastembed: Any, model: str) -> Any:
+    """Load a model from the cache of fastembed, or download it."""
+    known = {each["model"].lower() for each in fastembed.TextEmbedding.list_supported_models()}
+    try:
+        return fastembed.TextEmbedding(model, threads=1, local_files_only=True)
+    except ValueError:
+        if model.lower() in known:
+            check_hub(model)
+        return fastembed.TextEmbedding(model, threads=1)
+
+
+def find_cache() -> Path:
+    """Return the folder in which fastembed stores downloaded models."""
+    utils = require("fastembed.common.utils", extra="local")
+    return Path(utils.define_cache_dir())
+
+
 def _load_directory(fastembed: Any, model: str, path: Path) -> Any:
-    weights = _weights(path)
+    weights = _find_weights(path)
     embedding = fastembed.TextEmbedding(model, threads=1, specific_model_path=str(path), lazy_load=True)
-    # Fastembed looks for its own export's file name; a directory may hold another, such as int8.
+    # Fastembed expects the file name of its own export; a directory may have another, such as int8.
     embedding.model.model_description = replace(
         embedding.model.model_description, model_file=str(weights.relative_to(path))
     )
@@ -107,11 +130,11 @@ def _load_directory(fastembed: Any, model: str, path: Path) -> Any:
     return embedding
 
 
-def _weights(path: Path) -> Path:
+def _find_weights(path: Path) -> Path:
     found = sorted(path.rglob("*.onnx"))
     if len(found) != 1:
         raise ModelUnavailable(
-            f"{path} must hold one .onnx file beside tokenizer.json, tokenizer_config.json and "
-            f"config.json; it holds {len(found)}"
+            f"{path} must contain one .onnx file beside tokenizer.json, tokenizer_config.json and "
+            f"config.json; it contains {len(found)}"
         )
     return found[0]

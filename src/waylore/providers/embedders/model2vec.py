@@ -1,7 +1,7 @@
-"""Tiny embeddings through model2vec: word vectors averaged, thousands of passages a second.
+"""Embed with model2vec: averaged word vectors, thousands of passages per second.
 
-For machines too small for a transformer, and for tests. It knows no word order and tells no
-question from a passage; on its own it finds less than BM25 does, so leave both on.
+It is for machines too small for a transformer, and for tests. It ignores word order and treats questions and
+passages alike. Alone it finds less than BM25, so use both.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from waylore.errors import ModelUnavailable
 from waylore.protocols import Vectors
-from waylore.providers.embedders.vectors import named, unit
+from waylore.providers.embedders.vectors import add_fingerprint, normalise_rows
 from waylore.providers.optional import require
 from waylore.types.knowledge import Vector
 
@@ -20,11 +20,11 @@ class Model2VecEmbedder:
 
     def __init__(self, model: str | Path = "minishlab/potion-base-8M") -> None:
         self._model = _load(model)
-        self._name = named(model.name, model / "model.safetensors") if isinstance(model, Path) else model
+        self._name = name_model(model)
 
     @property
     def name(self) -> str:
-        """The model's name, with a fingerprint of the weights where they came from a directory."""
+        """The model's name, with a fingerprint of the weights if they come from a directory."""
         return self._name
 
     @property
@@ -33,13 +33,18 @@ class Model2VecEmbedder:
         return int(self._model.dim)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One unit row for each text, in order."""
+        """Return one unit row for each text, in order."""
         rows = self._model.encode(list(texts), use_multiprocessing=False) if texts else []
-        return unit(rows, self.dimension)
+        return normalise_rows(rows, self.dimension)
 
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a question, the same as that of a passage."""
         return self.embed_passages([text]).ravel()
+
+
+def name_model(model: str | Path) -> str:
+    """Return the name of a model, with a fingerprint of the weights if `model` is their directory."""
+    return add_fingerprint(model.name, model / "model.safetensors") if isinstance(model, Path) else model
 
 
 def _load(model: str | Path) -> Any:
@@ -49,5 +54,5 @@ def _load(model: str | Path) -> Any:
     except Exception as error:
         raise ModelUnavailable(
             f"model2vec cannot load {model}: {error}\nCheck the name and the network, or pass the "
-            "`Path` of a directory with config.json, model.safetensors and tokenizer.json."
+            "`Path` of a directory with config.json, model.safetensors and tokenizer.json"
         ) from error

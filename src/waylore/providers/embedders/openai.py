@@ -1,8 +1,8 @@
-"""Embeddings from any server that speaks OpenAI's protocol: OpenAI, Azure, vLLM, Ollama and others.
+"""Embed with any server that speaks OpenAI's protocol: OpenAI, Azure, vLLM, Ollama and others.
 
-Batches go out in parallel, at most `concurrency` at a time; what may pass is tried again (see
-`waylore.providers.endpoint`). It keeps nothing (see `waylore.providers.embedders.cached`), does not shorten texts, and never writes
-the API key into a message.
+Batches are sent in parallel, at most `concurrency` at a time, and transient failures are retried (see
+`waylore.providers.endpoint`). This module has no cache (see `waylore.providers.embedders.cached`), does not
+shorten texts, and never writes the API key into a message.
 """
 
 import threading
@@ -14,7 +14,7 @@ import numpy as np
 
 from waylore.errors import DimensionMismatch
 from waylore.protocols import Vectors
-from waylore.providers.embedders.vectors import unit
+from waylore.providers.embedders.vectors import normalise_rows
 from waylore.providers.endpoint import Endpoint
 from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class OpenAIEmbedder:
     """A model behind `{base_url}/embeddings`; close it, or use it in a `with` block.
 
-    `dimension` is what to expect, learnt from the first answer where it is not given. `retries` are
-    tries after the first; `backoff` is the longest wait before the first of them, in seconds.
+    `dimension` is the expected length of vectors; if None, the first response sets it. `retries` is the number
+    of attempts after the first; `backoff` is the longest delay before the first of them, in seconds.
     """
 
     def __init__(
@@ -57,34 +57,34 @@ class OpenAIEmbedder:
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="waylore-embed")
         self._model, self._dimension, self._batch_size = model, dimension, batch_size
         self._query_prefix, self._passage_prefix = query_prefix, passage_prefix
-        self._learning = threading.Lock()
+        self._dimension_lock = threading.Lock()
 
     @property
     def name(self) -> str:
-        """The model's name, with a fingerprint of the prefixes where there are any."""
+        """The model's name, with a fingerprint of the prefixes if there are any."""
         if not (self._query_prefix or self._passage_prefix):
             return self._model
         return f"{self._model}@{identity('prefix', self._query_prefix, self._passage_prefix)[:8]}"
 
     @property
     def dimension(self) -> int:
-        """The length of every vector; asks the server where nobody has said."""
+        """The length of every vector. If it is unknown, a request to the server finds it."""
         return self._dimension or self.embed_query("length").size
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One unit row for each text, in order."""
+        """Return one unit row for each text, in order."""
         prefixed = [self._passage_prefix + text for text in texts]
         size = self._batch_size
         batches = [prefixed[i : i + size] for i in range(0, len(prefixed), size)]
         rows = list(self._pool.map(self._embed, batches))
-        return np.concatenate(rows) if rows else unit([], self.dimension)
+        return np.concatenate(rows) if rows else normalise_rows([], self.dimension)
 
     def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a question, without waiting behind passages."""
+        """Return the unit vector of a question, without waiting for passages."""
         return self._embed([self._query_prefix + text]).ravel()
 
     def close(self) -> None:
-        """Finish what is under way and let go of threads and connections."""
+        """Finish running requests, then stop the threads and close the connections."""
         self._pool.shutdown(cancel_futures=True)
         self._endpoint.close()
 
@@ -95,40 +95,39 @@ class OpenAIEmbedder:
         self.close()
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
-        rows = self._rows(self._ask(texts))
+        rows = self._parse_rows(self._request(texts))
         if sorted(rows) != list(range(len(texts))):
             raise DimensionMismatch(
-                f"{self._endpoint.url} answered {len(texts)} texts with {len(rows)} vectors; lower "
+                f"{self._endpoint.url} returned {len(rows)} vectors for {len(texts)} texts; lower "
                 "`batch_size`, or check that the server speaks OpenAI's protocol"
             )
-        length = self._agreed({row.size for row in rows.values()})
-        return unit([rows[index] for index in range(len(texts))], length)
+        length = self._check_length({row.size for row in rows.values()})
+        return normalise_rows([rows[index] for index in range(len(texts))], length)
 
-    def _rows(self, answer: "httpx.Response") -> dict[int, Vector]:
+    def _parse_rows(self, response: "httpx.Response") -> dict[int, Vector]:
         try:
             rows = {
-                int(item["index"]): np.array(item["embedding"], dtype=np.float32)
-                for item in answer.json()["data"]
+                int(item["index"]): np.array(item["embedding"], dtype=np.float32) for item in response.json()["data"]
             }
         except (KeyError, TypeError, ValueError) as error:
-            raise self._endpoint.unusable(f"no embeddings but {answer.text[:200]!r}") from error
+            raise self._endpoint.make_error(f"no embeddings: {response.text[:200]!r}") from error
         if not all(np.isfinite(row).all() for row in rows.values()):
-            raise self._endpoint.unusable("a vector with something in it that is not a number")
+            raise self._endpoint.make_error("a vector that is not finite")
         return rows
 
-    def _agreed(self, lengths: set[int]) -> int:
-        with self._learning:
+    def _check_length(self, lengths: set[int]) -> int:
+        with self._dimension_lock:
             self._dimension = expected = self._dimension or max(lengths)
         if lengths != {expected}:
             raise DimensionMismatch(
-                f"{self._model} at {self._endpoint.url} answered with vectors of length "
-                f"{', '.join(map(str, sorted(lengths)))}, not {expected}; set `dimension` to what "
-                "the model gives, and use the model that the collection was made with"
+                f"{self._model} at {self._endpoint.url} returned vectors of length "
+                f"{', '.join(map(str, sorted(lengths)))}, not {expected}; set `dimension` to the "
+                "model's length, and use the model that the collection was indexed with"
             )
         return expected
 
-    def _ask(self, texts: Sequence[str]) -> "httpx.Response":
-        # OpenAI refuses an empty text; an embedder may not.
+    def _request(self, texts: Sequence[str]) -> "httpx.Response":
+        # OpenAI rejects an empty text, but an embedder must accept it.
         inputs = [text or " " for text in texts]
         body = {"model": self._model, "input": inputs, "encoding_format": "float"}
-        return self._endpoint.tried(lambda: self._endpoint.post(body))
+        return self._endpoint.retry(lambda: self._endpoint.post(body))

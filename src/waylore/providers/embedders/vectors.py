@@ -1,4 +1,4 @@
-"""What every embedder promises: rows of length one, and a name that changes with the weights.
+"""Normalise vectors and name models by their weights, for every embedder.
 
 It embeds nothing; the embedders beside it call it.
 """
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from waylore.protocols import Vectors
 
 
-def unit(rows: npt.ArrayLike, dimension: int) -> Vectors:
-    """Scale rows to length one; a row of zeros, which points nowhere, becomes the first axis."""
+def normalise_rows(rows: npt.ArrayLike, dimension: int) -> Vectors:
+    """Scale rows to length one. A row of zeros, which has no direction, becomes the first axis."""
     vectors = np.array(rows, dtype=np.float32).reshape(-1, dimension)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors[lengths[:, 0] == 0, 0] = 1
@@ -21,7 +21,7 @@ def unit(rows: npt.ArrayLike, dimension: int) -> Vectors:
     return vectors
 
 
-def named(model: str, weights: Path) -> str:
+def add_fingerprint(model: str, weights: Path) -> str:
     """Add a fingerprint of the weights to a name: `BAAI/bge-small-en-v1.5@1a2b3c4d`."""
     with weights.open("rb") as content:
         return f"{model}@{hashlib.file_digest(content, 'sha256').hexdigest()[:8]}"

@@ -1,11 +1,12 @@
-"""From what a model wrote about a passage to what the passage says.
+"""Turn a model's answer about a passage into entities and facts.
 
-An answer of the wrong shape is `Malformed`, with an error that the model can be shown. In one of the right
-shape each entity and fact stands for itself: what is invalid is dropped, the rest is kept, also of an answer
-that was cut off (small models repeat themselves until they are). Models invent, so names and aliases are what
-the passage or its titles call things. A fact whose subject is not there is dropped; an object that is not there
-is a plain value, joins nothing, and halves the confidence; one in another script than the passage's is a
-translation, and its fact is dropped. It asks nobody, and does not know what is true.
+An answer of the wrong shape raises `MalformedAnswer`, with an error that the model can be shown. In an answer
+of the right shape, each entity and fact is judged alone: invalid ones are dropped and the others stay. This
+also holds for an answer that was cut off (small models repeat themselves until they are). Models invent, so
+names and aliases must occur in the passage or its titles. A fact whose subject does not occur is dropped. An
+object that does not occur becomes a plain value, joins nothing, and halves the confidence. If it is in another
+script than the passage, it is a translation, and its fact is dropped. This module calls no model and does not
+know what is true.
 """
 
 import json
@@ -19,15 +20,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from waylore.indexing.extractors.rules import LONGEST_STATEMENT, MOST_CLAIMS
+from waylore.indexing.extractors.rules import MAX_FACTS, MAX_STATEMENT_CHARACTERS
 from waylore.protocols import Extraction
-from waylore.text import normalise, occurrences, terms, without_aside
-from waylore.types.knowledge import Claim, Passage
+from waylore.text import count_occurrences, normalise, strip_parentheses, terms
+from waylore.types.knowledge import NewFact, Passage
 
-LONGEST_NAME = 120  # characters
-DOUBT = 0.5  # what is left of the confidence in a fact whose object is not in the passage
-MOST_ENDS = 4  # places at which an answer may have been whole before it was cut off
-MAIN_SCRIPT = 0.2  # of a text's letters that a script must have to be one that it is written in
+MAX_NAME_CHARACTERS = 120
+UNSEEN_OBJECT_CONFIDENCE = 0.5  # factor for a fact whose object is not in the passage
+MAX_REPAIR_POSITIONS = 4  # positions at which a truncated answer is tried to be closed
+MIN_SCRIPT_SHARE = 0.2  # of the letters, so that a text counts as written in a script
 PRONOUNS = frozenset("he she it they we you him her them us this that these those who which".split())
 INVALID, INVENTED, TRANSLATED, TOO_MANY = "invalid", "not in the passage", "translated", "too many"
 
@@ -36,218 +37,218 @@ _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(?![\d-])")
 
 
-class Malformed(Exception):
-    """The answer has not the shape that was asked for; the message tells the model what is wrong."""
+class MalformedAnswer(Exception):
+    """The answer has the wrong shape; the message tells the model what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a model wrote, as far as it has the right shape."""
+class ModelAnswer:
+    """The parts of a model's answer that have the right shape."""
 
     entities: Sequence[Mapping[str, Any]]
     facts: Sequence[Mapping[str, Any]]
 
 
 @dataclass(slots=True)
-class _Named:
-    """What an answer calls things: the name of each by all that it may be called, and what is known of it."""
+class _EntityNames:
+    """The names of entities in an answer: the name by any other name, with type, description and aliases."""
 
     by_any: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def of(self, written: str) -> str:
+    def resolve(self, written: str) -> str:
+        """Return the name of the entity that is written this way."""
         name = _ARTICLE.sub("", written)
         return self.by_any.get(normalise(written)) or self.by_any.get(normalise(name), name)
 
 
-def parsed(content: str) -> Answer:
-    """The answer as JSON, without thoughts before it and fences around it."""
-    said = _THOUGHTS.sub("", content)
-    start = said.find("{")
+def parse_answer(content: str) -> ModelAnswer:
+    """Parse an answer as JSON, without thoughts before it and fences around it."""
+    text = _THOUGHTS.sub("", content)
+    start = text.find("{")
     if start < 0:
-        raise Malformed("it holds no JSON object")
-    found = _decoded(said[start:])
-    entities, facts = found.get("entities"), found.get("facts")
+        raise MalformedAnswer("it holds no JSON object")
+    parsed = _decode_object(text[start:])
+    entities, facts = parsed.get("entities"), parsed.get("facts")
     if not (isinstance(entities, list) and isinstance(facts, list)):
-        raise Malformed('the object needs two lists, "entities" and "facts"')
+        raise MalformedAnswer('the object needs two lists, "entities" and "facts"')
     objects = [fact for fact in facts if isinstance(fact, dict)]
-    if facts and not any(all(_ends(fact)) for fact in objects):
-        raise Malformed("no fact is an object with subject, predicate and object")
-    return Answer(
-        [e for e in entities if isinstance(e, dict)], [*objects, *([{}] * (len(facts) - len(objects)))]
-    )
+    if facts and not any(all(_read_triple(fact)) for fact in objects):
+        raise MalformedAnswer("no fact is an object with subject, predicate and object")
+    return ModelAnswer([e for e in entities if isinstance(e, dict)], [*objects, *([{}] * (len(facts) - len(objects)))])
 
 
-def _decoded(said: str) -> dict[str, Any]:
-    """The object that a text begins with; one that was cut off in a list of facts, as far as it goes."""
+def _decode_object(text: str) -> dict[str, Any]:
+    """Return the JSON object at the start of a text. If it was cut off in the facts, return the whole ones."""
     try:
-        return dict(json.JSONDecoder().raw_decode(said)[0])
+        return dict(json.JSONDecoder().raw_decode(text)[0])
     except (ValueError, RecursionError) as error:
-        end = len(said)
-        for _ in range(MOST_ENDS):
-            end = said.rfind("}", 0, end)
+        end = len(text)
+        for _ in range(MAX_REPAIR_POSITIONS):
+            end = text.rfind("}", 0, end)
             with suppress(ValueError, RecursionError):
-                return dict(json.loads(said[: end + 1] + "]}"))
-        raise Malformed(f"it is not valid JSON: {error}") from error
+                return dict(json.loads(text[: end + 1] + "]}"))
+        raise MalformedAnswer(f"it is not valid JSON: {error}") from error
 
 
-def extraction(answer: Answer, passage: Passage) -> tuple[Extraction, Counter[str]]:
-    """What a passage says by an answer, and how many of the answer's facts were dropped, by reason."""
-    read = _Read(passage)
-    named = _named(answer.entities, read)
-    claims: dict[tuple[str, ...], Claim] = {}
+def build_extraction(answer: ModelAnswer, passage: Passage) -> tuple[Extraction, Counter[str]]:
+    """Return the facts and names of a passage by an answer, and the number of dropped facts by reason."""
+    text = _PassageText(passage)
+    known = _collect_names(answer.entities, text)
+    facts: dict[tuple[str, ...], NewFact] = {}
     dropped: Counter[str] = Counter()
     for fact in answer.facts:
-        claim = _claim(fact, named, read)
-        if isinstance(claim, str):
-            dropped[claim] += 1
+        built = _build_fact(fact, known, text)
+        if isinstance(built, str):
+            dropped[built] += 1
         else:
-            claims.setdefault(_key(claim), claim)
-    kept = list(claims.values())[:MOST_CLAIMS]
-    if len(claims) > len(kept):
-        dropped[TOO_MANY] += len(claims) - len(kept)
-    names = _names(kept, named, passage)
-    descriptions = {name: told for name, told in named.descriptions.items() if name in names}
-    aliases = {name: told for name, told in named.aliases.items() if name in names}
-    return Extraction(tuple(kept), names, descriptions, aliases), dropped
+            facts.setdefault(_make_key(built), built)
+    chosen = list(facts.values())[:MAX_FACTS]
+    if len(facts) > len(chosen):
+        dropped[TOO_MANY] += len(facts) - len(chosen)
+    names = _list_names(chosen, known, passage)
+    descriptions = {name: value for name, value in known.descriptions.items() if name in names}
+    aliases = {name: value for name, value in known.aliases.items() if name in names}
+    return Extraction(tuple(chosen), names, descriptions, aliases), dropped
 
 
-class _Read:
-    """A passage with its titles, read for whether it has a name."""
+class _PassageText:
+    """A passage with its titles, prepared to look up names."""
 
     def __init__(self, passage: Passage) -> None:
-        said = "\n".join((passage.title, *passage.headings, passage.text))
-        self._normal = normalise(said)
-        self._terms = frozenset(terms(said))
-        scripts = Counter(_scripts(said))
-        self._scripts = {s for s, n in scripts.items() if n >= MAIN_SCRIPT * scripts.total()}
+        text = "\n".join((passage.title, *passage.headings, passage.text))
+        self._normal = normalise(text)
+        self._terms = frozenset(terms(text))
+        scripts = Counter(_list_scripts(text))
+        self._scripts = {s for s, n in scripts.items() if n >= MIN_SCRIPT_SHARE * scripts.total()}
 
-    def says(self, name: str) -> bool:
-        """Whether it has the name letter by letter, but for case and punctuation."""
-        return bool(name) and occurrences(normalise(name), self._normal) > 0
+    def has_exactly(self, name: str) -> bool:
+        """Return whether the text contains the name letter by letter, except for case and punctuation."""
+        return bool(name) and count_occurrences(normalise(name), self._normal) > 0
 
     def has(self, name: str) -> bool:
-        """Whether it has the name, or half of its words in whatever form."""
+        """Return whether the text contains the name, or half of its words in any form."""
         parts = terms(name)
-        return self.says(name) or 0 < len(parts) <= 2 * sum(part in self._terms for part in parts)
+        return self.has_exactly(name) or 0 < len(parts) <= 2 * sum(part in self._terms for part in parts)
 
     def is_foreign(self, name: str) -> bool:
-        """Whether a name is written in scripts that the passage is not written in."""
-        scripts = set(_scripts(name))
+        """Return whether a name is written in scripts that the passage does not use."""
+        scripts = set(_list_scripts(name))
         return bool(scripts) and scripts.isdisjoint(self._scripts)
 
 
-def _scripts(text: str) -> Iterator[str]:
-    """The script of each letter: LATIN, CYRILLIC, CJK and so on."""
+def _list_scripts(text: str) -> Iterator[str]:
+    """Return the script of each letter: LATIN, CYRILLIC, CJK and so on."""
     return (unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha())
 
 
-def _named(entities: Sequence[Mapping[str, Any]], read: _Read) -> _Named:
-    """The entities that the passage has, under the names that it calls them."""
-    named = _Named()
-    own = {normalise(_text(e.get("name"))) for e in entities}
+def _collect_names(entities: Sequence[Mapping[str, Any]], text: _PassageText) -> _EntityNames:
+    """Return the entities that occur in the passage, under the names that it uses."""
+    known = _EntityNames()
+    own = {normalise(_clean_text(e.get("name"))) for e in entities}
     for entity in entities:
-        written = _ARTICLE.sub("", _text(entity.get("name")))
-        aliases = [alias for alias in _texts(entity.get("aliases")) if read.says(alias)]
-        name = written if read.has(written) else next(iter(aliases), "")
-        if not name or len(name) > LONGEST_NAME or normalise(name) in named.by_any:
+        written = _ARTICLE.sub("", _clean_text(entity.get("name")))
+        aliases = [alias for alias in _clean_texts(entity.get("aliases")) if text.has_exactly(alias)]
+        name = written if text.has(written) else next(iter(aliases), "")
+        if not name or len(name) > MAX_NAME_CHARACTERS or normalise(name) in known.by_any:
             continue
-        others = {a: None for a in aliases if normalise(a) not in own and normalise(a) not in named.by_any}
+        others = {a: None for a in aliases if normalise(a) not in own and normalise(a) not in known.by_any}
         others.pop(name, None)
-        named.by_any |= {normalise(called): name for called in (name, written, *others)}
-        named.types[name] = _type(entity.get("type"))
-        if description := _text(entity.get("description")):
-            named.descriptions[name] = description[:LONGEST_STATEMENT]
+        known.by_any |= {normalise(called): name for called in (name, written, *others)}
+        known.types[name] = _clean_type(entity.get("type"))
+        if description := _clean_text(entity.get("description")):
+            known.descriptions[name] = description[:MAX_STATEMENT_CHARACTERS]
         if others:
-            named.aliases[name] = tuple(others)
-    return named
+            known.aliases[name] = tuple(others)
+    return known
 
 
-def _claim(fact: Mapping[str, Any], named: _Named, read: _Read) -> Claim | str:
-    """The fact as a claim, or why there is none."""
-    subject, predicate, object_ = _ends(fact)
-    subject, object_ = named.of(subject), named.of(object_)
-    is_there = read.has(object_)
-    is_value = (fact.get("object_is_value") is True and object_ not in named.types) or not is_there
-    longest = LONGEST_STATEMENT if is_value else LONGEST_NAME
-    if max(len(subject), len(predicate)) > LONGEST_NAME or len(object_) > longest:
+def _build_fact(fact: Mapping[str, Any], known: _EntityNames, text: _PassageText) -> NewFact | str:
+    """Return the fact, or the reason why it is dropped."""
+    subject, predicate, object_ = _read_triple(fact)
+    subject, object_ = known.resolve(subject), known.resolve(object_)
+    is_object_in_text = text.has(object_)
+    is_value = (fact.get("object_is_value") is True and object_ not in known.types) or not is_object_in_text
+    max_object_characters = MAX_STATEMENT_CHARACTERS if is_value else MAX_NAME_CHARACTERS
+    if max(len(subject), len(predicate)) > MAX_NAME_CHARACTERS or len(object_) > max_object_characters:
         return INVALID
-    if reason := _objection(subject, object_, read):
+    if reason := _find_objection(subject, object_, text):
         return reason
     try:
-        return Claim(
+        return NewFact(
             subject,
             predicate,
             object_,
-            statement=_text(fact.get("statement"))[:LONGEST_STATEMENT],
-            weight=_number(fact.get("weight"), 1.0, 10.0, otherwise=5.0),
-            confidence=_number(fact.get("confidence"), 0.0, 1.0, otherwise=1.0) * (1.0 if is_there else DOUBT),
-            valid_from=_begin(_text(fact.get("valid_from"))),
-            valid_to=_end(_text(fact.get("valid_to"))),
-            subject_type=named.types.get(subject, ""),
-            object_type=named.types.get(object_, ""),
+            statement=_clean_text(fact.get("statement"))[:MAX_STATEMENT_CHARACTERS],
+            weight=_clean_number(fact.get("weight"), 1.0, 10.0, default=5.0),
+            confidence=_clean_number(fact.get("confidence"), 0.0, 1.0, default=1.0)
+            * (1.0 if is_object_in_text else UNSEEN_OBJECT_CONFIDENCE),
+            valid_from=_parse_start(_clean_text(fact.get("valid_from"))),
+            valid_to=_parse_end(_clean_text(fact.get("valid_to"))),
+            subject_type=known.types.get(subject, ""),
+            object_type=known.types.get(object_, ""),
             is_value=is_value,
         )
     except ValueError:
         return INVALID
 
 
-def _objection(subject: str, object_: str, read: _Read) -> str:
-    """Why two ends cannot be those of a fact of this passage; nothing if they can."""
+def _find_objection(subject: str, object_: str, text: _PassageText) -> str:
+    """Return why two ends cannot be those of a fact of this passage, or an empty text if they can."""
     if any(end.lower() in PRONOUNS and not end.isupper() for end in (subject, object_)):
         return INVALID
     if normalise(subject) == normalise(object_):
         return INVALID
-    if subject and not read.has(subject):
+    if subject and not text.has(subject):
         return INVENTED
-    return TRANSLATED if not read.has(object_) and read.is_foreign(object_) else ""
+    return TRANSLATED if not text.has(object_) and text.is_foreign(object_) else ""
 
 
-def _key(claim: Claim) -> tuple[str, ...]:
-    return (normalise(claim.subject), normalise(claim.predicate), normalise(claim.object))
+def _make_key(fact: NewFact) -> tuple[str, ...]:
+    return (normalise(fact.subject), normalise(fact.predicate), normalise(fact.object))
 
 
-def _names(claims: Sequence[Claim], named: _Named, passage: Passage) -> dict[str, str]:
-    """What the passage is about, what it names, and the ends of its claims; with types."""
-    about = without_aside(passage.title) or passage.title.strip()
-    names = {named.of(about): named.types.get(named.of(about), "")} if about else {}
-    ends = [end for c in claims for end in ((c.subject,) if c.is_value else (c.subject, c.object))]
-    return {**names, **named.types, **{end: named.types.get(end, "") for end in ends}}
+def _list_names(facts: Sequence[NewFact], known: _EntityNames, passage: Passage) -> dict[str, str]:
+    """Return the subject of the passage, the entities it names, and the ends of its facts, with types."""
+    about = strip_parentheses(passage.title) or passage.title.strip()
+    names = {known.resolve(about): known.types.get(known.resolve(about), "")} if about else {}
+    ends = [end for fact in facts for end in ((fact.subject,) if fact.is_value else (fact.subject, fact.object))]
+    return {**names, **known.types, **{end: known.types.get(end, "") for end in ends}}
 
 
-def _ends(fact: Mapping[str, Any]) -> tuple[str, str, str]:
-    return _text(fact.get("subject")), _text(fact.get("predicate")), _text(fact.get("object"))
+def _read_triple(fact: Mapping[str, Any]) -> tuple[str, str, str]:
+    return _clean_text(fact.get("subject")), _clean_text(fact.get("predicate")), _clean_text(fact.get("object"))
 
 
-def _text(written: object) -> str:
-    """A text on one line that can be stored: JSON may hold halves of characters, and NUL."""
+def _clean_text(written: object) -> str:
+    """Return a text on one line that can be stored. JSON may contain halves of characters, and NUL."""
     if isinstance(written, bool) or not isinstance(written, str | int | float):
         return ""
     return " ".join(str(written).encode("utf-8", "ignore").decode().replace("\0", "").split())
 
 
-def _texts(written: object) -> list[str]:
-    return [text for one in written if (text := _text(one))] if isinstance(written, list) else []
+def _clean_texts(written: object) -> list[str]:
+    return [text for one in written if (text := _clean_text(one))] if isinstance(written, list) else []
 
 
-def _type(written: object) -> str:
-    type_ = _text(written).lower()
-    return "" if type_ in {"other", "unknown", "none"} or len(type_) > LONGEST_NAME else type_
+def _clean_type(written: object) -> str:
+    type_ = _clean_text(written).lower()
+    return "" if type_ in {"other", "unknown", "none"} or len(type_) > MAX_NAME_CHARACTERS else type_
 
 
-def _number(written: object, least: float, most: float, *, otherwise: float) -> float:
-    """A number within bounds."""
+def _clean_number(written: object, minimum: float, maximum: float, *, default: float) -> float:
+    """Return a number within bounds, or `default` if it is not a number."""
     try:
         number = float(written)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        return otherwise
-    return otherwise if math.isnan(number) else min(max(number, least), most)
+        return default
+    return default if math.isnan(number) else min(max(number, minimum), maximum)
 
 
-def _begin(written: str) -> datetime | None:
-    """The first instant of a year, a month or a day."""
+def _parse_start(written: str) -> datetime | None:
+    """Return the first moment of a year, a month or a day."""
     if not (found := _DATE.match(written)):
         return None
     year, month, day = (int(part or 1) for part in found.groups())
@@ -257,9 +258,9 @@ def _begin(written: str) -> datetime | None:
         return None
 
 
-def _end(written: str) -> datetime | None:
-    """The instant at which a year, a month or a day is over; it holds no longer from then on."""
-    if not (found := _DATE.match(written)) or not (begin := _begin(written)):
+def _parse_end(written: str) -> datetime | None:
+    """Return the end of a year, a month or a day: the first moment after it."""
+    if not (found := _DATE.match(written)) or not (begin := _parse_start(written)):
         return None
     try:
         if found[3]:

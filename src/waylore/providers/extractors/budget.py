@@ -1,8 +1,8 @@
-"""What asking a model may cost, what it has cost, and what came of it.
+"""Limit and record the cost of calls to a model.
 
-A call reserves the most it may cost before it is sent and settles what it did cost afterwards, so that a
-budget holds with any number of threads. Nothing here sends anything. Tokens are counted by whoever asks; a
-budget is kept as exactly as they are counted.
+A call reserves its maximum cost before it is sent and settles its real cost afterwards, so a budget holds with
+any number of threads. This module sends nothing. The caller counts tokens, and a budget is as exact as these
+counts.
 """
 
 import threading
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from waylore.errors import ConfigError
 
-MILLION = 1_000_000
+TOKENS_PER_PRICE = 1_000_000  # prices are for a million tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens that go to a model, and tokens that come back."""
+    """Tokens sent to a model, and tokens of its answers."""
 
     sent: int = 0
     answered: int = 0
@@ -34,9 +34,9 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be spent, in tokens of both kinds, in money, or both; `None` is no limit.
+    """The maximum to spend, in tokens of both kinds, in money, or both; `None` is no limit.
 
-    Prices are for a million tokens, in the currency that `money` is in.
+    Prices are for a million tokens, in the currency of `money`.
     """
 
     tokens: int | None = None
@@ -46,16 +46,16 @@ class Budget:
 
     def __post_init__(self) -> None:
         if min(self.tokens or 0, self.money or 0, self.input_price, self.output_price) < 0:
-            raise ConfigError("a budget and its prices cannot be negative; leave out what has no limit")
+            raise ConfigError("tokens, money and prices must not be negative; use None for no limit")
         if self.money is not None and not (self.input_price or self.output_price):
-            raise ConfigError("a budget in money needs input_price and output_price, for a million tokens each")
+            raise ConfigError("money needs input_price and output_price, each for a million tokens")
 
     def cost(self, tokens: Tokens) -> float:
-        """What these tokens cost in money; nothing, where there are no prices."""
-        return (tokens.sent * self.input_price + tokens.answered * self.output_price) / MILLION
+        """Return the cost of tokens in money, 0 without prices."""
+        return (tokens.sent * self.input_price + tokens.answered * self.output_price) / TOKENS_PER_PRICE
 
     def covers(self, tokens: Tokens) -> bool:
-        """Whether all of these may be spent."""
+        """Return whether all of these tokens may be spent."""
         return (self.tokens is None or tokens.sent + tokens.answered <= self.tokens) and (
             self.money is None or self.cost(tokens) <= self.money
         )
@@ -66,9 +66,9 @@ UNLIMITED = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What asking about some passages will cost at most, unless an answer has to be repaired.
+    """The maximum cost of calls about some passages, unless an answer has to be repaired.
 
-    A repair asks once more, and shows the model what it said: it may cost as much again, and the answer.
+    A repair is another call that shows the model its answer. It may cost as much again, plus the answer.
     """
 
     passages: int
@@ -79,22 +79,22 @@ class Estimate:
     is_covered: bool
 
     def __str__(self) -> str:
-        kept = (
-            f" ({self.from_cache:,} of {self.passages:,} passages are in the cache)" if self.from_cache else ""
-        )
+        cached = f" ({self.from_cache:,} of {self.passages:,} passages are in the cache)" if self.from_cache else ""
         price = f", {self.money:,.4f} in money" if self.money else ""
-        most = f"{self.calls:,} calls{kept}: at most {self.tokens}{price}"
+        cost = f"{self.calls:,} calls{cached}: at most {self.tokens}{price}"
         return (
-            most if self.is_covered else f"{most}; the budget may end before, the rest is read without a model"
+            cost
+            if self.is_covered
+            else f"{cost}; the budget may end before that, and the other passages are read without a model"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of asking: passages by how they were read, and what that cost.
+    """The results of calls: passages by how they were read, and the cost.
 
-    `fell_back` counts passages that were read without the model, by reason; `dropped` counts facts of answers
-    that were not kept, by reason.
+    `fallbacks` counts passages that were read without the model, by reason; `dropped` counts facts of answers
+    that were not used, by reason.
     """
 
     passages: int = 0
@@ -102,7 +102,7 @@ class Report:
     answered: int = 0
     repaired: int = 0
     cut_off: int = 0
-    fell_back: Mapping[str, int] = field(default_factory=dict)
+    fallbacks: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     calls: int = 0
     tokens: Tokens = field(default_factory=Tokens)
@@ -113,20 +113,20 @@ class Report:
         return "\n".join(
             [
                 f"{self.passages:,} passages: {self.answered:,} answered, {self.from_cache:,} from the cache",
-                f"answers repaired: {self.repaired:,}; cut off and read as far as they go: {self.cut_off:,}",
-                f"read without the model: {_listed(self.fell_back)}",
-                f"facts dropped: {_listed(self.dropped)}",
+                f"answers repaired: {self.repaired:,}; cut off and used in part: {self.cut_off:,}",
+                f"read without the model: {_format_counts(self.fallbacks)}",
+                f"facts dropped: {_format_counts(self.dropped)}",
                 f"spent: {self.calls:,} calls, {self.tokens}{price}",
             ]
         )
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} ({reason})" for reason, n in sorted(counts.items())) or "none"
 
 
 class Ledger:
-    """What is reserved, spent and counted, for many threads at once."""
+    """Reservations, spending and counts, for many threads at once."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -134,35 +134,35 @@ class Ledger:
         self._reserved = self._spent = Tokens()
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def reserve(self, most: Tokens) -> bool:
-        """Set aside what a call may cost; `False` where the budget has no room for it.
+    def reserve(self, maximum: Tokens) -> bool:
+        """Reserve the maximum cost of a call. Return False if the budget has no room for it.
 
-        What others have reserved they may not need: it waits for them before it says no.
+        Other calls may not need all that they have reserved, so this waits for them before it returns False.
         """
         with self._changed:
-            while self._budget.covers(self._spent + most):
-                if self._budget.covers(self._spent + self._reserved + most):
-                    self._reserved += most
+            while self._budget.covers(self._spent + maximum):
+                if self._budget.covers(self._spent + self._reserved + maximum):
+                    self._reserved += maximum
                     return True
                 self._changed.wait()
             return False
 
-    def settle(self, most: Tokens, spent: Tokens) -> None:
-        """Give back what a call had reserved, and count what it cost."""
+    def settle(self, reserved: Tokens, spent: Tokens) -> None:
+        """Release what a call had reserved, and record what it cost."""
         with self._changed:
-            self._reserved -= most
+            self._reserved -= reserved
             self._spent += spent
             self._changed.notify_all()
 
-    def count(self, what: str, reason: str = "", number: int = 1) -> int:
-        """Count something that happened, and tell how often it has."""
+    def count(self, event: str, reason: str = "", number: int = 1) -> int:
+        """Count an event and return how often it has happened."""
         with self._changed:
-            self._counts[what, reason] += number
-            return self._counts[what, reason]
+            self._counts[event, reason] += number
+            return self._counts[event, reason]
 
     @property
     def report(self) -> Report:
-        """All of it, as it stands."""
+        """All counts and costs so far."""
         with self._changed:
             counts, spent = self._counts.copy(), self._spent
         return Report(
@@ -171,8 +171,8 @@ class Ledger:
             answered=counts["answered", ""],
             repaired=counts["repaired", ""],
             cut_off=counts["cut_off", ""],
-            fell_back={reason: n for (what, reason), n in counts.items() if what == "fell_back"},
-            dropped={reason: n for (what, reason), n in counts.items() if what == "dropped"},
+            fallbacks={reason: n for (event, reason), n in counts.items() if event == "fallback"},
+            dropped={reason: n for (event, reason), n in counts.items() if event == "dropped"},
             calls=counts["calls", ""],
             tokens=spent,
             money=self._budget.cost(spent),

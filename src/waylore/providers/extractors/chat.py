@@ -1,8 +1,8 @@
-"""Questions to a language model, each paid for: reserved before it is sent, settled when it is answered.
+"""Send chat requests to a language model within a budget: reserve before sending, settle after the answer.
 
-It asks for JSON by a schema, and learns what a server does not understand of that: one that refuses the schema
-is asked for any JSON object, then for plain text. An answer that never arrived whole counts as the most it may
-have cost. It neither makes questions nor judges answers, and keeps nothing.
+Requests ask for JSON by a schema. If a server rejects the schema, they ask for any JSON object, then for plain
+text, and this is remembered. A request without a complete answer counts at its maximum cost. This module
+neither writes prompts nor judges answers, and stores nothing.
 """
 
 import json
@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from waylore.errors import ModelError
-from waylore.protocols import Count
-from waylore.providers.endpoint import Endpoint, Passing, Refused
+from waylore.protocols import CountTokens
+from waylore.providers.endpoint import Endpoint, EndpointRefused, TransientError
 from waylore.providers.extractors.budget import Ledger, Tokens
 from waylore.providers.extractors.prompt import Message
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FORMATS = ("json_schema", "json_object", "text")
-TEMPLATE = 16  # tokens that a server may put around a message
-NOT_UNDERSTOOD = frozenset({400, 422})
+TEMPLATE_TOKENS = 16  # tokens that a server may add to a message
+UNSUPPORTED_STATUS_CODES = frozenset({400, 422})
 
 
 class BudgetUsedUp(ModelError):
-    """The budget has no room for this call; give a larger one to ask on."""
+    """The budget has no room for this call; use a larger one to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model wrote, and whether it was cut off at the most tokens that it may write."""
+    """The text that a model wrote, and whether it was cut off at the maximum number of tokens."""
 
     content: str
     is_cut: bool = False
@@ -41,23 +41,23 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a server understands of a request: all of it, until it refuses."""
+    """The features of a request that a server supports: all of them, until it rejects one."""
 
     format: int = 0
     limit: str = "max_tokens"
     is_cold: bool = True
 
-    def simpler(self, said: str) -> "Dialect | None":
-        """What to try after a refusal that said this."""
-        if "max_completion_tokens" in said and self.limit == "max_tokens":
+    def simplify(self, detail: str) -> "Dialect | None":
+        """Return what to try after a rejection with this detail, or None if there is nothing simpler."""
+        if "max_completion_tokens" in detail and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
-        if "temperature" in said and self.is_cold:
+        if "temperature" in detail and self.is_cold:
             return replace(self, is_cold=False)
         return replace(self, format=self.format + 1) if self.format + 1 < len(FORMATS) else None
 
 
 class Chat:
-    """A model that answers in JSON of this schema; threads may share it."""
+    """A model that answers in JSON of a schema; threads may share it."""
 
     def __init__(
         self,
@@ -68,44 +68,42 @@ class Chat:
         schema: Mapping[str, Any],
         max_tokens: int,
         options: Mapping[str, Any],
-        count: Count,
+        count: CountTokens,
     ) -> None:
         self._endpoint, self._ledger = endpoint, ledger
-        self._count = lru_cache(maxsize=16)(count)  # instructions are the same in every question
+        self._count = lru_cache(maxsize=16)(count)  # instructions are the same in every request
         self._model, self._schema, self._max_tokens, self._options = model, schema, max_tokens, options
         self._schema_tokens = count(json.dumps(schema))
         self._dialect = Dialect()
-        self._undercounted = 1.0
+        self._count_factor = 1.0
 
-    def most(self, messages: Sequence[Message]) -> Tokens:
-        """What asking this costs at most, if once."""
-        counted = sum(self._count(m["content"]) + TEMPLATE for m in messages) + self._schema_tokens
-        return Tokens(int(counted * self._undercounted) + 1, self._max_tokens)
+    def estimate(self, messages: Sequence[Message]) -> Tokens:
+        """Return the maximum cost of sending these messages once."""
+        counted = sum(self._count(m["content"]) + TEMPLATE_TOKENS for m in messages) + self._schema_tokens
+        return Tokens(int(counted * self._count_factor) + 1, self._max_tokens)
 
-    def ask(self, messages: Sequence[Message]) -> Reply:
-        """What the model answers."""
-        dialect, most = self._dialect, self.most(messages)
+    def send(self, messages: Sequence[Message]) -> Reply:
+        """Send messages and return the model's reply."""
+        dialect, max_cost = self._dialect, self.estimate(messages)
         while True:
             try:
-                body = self._body(messages, dialect)
-                reply = self._endpoint.tried(partial(self._paid, body, most))
-            except Refused as error:
-                simpler = dialect.simpler(error.said) if error.status in NOT_UNDERSTOOD else None
+                body = self._build_body(messages, dialect)
+                reply = self._endpoint.retry(partial(self._send_within_budget, body, max_cost))
+            except EndpointRefused as error:
+                simpler = dialect.simplify(error.detail) if error.status in UNSUPPORTED_STATUS_CODES else None
                 if simpler is None:
                     raise
                 dialect = simpler
             else:
-                self._learn(dialect)
+                self._remember(dialect)
                 return reply
 
-    def _learn(self, dialect: Dialect) -> None:
+    def _remember(self, dialect: Dialect) -> None:
         if dialect != self._dialect:
-            log.warning(
-                "%s does not understand all of the request; from now on %s", self._endpoint.url, dialect
-            )
+            log.warning("%s rejects parts of the request; requests now use %s", self._endpoint.url, dialect)
             self._dialect = dialect
 
-    def _body(self, messages: Sequence[Message], dialect: Dialect) -> dict[str, Any]:
+    def _build_body(self, messages: Sequence[Message], dialect: Dialect) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
             "messages": list(messages),
@@ -120,43 +118,43 @@ class Chat:
             body["response_format"] = {"type": "json_object"}
         return {**body, **self._options}
 
-    def _paid(self, body: Mapping[str, Any], most: Tokens) -> Reply:
-        """One call, within the budget."""
-        if not self._ledger.reserve(most):
+    def _send_within_budget(self, body: Mapping[str, Any], max_cost: Tokens) -> Reply:
+        """Send one request within the budget."""
+        if not self._ledger.reserve(max_cost):
             raise BudgetUsedUp
         self._ledger.count("calls")
-        spent = most
+        cost = max_cost
         try:
-            answer = self._endpoint.post(body)
-            reply = self._reply(answer)
-            spent = self._spent(answer, reply, most)
-        except Passing as failure:
-            spent = most if failure.may_cost else Tokens()
+            response = self._endpoint.post(body)
+            reply = self._parse_reply(response)
+            cost = self._read_cost(response, reply, max_cost)
+        except TransientError as failure:
+            cost = max_cost if failure.may_cost else Tokens()
             raise
-        except Refused:
-            spent = Tokens()
+        except EndpointRefused:
+            cost = Tokens()
             raise
         finally:
-            self._ledger.settle(most, spent)
+            self._ledger.settle(max_cost, cost)
         return reply
 
-    def _reply(self, answer: "httpx.Response") -> Reply:
+    def _parse_reply(self, response: "httpx.Response") -> Reply:
         try:
-            choice = answer.json()["choices"][0]
-            said = choice["message"].get("content") or choice["message"].get("refusal") or ""
+            choice = response.json()["choices"][0]
+            content = choice["message"].get("content") or choice["message"].get("refusal") or ""
             is_cut = choice.get("finish_reason") == "length"
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise self._endpoint.unusable(f"no answer but {answer.text[:200]!r}") from error
-        if not isinstance(said, str):
-            raise self._endpoint.unusable(f"no text but {str(said)[:200]!r}")
-        return Reply(said, is_cut)
+            raise self._endpoint.make_error(f"no answer: {response.text[:200]!r}") from error
+        if not isinstance(content, str):
+            raise self._endpoint.make_error(f"an answer that is not text: {str(content)[:200]!r}")
+        return Reply(content, is_cut)
 
-    def _spent(self, answer: "httpx.Response", reply: Reply, most: Tokens) -> Tokens:
-        """What the server says it cost; where it does not say, what was counted."""
-        usage = answer.json().get("usage")
-        told = usage if isinstance(usage, dict) else {}
-        sent, answered = told.get("prompt_tokens"), told.get("completion_tokens")
+    def _read_cost(self, response: "httpx.Response", reply: Reply, max_cost: Tokens) -> Tokens:
+        """Return the cost that the server reports, or the counted tokens if it reports none."""
+        usage = response.json().get("usage")
+        counts = usage if isinstance(usage, dict) else {}
+        sent, answered = counts.get("prompt_tokens"), counts.get("completion_tokens")
         if not (isinstance(sent, int) and isinstance(answered, int) and sent >= 0 and answered >= 0):
-            return Tokens(most.sent, self._count(reply.content))
-        self._undercounted = max(self._undercounted, self._undercounted * sent / most.sent)
+            return Tokens(max_cost.sent, self._count(reply.content))
+        self._count_factor = max(self._count_factor, self._count_factor * sent / max_cost.sent)
         return Tokens(sent, answered)

@@ -1,7 +1,8 @@
-"""What a model is told to find in a passage, and the shape in which it is to answer.
+"""The prompt that asks a model for the entities and facts of a passage, and the shape of its answer.
 
-Change a word here and VERSION with it: answers are kept under it, and a test compares both. Nothing here asks
-or reads answers (see `waylore.providers.extractors.llm` and `waylore.providers.extractors.answers`).
+Change VERSION with every word here: answers are cached under it, and a test compares both. This module sends
+nothing and reads no answers (see `waylore.providers.extractors.llm` and
+`waylore.providers.extractors.answers`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,11 +45,11 @@ This answer cannot be used: {error}
 Answer again: the whole JSON object as described, and nothing else.
 """
 
-LONGEST_SHOWN = 4_000  # characters of an answer that its repair shows
+MAX_SHOWN_CHARACTERS = 4_000  # of an answer, in the request to repair it
 
 
-def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """An object that has all of these and nothing else, as strict servers demand."""
+def _make_object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with all of these properties and no others, as strict servers require."""
     return {
         "type": "object",
         "properties": properties,
@@ -60,14 +61,16 @@ def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number"}
 
-SCHEMA = _object(
+SCHEMA = _make_object_schema(
     entities={
         "type": "array",
-        "items": _object(name=_TEXT, type=_TEXT, description=_TEXT, aliases={"type": "array", "items": _TEXT}),
+        "items": _make_object_schema(
+            name=_TEXT, type=_TEXT, description=_TEXT, aliases={"type": "array", "items": _TEXT}
+        ),
     },
     facts={
         "type": "array",
-        "items": _object(
+        "items": _make_object_schema(
             subject=_TEXT,
             predicate=_TEXT,
             object=_TEXT,
@@ -82,8 +85,8 @@ SCHEMA = _object(
 )
 
 
-def messages(passage: Passage) -> list[Message]:
-    """What to ask about a passage: its text, under its title and headings."""
+def build_messages(passage: Passage) -> list[Message]:
+    """Build the messages about a passage: its text, under its title and headings."""
     titles = [title for title in (passage.title, *passage.headings) if title]
     heading = f"Title: {' > '.join(dict.fromkeys(titles))}\n\n" if titles else ""
     return [
@@ -92,10 +95,10 @@ def messages(passage: Passage) -> list[Message]:
     ]
 
 
-def repair(asked: Sequence[Message], answer: str, error: str) -> list[Message]:
-    """What to ask after an answer that cannot be used: the same, the answer, and what is wrong with it."""
+def build_repair_messages(messages: Sequence[Message], answer: str, error: str) -> list[Message]:
+    """Build the messages after an unusable answer: the same request, the answer, and its error."""
     return [
-        *asked,
-        {"role": "assistant", "content": answer[:LONGEST_SHOWN] or "(nothing)"},
+        *messages,
+        {"role": "assistant", "content": answer[:MAX_SHOWN_CHARACTERS] or "(nothing)"},
         {"role": "user", "content": REPAIR.format(error=error)},
     ]

@@ -1,8 +1,9 @@
-"""Names through spaCy: its entities united with its proper noun chunks, and claims from them by the same rules.
+"""Extract names with spaCy and facts from them by the same rules as without it.
 
-Either alone misses much: entities miss titles such as *Inception*, chunks miss names inside longer ones. What
-links, front matter and source code declare is found as without spaCy. Numbers and dates are no names: they
-join too much. It does not use spaCy's grammar for facts, and knows the language of its model only.
+Names are spaCy's entities and its chunks of proper nouns. Either alone misses much: entities miss titles such
+as *Inception*, chunks miss names inside longer ones. Declarations in links, front matter and source code are
+extracted as without spaCy. Numbers and dates are not names, because they connect too much. This module does not
+use spaCy's grammar for facts, and supports only the language of its model.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from waylore.errors import ModelUnavailable
-from waylore.indexing.extractors.rules import Sentence, extraction, tidied
-from waylore.indexing.extractors.structure import structure
+from waylore.indexing.extractors.rules import Sentence, build_extraction, clean_names
+from waylore.indexing.extractors.structure import extract_structure
 from waylore.protocols import Extraction
 from waylore.providers.optional import require
 from waylore.types.knowledge import Document, Passage
@@ -29,7 +30,7 @@ TYPES = {
     "LAW": "law",
     "LANGUAGE": "language",
 }
-UNUSED = ("lemmatizer", "senter")
+EXCLUDED_COMPONENTS = ("lemmatizer", "senter")
 
 
 class SpacyExtractor:
@@ -47,36 +48,36 @@ class SpacyExtractor:
 
     @property
     def concurrency(self) -> int:
-        """One document at a time: Python would not do two any faster."""
+        """One document at a time, because Python would not process two any faster."""
         return 1
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
-        """What each passage says, in order."""
-        declared = [structure(document, passage) for passage in passages]
+        """Return the facts and names of each passage, in order."""
+        declared = [extract_structure(document, passage) for passage in passages]
         read = self._model.pipe(d.prose for d in declared)
         titles = (passage.title or document.title for passage in passages)
         return [
-            extraction(title, list(_sentences(doc)), d)
+            build_extraction(title, list(_list_sentences(doc)), d)
             for title, doc, d in zip(titles, read, declared, strict=True)
         ]
 
 
-def _sentences(doc: Any) -> Iterator[Sentence]:
+def _list_sentences(doc: Any) -> Iterator[Sentence]:
     for sentence in doc.sents:
         if text := " ".join(sentence.text.split()):
-            yield Sentence(text, tidied(_names(sentence)))
+            yield Sentence(text, clean_names(_list_names(sentence)))
 
 
-def _names(sentence: Any) -> Iterable[tuple[str, str]]:
+def _list_names(sentence: Any) -> Iterable[tuple[str, str]]:
     spans = [(e.start, e.end, TYPES[e.label_]) for e in sentence.ents if e.label_ in TYPES]
-    chunks = [chunk for c in sentence.noun_chunks if (chunk := _proper(c))]
+    chunks = [chunk for c in sentence.noun_chunks if (chunk := _find_proper_span(c))]
     inside = {(s, e) for s, e, _ in spans}
     spans += [(s, e, "") for s, e in chunks if (s, e) not in inside]
     return [(sentence.doc[s:e].text, type_) for s, e, type_ in sorted(spans)]
 
 
-def _proper(chunk: Any) -> tuple[int, int] | None:
-    """A chunk from its first proper noun to its last, if it has any."""
+def _find_proper_span(chunk: Any) -> tuple[int, int] | None:
+    """Return the span from the first to the last proper noun of a chunk, or None if it has none."""
     proper = [token.i for token in chunk if token.pos_ == "PROPN"]
     return (proper[0], proper[-1] + 1) if proper else None
 
@@ -84,9 +85,9 @@ def _proper(chunk: Any) -> tuple[int, int] | None:
 def _load(model: str | Path) -> Any:
     spacy = require("spacy", extra="spacy")
     try:
-        return spacy.load(model, exclude=UNUSED)
+        return spacy.load(model, exclude=EXCLUDED_COMPONENTS)
     except Exception as error:
         raise ModelUnavailable(
             f"spaCy cannot load {model}: {error}\nRun `python -m spacy download {model}`, or pass the `Path` "
-            "of a directory with a pipeline (config.cfg, meta.json and weights)."
+            "of a directory with a pipeline (config.cfg, meta.json and weights)"
         ) from error

@@ -1,1 +1,1 @@
-"""Search by the graph: link entities, walk facts, rank what was reached, say how."""
+"""Search by the graph: link entities, walk facts, rank the passages they lead to, and explain the paths."""

@@ -1,42 +1,43 @@
-"""Activation: from the entities nearest to the question over their facts to the passages that state them (S12).
+"""Search by activation: follow facts outward from the entities of a question to their passages (S12).
 
-Anchors, two hops along facts from subject to object, ten facts an entity and thirty in all; facts are scored by
-confidence, source, age, use and status. It is what a personal memory asks for: facts first, passages as their
-source. The caps hold, also where the specification's sketch lets facts exceed them.
+It starts at the entities nearest to the question and follows facts from subject to object for two hops, with at
+most ten facts for each entity and thirty in all. Facts are scored by confidence, source, age, use and status.
+Personal memories need this: facts first, and passages as their source. The caps always hold, although the
+sketch in the specification lets facts exceed them.
 """
 
 from collections.abc import Sequence
 
-from waylore.config import Walk
+from waylore.config import WalkConfig
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import weighed
-from waylore.retrieval.graph.paths import Trails, adjacency, trails
-from waylore.retrieval.graph.state import Asked, Reached, resolved
-from waylore.retrieval.graph.walk import facts_of, trusted
+from waylore.retrieval.fusion import combine_weighted
+from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
+from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_entities
+from waylore.retrieval.graph.walk import compute_trust, read_entity_facts
 from waylore.store.reads import Reads
 from waylore.types.knowledge import Fact
-from waylore.types.search import FactPath, Query, Ranking, Scored, Step
+from waylore.types.search import GraphPath, Query, Ranking, Scored, Step
 
 
-def activation(asked: Asked, recipe: Recipe) -> Reads[Reached]:
-    """The hybrid ranking, and the passages of the activated facts by the facts' score."""
-    asked = yield from resolved(asked, recipe)
-    with asked.trace.stage("walk"):
-        facts = yield from activated(asked.query, list(asked.starts), recipe.walk)
-    worth = {f.id: trusted(f, recipe.trust, asked.now) for f in facts}
-    ranked = sorted(facts, key=lambda f: (-worth[f.id], f.id))
-    known = trails(asked.starts, adjacency(facts, worth, both_ways=False), hops=recipe.walk.max_hops)
-    ranking = _passages(ranked, worth, recipe.gate.min_graph_score)
-    paths = {fact.passage_id: _to_passage(fact, known) for fact in reversed(ranked)}
-    return Reached(asked.links, weighed(asked.hybrid, ranking, recipe.merge), paths, tuple(ranked))
+def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
+    """Add the passages of the activated facts to the hybrid ranking, by the score of the facts."""
+    question = yield from add_same_entities(question, recipe)
+    with question.trace.measure("walk"):
+        facts = yield from read_activated_facts(question.query, list(question.starts), recipe.walk)
+    scores = {f.id: compute_trust(f, recipe.trust, question.now) for f in facts}
+    ranked = sorted(facts, key=lambda f: (-scores[f.id], f.id))
+    trails = find_trails(question.starts, build_adjacency(facts, scores, both_ways=False), hops=recipe.walk.max_hops)
+    ranking = _rank_passages(ranked, scores, recipe.gate.min_graph_score)
+    paths = {fact.passage_id: _make_path(fact, trails) for fact in reversed(ranked)}
+    return GraphResult(question.links, combine_weighted(question.hybrid, ranking, recipe.merge), paths, tuple(ranked))
 
 
-def activated(query: Query, anchors: Sequence[str], config: Walk) -> Reads[tuple[Fact, ...]]:
-    """Facts outward from the anchors, breadth first, the surest first: one call a hop, never above the caps."""
+def read_activated_facts(query: Query, anchors: Sequence[str], config: WalkConfig) -> Reads[tuple[Fact, ...]]:
+    """Read facts outward from the anchors, breadth first, the most certain first, with one read per hop."""
     found: dict[str, Fact] = {}
     visited, frontier = set(anchors), list(anchors)
     for _ in range(config.max_hops):
-        listed = yield from facts_of(query, frontier, config)
+        listed = yield from read_entity_facts(query, frontier, config)
         outward = [f for id_ in frontier for f in listed.get(id_, ()) if f.subject_id == id_]
         found |= {f.id: f for f in outward[: config.max_facts - len(found)] if f.id not in found}
         ends = dict.fromkeys(f.object_id for f in outward if f.object_id)
@@ -45,17 +46,17 @@ def activated(query: Query, anchors: Sequence[str], config: Walk) -> Reads[tuple
     return tuple(found.values())
 
 
-def _passages(ranked: Sequence[Fact], worth: dict[str, float], least: float) -> Ranking:
-    """Passages by the best fact that they state, as a share of the best of all."""
-    best = max(worth.values(), default=0.0) or 1.0
+def _rank_passages(ranked: Sequence[Fact], fact_scores: dict[str, float], min_score: float) -> Ranking:
+    """Rank passages by the best fact that each of them states, as a share of the best fact of all."""
+    best = max(fact_scores.values(), default=0.0) or 1.0
     scores: dict[str, float] = {}
     for fact in ranked:
-        scores.setdefault(fact.passage_id, round(worth[fact.id] / best, 6))
-    kept = [Scored(id_, score) for id_, score in scores.items() if score >= least]
-    return tuple(sorted(kept, key=lambda s: (-s.score, s.id)))
+        scores.setdefault(fact.passage_id, round(fact_scores[fact.id] / best, 6))
+    chosen = [Scored(id_, score) for id_, score in scores.items() if score >= min_score]
+    return tuple(sorted(chosen, key=lambda s: (-s.score, s.id)))
 
 
-def _to_passage(fact: Fact, known: Trails) -> FactPath:
-    """The path to the passage that states a fact goes over that fact."""
-    before = known.to(fact.subject_id) if fact.subject_id in known else FactPath(fact.subject)
-    return FactPath(before.start, (*before.steps, Step(fact)))
+def _make_path(fact: Fact, trails: Trails) -> GraphPath:
+    """Return the path to the passage that states a fact. The fact is its last step."""
+    before = trails.find_path(fact.subject_id) if fact.subject_id in trails else GraphPath(fact.subject)
+    return GraphPath(before.start, (*before.steps, Step(fact)))

@@ -1,71 +1,71 @@
-"""What stands around an entity: facts followed outward, a level at a time, as a tree.
+"""Read the graph around an entity as a tree, one level at a time.
 
-For people and agents who look around, not for answering: nothing is scored. Every entity and every fact is
-shown once, where it was reached first, and the whole is bounded, however many facts a hub has.
+It is for people and agents who browse, so it computes no scores. Each entity and each fact appears once, at the
+first place that reached it. The size is bounded, also if an entity has very many facts.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from waylore.retrieval.graph.validity import Facts, current
+from waylore.retrieval.graph.validity import Facts, select_current
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.types.knowledge import Entity, Fact
-from waylore.types.results import Branch, Surroundings
+from waylore.types.results import Branch, EntityGraph
 from waylore.types.search import Query
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What is in the tree so far: entities, facts by the entity that they were followed from."""
+class _Tree:
+    """The tree so far: its entities, its facts, and the facts by the entity that they were followed from."""
 
     entities: set[str]
     facts: dict[str, Fact] = field(default_factory=dict)
     onward: dict[str, list[Fact]] = field(default_factory=lambda: defaultdict(list))
 
 
-def surroundings(
-    query: Query, *, hops: int, per_entity: int, most: int, functional: Sequence[str] = ()
-) -> Reads[tuple[Surroundings, ...]]:
-    """The entities that are called `query.text`, each with what stands around it."""
-    found = yield from read(Store.entities_by_names, [query.text], where=query.where)
-    named = found.get(query.text, ())
+def browse(
+    query: Query, *, hops: int, per_entity: int, limit: int, single_valued: Sequence[str] = ()
+) -> Reads[tuple[EntityGraph, ...]]:
+    """Return each entity with the name `query.text`, with the graph around it."""
+    by_name = yield from read(Store.entities_by_names, [query.text], where=query.where)
+    named = by_name.get(query.text, ())
     level = [entity.id for entity in named]
-    seen = _Seen(set(level))
+    tree = _Tree(set(level))
     for _ in range(hops):
-        told = yield from read(
+        facts = yield from read(
             Store.facts_of_entities, level, per_entity=per_entity, as_of=query.as_of, where=query.where
         )
-        held = yield from current(query, told, functional)
-        level = _next(level, held, seen, most)
+        valid = yield from select_current(query, facts, single_valued)
+        level = _add_level(level, valid, tree, limit)
         if not level:
             break
-    known = yield from read(Store.entities, sorted(seen.entities), where=query.where)
-    return tuple(Surroundings(entity, _branches(entity.id, seen, known)) for entity in named)
+    entities = yield from read(Store.entities, sorted(tree.entities), where=query.where)
+    return tuple(EntityGraph(entity, _build_branches(entity.id, tree, entities)) for entity in named)
 
 
-def _next(level: Sequence[str], held: Facts, seen: _Seen, most: int) -> list[str]:
-    """Take what is new into the tree; return the entities that it leads to."""
+def _add_level(level: Sequence[str], facts: Facts, tree: _Tree, limit: int) -> list[str]:
+    """Add the facts of one level to the tree and return the entities that they lead to."""
     reached: dict[str, None] = {}
     for id_ in level:
-        for fact in held.get(id_, ()):
-            if fact.id not in seen.facts and len(seen.facts) < most:
-                seen.facts[fact.id] = fact
-                seen.onward[id_].append(fact)
-                reached.update(dict.fromkeys(end for end in fact.ends if end not in seen.entities))
-        seen.entities.update(reached)
+        for fact in facts.get(id_, ()):
+            if fact.id not in tree.facts and len(tree.facts) < limit:
+                tree.facts[fact.id] = fact
+                tree.onward[id_].append(fact)
+                reached.update(dict.fromkeys(end for end in fact.ends if end not in tree.entities))
+        tree.entities.update(reached)
     return list(reached)
 
 
-def _branches(id_: str, seen: _Seen, known: Mapping[str, Entity]) -> tuple[Branch, ...]:
-    """What was followed from an entity; what an entity leads to is told where it was reached first."""
-    facts = seen.onward.pop(id_, [])
-    return tuple(_branch(id_, fact, seen, known) for fact in facts)
+def _build_branches(id_: str, tree: _Tree, entities: Mapping[str, Entity]) -> tuple[Branch, ...]:
+    """Build the branches of an entity. An entity that was reached twice has branches only the first time."""
+    facts = tree.onward.pop(id_, [])
+    return tuple(_build_branch(id_, fact, tree, entities) for fact in facts)
 
 
-def _branch(id_: str, fact: Fact, seen: _Seen, known: Mapping[str, Entity]) -> Branch:
+def _build_branch(id_: str, fact: Fact, tree: _Tree, entities: Mapping[str, Entity]) -> Branch:
     is_forward = fact.subject_id == id_
     other = fact.object_id if is_forward else fact.subject_id
-    beyond = _branches(other, seen, known) if other != id_ else ()
-    return Branch(fact, is_forward, known.get(other), beyond)
+    beyond = _build_branches(other, tree, entities) if other != id_ else ()
+    return Branch(fact, is_forward, entities.get(other), beyond)

@@ -1,10 +1,9 @@
-"""Chain: walks the graph, then ranks what it reached along the fact that led to it.
+"""Search by chain: walk the graph, then rank the reached passages along the facts that led to them.
 
-A passage two hops away rarely resembles the question; that is why plain search misses it. It does resemble
-the question plus the fact that leads there. So candidates from the walk and from hybrid search are ranked by a
-logistic model over a few features (`features.py`), applied twice, with weights that
-`waylore.evaluation.fit` fitted on training questions. No model is called: every vector was stored. Without
-vectors, S5's sum takes its place.
+A passage two hops away rarely resembles the question, so plain search misses it. It does resemble the question
+plus the fact that leads there. So the candidates of the walk and of hybrid search are ranked by a logistic
+model over a few features (`features.py`), applied twice. `waylore.evaluation.fit` fits its weights on training
+questions. No model is called: every vector was stored. Without vectors, the weighted sum of S5 is used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,93 +12,102 @@ from typing import TypeAlias
 
 import numpy as np
 
-from waylore.config import Chain, Weights
+from waylore.config import ChainConfig, Weights
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import Fused, ordered, weighed
+from waylore.retrieval.fusion import FusedCandidate, combine_weighted, sort_by_score
 from waylore.retrieval.graph.features import (
-    SECOND,
+    SECOND_FEATURES,
     Bridges,
     Columns,
     Numbers,
     Pool,
-    bridges,
-    features,
-    second_features,
+    compute_features,
+    compute_second_features,
+    find_bridges,
 )
-from waylore.retrieval.graph.linking import merged, same, seeds
-from waylore.retrieval.graph.paths import Trails, adjacency, trails
-from waylore.retrieval.graph.state import Asked, Reached
-from waylore.retrieval.graph.walk import Neighbourhood, Walked, facts_in, facts_of, gather, walk
+from waylore.retrieval.graph.linking import find_same_entities, load_merged_entities, weigh_seeds
+from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
+from waylore.retrieval.graph.state import GraphQuery, GraphResult
+from waylore.retrieval.graph.walk import (
+    Neighbourhood,
+    WalkResult,
+    gather,
+    read_entity_facts,
+    read_passage_facts,
+    walk,
+)
 from waylore.store.protocol import Store
-from waylore.store.reads import Reads, read, together
+from waylore.store.reads import Reads, read, read_together
 from waylore.types.knowledge import Document, Fact, Mention, Passage
-from waylore.types.search import FactPath, Placement, Ranking, Scored
+from waylore.types.search import GraphPath, Placement, Ranking, Scored
 
-Crossed: TypeAlias = tuple[Fact, str]  # the fact of a bridge, and the entity that it leads to
+Crossing: TypeAlias = tuple[Fact, str]  # the fact of a bridge and the entity it leads to
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
-    """What is near the question: facts that the best hybrid passages state, what they mention, known facts."""
+class LocalFacts:
+    """Facts and mentions of the best hybrid passages, and facts of the entities that the question names."""
 
     stated: Mapping[str, tuple[Fact, ...]]
     mentioned: Mapping[str, tuple[Mention, ...]]
-    linked: Mapping[str, tuple[Fact, ...]]  # of the entities that the question names
+    linked: Mapping[str, tuple[Fact, ...]]  # by entity that the question names
 
     @property
     def facts(self) -> dict[str, Fact]:
-        """All facts by identity."""
+        """All facts by id."""
         return {f.id: f for facts in (*self.stated.values(), *self.linked.values()) for f in facts}
 
 
 @dataclass(frozen=True, slots=True)
-class Journey:
-    """A walk that was made: what it read and what it reached."""
+class ChainWalk:
+    """A finished walk: the rows it read and the passages it reached."""
 
-    local: Local
-    near: Neighbourhood
-    walked: Walked
-
-
-def chain(asked: Asked, recipe: Recipe) -> Reads[Reached]:
-    """Candidates of the walk and of hybrid search, by how likely each is a part of the answer."""
-    asked, journey = yield from walked_from(asked, recipe)
-    if asked.query.vector is None:
-        ranking = _share_of_best(journey.walked.passages[: recipe.chain.walked])
-        candidates = _likely(asked, weighed(asked.hybrid, ranking, recipe.merge), recipe)
-        paths = _paths(asked, journey, [candidate.id for candidate in candidates], {}, recipe)
-        return Reached(asked.links, candidates, paths, _told(asked, journey.near))
-    with asked.trace.stage("pool"):
-        pool, shown = yield from pooled(asked, journey, recipe)
-    with asked.trace.stage("chain"):
-        found = bridges(pool, common=recipe.chain.common)
-        columns, best = features(pool, asked.query.vector, found)
-        columns = second_features(columns, log_odds(columns, recipe.chain.first), found)
-        candidates = _likely(asked, _ranked(asked, journey, pool, columns, recipe.chain), recipe)
-    with asked.trace.stage("paths"):
-        leading = {pool.ids[place]: _crossed(found, number) for place, number in best.items()}
-        paths = _paths(asked, journey, pool.ids, leading, recipe)
-    return Reached(asked.links, candidates, paths, _told(asked, journey.near), shown)
+    local: LocalFacts
+    neighbourhood: Neighbourhood
+    result: WalkResult
 
 
-def log_odds(columns: Columns, weights: Weights) -> Numbers:
-    """A logistic model's judgement: the sum of what each feature weighs."""
+def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
+    """Rank the candidates of the walk and of hybrid search by the probability to be part of the answer."""
+    question, chain_walk = yield from walk_from_question(question, recipe)
+    if question.query.vector is None:
+        ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
+        candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
+        paths = _find_paths(question, chain_walk, [candidate.id for candidate in candidates], {}, recipe)
+        return GraphResult(question.links, candidates, paths, _select_facts(question, chain_walk.neighbourhood))
+    with question.trace.measure("pool"):
+        pool, loaded = yield from load_candidates(question, chain_walk, recipe)
+    with question.trace.measure("chain"):
+        bridges = find_bridges(pool, common=recipe.chain.common)
+        columns, best = compute_features(pool, question.query.vector, bridges)
+        columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
+        candidates = _drop_unlikely(
+            question, _rank_candidates(question, chain_walk, pool, columns, recipe.chain), recipe
+        )
+    with question.trace.measure("paths"):
+        leading = {pool.ids[place]: _get_crossing(bridges, number) for place, number in best.items()}
+        paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
+    return GraphResult(question.links, candidates, paths, _select_facts(question, chain_walk.neighbourhood), loaded)
+
+
+def compute_log_odds(columns: Columns, weights: Weights) -> Numbers:
+    """Return the log-odds of a logistic model: the sum of each feature times its weight."""
     odds = np.full(len(columns["cosine"]), dict(weights)["bias"])
     for name, weight in weights:
         odds += weight * columns[name] if name != "bias" else 0.0
     return odds
 
 
-def walked_from(asked: Asked, recipe: Recipe) -> Reads[tuple[Asked, Journey]]:
-    """Walk from what the question names, under whatever name, and from the facts that bear on it most."""
-    hybrid = [Scored(f.id, f.score) for f in asked.hybrid[: recipe.linking.hybrid_passages]]
-    with asked.trace.stage("local facts"):
-        asked, local = yield from _local(asked, [scored.id for scored in hybrid], recipe)
+def walk_from_question(question: GraphQuery, recipe: Recipe) -> Reads[tuple[GraphQuery, ChainWalk]]:
+    """Walk from the entities that the question names, under any name, and from the facts most similar to it."""
+    hybrid = [Scored(f.id, f.score) for f in question.hybrid[: recipe.linking.hybrid_passages]]
+    with question.trace.measure("local facts"):
+        question, local = yield from _read_local_facts(question, [scored.id for scored in hybrid], recipe)
         facts = local.facts
-        start = seeds(asked.query, asked.links, facts, recipe.linking)
-    with asked.trace.stage("gather"):
-        near = yield from gather(
-            asked.query,
+        start = weigh_seeds(question.query, question.links, facts, recipe.linking)
+    with question.trace.measure("gather"):
+        neighbourhood = yield from gather(
+            question.query,
             start,
             facts,
             hybrid,
@@ -108,101 +116,118 @@ def walked_from(asked: Asked, recipe: Recipe) -> Reads[tuple[Asked, Journey]]:
             resolution=recipe.resolution,
             read_before=local.linked,
         )
-    with asked.trace.stage("walk"):
-        walked = walk(near, hybrid, config=recipe.walk, trust=recipe.trust, now=asked.now)
-    return asked, Journey(local, near, walked)
+    with question.trace.measure("walk"):
+        result = walk(neighbourhood, hybrid, config=recipe.walk, trust=recipe.trust, now=question.now)
+    return question, ChainWalk(local, neighbourhood, result)
 
 
-def _local(asked: Asked, best: Sequence[str], recipe: Recipe) -> Reads[tuple[Asked, Local]]:
-    """What the best hybrid passages state and mention, and what is known of linked entities under any name."""
-    query, walk = asked.query, recipe.walk
+def _read_local_facts(
+    question: GraphQuery, best: Sequence[str], recipe: Recipe
+) -> Reads[tuple[GraphQuery, LocalFacts]]:
+    """Read facts and mentions of the best hybrid passages, and facts of the linked entities under any name."""
+    query, walk = question.query, recipe.walk
     own = replace(walk, facts_per_entity=recipe.linking.facts_per_entity)
-    named, stated, mentioned, linked = yield from together(
-        same(query, asked.links, recipe.resolution),
-        facts_in(query, best, walk, per_passage=recipe.linking.facts_per_passage),
+    same, stated, mentioned, linked = yield from read_together(
+        find_same_entities(query, question.links, recipe.resolution),
+        read_passage_facts(query, best, walk, per_passage=recipe.linking.facts_per_passage),
         read(Store.entities_of_passages, best, per_passage=walk.entities_per_passage, where=query.where),
-        facts_of(query, [found.entity.id for found in asked.links], own),
+        read_entity_facts(query, [link.entity.id for link in question.links], own),
     )
-    links = named.links
-    if named.over:
-        others, also = yield from together(merged(query, named), facts_of(query, list(named.over), own))
-        links, linked = (*links, *others), {**linked, **also}
-    ids = dict.fromkeys(found.entity.id for found in links)
-    told = {id_: linked.get(id_, ()) for id_ in ids}
-    return replace(asked, links=links), Local({id_: stated.get(id_, ()) for id_ in best}, mentioned, told)
+    links = same.links
+    if same.same_as:
+        others, other_facts = yield from read_together(
+            load_merged_entities(query, same), read_entity_facts(query, list(same.same_as), own)
+        )
+        links, linked = (*links, *others), {**linked, **other_facts}
+    ids = dict.fromkeys(link.entity.id for link in links)
+    facts_by_entity = {id_: linked.get(id_, ()) for id_ in ids}
+    return replace(question, links=links), LocalFacts(
+        {id_: stated.get(id_, ()) for id_ in best}, mentioned, facts_by_entity
+    )
 
 
-def pooled(
-    asked: Asked, journey: Journey, recipe: Recipe
+def load_candidates(
+    question: GraphQuery, chain_walk: ChainWalk, recipe: Recipe
 ) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
-    """Read the candidates with what they state and mention: the best of the walk, and hybrid search's own."""
-    config, query, local = recipe.chain, asked.query, journey.local
-    walked = [s.id for s in journey.walked.passages[: config.walked]]
-    own = [f.id for f in asked.hybrid[: max(config.hybrid, recipe.top_k)]]
+    """Load the best candidates of the walk and of hybrid search with their facts and mentions."""
+    config, query, local = recipe.chain, question.query, chain_walk.local
+    walked = [s.id for s in chain_walk.result.passages[: config.walked]]
+    own = [f.id for f in question.hybrid[: max(config.hybrid, recipe.top_k)]]
     wanted = list(dict.fromkeys([*walked, *own]))
     others = [id_ for id_ in wanted if id_ not in local.stated]
-    passages, sources, stated, mentioned = yield from together(
+    passages, sources, stated, mentioned = yield from read_together(
         read(Store.passages, wanted, where=query.where, vectors=True),
         read(Store.sources, wanted, where=query.where),
-        facts_in(query, others, recipe.walk, per_passage=config.facts_per_passage),
+        read_passage_facts(query, others, recipe.walk, per_passage=config.facts_per_passage),
         read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
     )
-    shown = {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
+    loaded = {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
     facts, mentions = {**local.stated, **stated}, {**local.mentioned, **mentioned}
-    return _pool(asked, journey, [passages[id_] for id_ in wanted if id_ in passages], facts, mentions), shown
+    return _build_pool(
+        question, chain_walk, [passages[id_] for id_ in wanted if id_ in passages], facts, mentions
+    ), loaded
 
 
-def _pool(
-    asked: Asked,
-    journey: Journey,
+def _build_pool(
+    question: GraphQuery,
+    chain_walk: ChainWalk,
     passages: Sequence[Passage],
     facts: Mapping[str, tuple[Fact, ...]],
     mentions: Mapping[str, tuple[Mention, ...]],
 ) -> Pool:
-    """Candidates side by side; those without a vector are left out."""
+    """Put the candidates into columns. Candidates without a vector are left out."""
     vectors = {p.id: p.vector for p in passages if p.vector is not None}
-    activation = {s.id: s.score for s in journey.walked.passages}
-    words = {s.id: s.score for s in _share_of_best(asked.rankings["lexical"])}
+    activation = {s.id: s.score for s in chain_walk.result.passages}
+    words = {s.id: s.score for s in _scale_to_best(question.rankings["keyword"])}
     return Pool(
         ids=tuple(vectors),
         vectors=np.stack(list(vectors.values())),
-        lexical=np.array([words.get(id_, 0.0) for id_ in vectors]),
+        keyword=np.array([words.get(id_, 0.0) for id_ in vectors]),
         activation=np.array([activation.get(id_, 0.0) for id_ in vectors]),
         facts=tuple(facts.get(id_, ()) for id_ in vectors),
         mentions=tuple(mentions.get(id_, ()) for id_ in vectors),
-        named=frozenset(asked.starts),
+        named=frozenset(question.starts),
     )
 
 
-def _ranked(asked: Asked, journey: Journey, pool: Pool, columns: Columns, config: Chain) -> tuple[Fused, ...]:
-    """Candidates by probability, each search with its share of it."""
-    probability = 1.0 / (1.0 + np.exp(-log_odds(columns, config.second)))
-    lifts = _lifts(columns, config.second)
-    whole = sum(lifts.values())
-    shares = {search: probability * lift / whole for search, lift in lifts.items()}
-    found = {
-        "dense": asked.rankings["dense"],
-        "lexical": asked.rankings["lexical"],
-        "walk": journey.walked.passages,
-        "chain": _by(pool, columns["bridge_cosine"]),
+def _rank_candidates(
+    question: GraphQuery, chain_walk: ChainWalk, pool: Pool, columns: Columns, config: ChainConfig
+) -> tuple[FusedCandidate, ...]:
+    """Rank candidates by probability and give each search its share of it."""
+    probability = 1.0 / (1.0 + np.exp(-compute_log_odds(columns, config.second)))
+    lifts = _compute_lifts(columns, config.second)
+    total = sum(lifts.values())
+    shares = {search: probability * lift / total for search, lift in lifts.items()}
+    rankings = {
+        "vector": question.rankings["vector"],
+        "keyword": question.rankings["keyword"],
+        "walk": chain_walk.result.passages,
+        "chain": _rank_by(pool, columns["bridge_cosine"]),
     }
-    places = {name: {s.id: (rank, s.score) for rank, s in enumerate(r, 1)} for name, r in found.items()}
-    return ordered({id_: _placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
+    places = {name: {s.id: (rank, s.score) for rank, s in enumerate(r, 1)} for name, r in rankings.items()}
+    return sort_by_score({id_: _make_placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
 
 
-def _likely(asked: Asked, candidates: Sequence[Fused], recipe: Recipe) -> tuple[Fused, ...]:
-    """Without those that only the graph would add and that score too little; the hybrid top K stays."""
-    own = {f.id for f in asked.hybrid[: recipe.top_k]}
-    return tuple(f for f in candidates if f.id in own or f.score >= recipe.chain.min_graph_score)
+def _drop_unlikely(
+    question: GraphQuery, candidates: Sequence[FusedCandidate], recipe: Recipe
+) -> tuple[FusedCandidate, ...]:
+    """Drop candidates below the minimum score that only the graph would add. The hybrid top K stays."""
+    own = {candidate.id for candidate in question.hybrid[: recipe.top_k]}
+    return tuple(
+        candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
+    )
 
 
-def _placements(
+def _make_placements(
     id_: str,
     place: int,
     places: Mapping[str, Mapping[str, tuple[int, float]]],
     shares: Mapping[str, Numbers],
 ) -> list[Placement]:
-    """Where each search placed a candidate; the first that found it is given what those that missed it gave."""
+    """Return the placements of a candidate.
+
+    The first search that found it also gets the shares of the searches that did not.
+    """
     finders = [search for search in shares if id_ in places[search]]
     merits = dict.fromkeys(finders, 0.0)
     for search, share in shares.items():
@@ -210,68 +235,72 @@ def _placements(
     return [Placement(search, *places[search][id_], round(share, 6)) for search, share in merits.items()]
 
 
-def _lifts(columns: Columns, weights: Weights) -> dict[str, Numbers]:
-    """How far each search lifts the log-odds of each candidate over those of the least of them.
+def _compute_lifts(columns: Columns, weights: Weights) -> dict[str, Numbers]:
+    """Return how far each search lifts the log-odds of each candidate above the lowest of them.
 
-    A candidate that nothing lifts, as where there is no other, owes all searches alike.
+    If nothing lifts a candidate, for example because it is the only one, all searches get equal shares.
     """
-    lifts = {search: np.full(len(columns["cosine"]), 1e-6) for search in SECOND.values()}
+    lifts = {search: np.full(len(columns["cosine"]), 1e-6) for search in SECOND_FEATURES.values()}
     for name, weight in weights:
         if name != "bias":
             effect = weight * columns[name]
-            lifts[SECOND[name]] = lifts[SECOND[name]] + effect - effect.min()
+            lifts[SECOND_FEATURES[name]] = lifts[SECOND_FEATURES[name]] + effect - effect.min()
     return lifts
 
 
-def _by(pool: Pool, scores: Numbers) -> Ranking:
-    """Candidates that have a score, best first."""
+def _rank_by(pool: Pool, scores: Numbers) -> Ranking:
+    """Rank the candidates that have a score, best first."""
     scored = [Scored(id_, score) for id_, score in zip(pool.ids, scores.tolist(), strict=True) if score]
     return tuple(sorted(scored, key=lambda s: (-s.score, s.id)))
 
 
-def _share_of_best(ranking: Sequence[Scored]) -> Ranking:
+def _scale_to_best(ranking: Sequence[Scored]) -> Ranking:
     best = max((s.score for s in ranking), default=0.0) or 1.0
     return tuple(Scored(s.id, s.score / best) for s in ranking)
 
 
-def _paths(
-    asked: Asked, journey: Journey, ids: Sequence[str], leading: Mapping[str, Crossed], recipe: Recipe
-) -> dict[str, FactPath]:
-    """To each candidate the path of its best bridge, or of the most active entity that it mentions."""
-    known = _known(asked, journey.near, recipe)
-    active, wanted = journey.walked.entities, set(ids).difference(leading)
-    foremost: dict[str, Mention] = {}
-    for mention in journey.near.mentions:
-        if mention.passage_id in wanted and mention.entity_id in known:
-            best = foremost.get(mention.passage_id)
-            if best is None or _pull(mention, active) > _pull(best, active):
-                foremost[mention.passage_id] = mention
-    paths = {passage: known.to(mention.entity_id) for passage, mention in foremost.items()}
-    paths |= {passage: known.over(*crossed) for passage, crossed in leading.items()}
-    named = [m for m in journey.near.mentions if m.is_own and m.entity_id in asked.starts]
-    return paths | {m.passage_id: known.to(m.entity_id) for m in named if m.passage_id in paths}
+def _find_paths(
+    question: GraphQuery,
+    chain_walk: ChainWalk,
+    ids: Sequence[str],
+    leading: Mapping[str, Crossing],
+    recipe: Recipe,
+) -> dict[str, GraphPath]:
+    """Return the path to each candidate over its best bridge, or to the most active entity that it mentions."""
+    trails = _find_trails(question, chain_walk.neighbourhood, recipe)
+    active, wanted = chain_walk.result.entities, set(ids).difference(leading)
+    best_mentions: dict[str, Mention] = {}
+    for mention in chain_walk.neighbourhood.mentions:
+        if mention.passage_id in wanted and mention.entity_id in trails:
+            best = best_mentions.get(mention.passage_id)
+            if best is None or _score_mention(mention, active) > _score_mention(best, active):
+                best_mentions[mention.passage_id] = mention
+    paths = {passage: trails.find_path(mention.entity_id) for passage, mention in best_mentions.items()}
+    paths |= {passage: trails.find_path_over(*crossing) for passage, crossing in leading.items()}
+    named = [m for m in chain_walk.neighbourhood.mentions if m.is_own and m.entity_id in question.starts]
+    return paths | {m.passage_id: trails.find_path(m.entity_id) for m in named if m.passage_id in paths}
 
 
-def _known(asked: Asked, near: Neighbourhood, recipe: Recipe) -> Trails:
-    """Trails from what the question names; what they do not reach, from where else the walk began."""
-    facts, hops = near.facts.values(), recipe.walk.max_hops + 2
-    joined = adjacency(facts, near.fact_cosines)
-    named = trails(asked.starts, joined, hops=hops)
+def _find_trails(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> Trails:
+    """Find trails from the entities of the question. Seeds that these do not reach become starts as well."""
+    facts, hops = neighbourhood.facts.values(), recipe.walk.max_hops + 2
+    adjacency = build_adjacency(facts, neighbourhood.fact_cosines)
+    named = find_trails(question.starts, adjacency, hops=hops)
     names = {f.object_id: f.object for f in facts} | {f.subject_id: f.subject for f in facts}
-    lent = {id_: names[id_] for id_ in near.seeds if id_ in names and id_ not in named}
-    return trails({**asked.starts, **lent}, joined, hops=hops) if lent else named
+    seeds = {id_: names[id_] for id_ in neighbourhood.seeds if id_ in names and id_ not in named}
+    return find_trails({**question.starts, **seeds}, adjacency, hops=hops) if seeds else named
 
 
-def _pull(mention: Mention, active: Mapping[str, float]) -> float:
+def _score_mention(mention: Mention, active: Mapping[str, float]) -> float:
     return active[mention.entity_id] * (4.0 if mention.is_own else 1.0)
 
 
-def _crossed(found: Bridges, number: int) -> Crossed:
-    fact = found.facts[found.fact[number]]
-    return fact, fact.ends[found.end[number]]
+def _get_crossing(bridges: Bridges, number: int) -> Crossing:
+    fact = bridges.facts[bridges.fact[number]]
+    return fact, fact.ends[bridges.end[number]]
 
 
-def _told(asked: Asked, near: Neighbourhood) -> tuple[Fact, ...]:
-    """Facts of what the question names, those that bear on it most first."""
-    about = [f for f in near.facts.values() if not asked.starts.keys().isdisjoint(f.ends)]
-    return tuple(sorted(about, key=lambda f: (-near.fact_cosines[f.id], f.id)))
+def _select_facts(question: GraphQuery, neighbourhood: Neighbourhood) -> tuple[Fact, ...]:
+    """Return the facts of the entities that the question names, the most similar to it first."""
+    facts = [f for f in neighbourhood.facts.values() if not question.starts.keys().isdisjoint(f.ends)]
+    return tuple(sorted(facts, key=lambda f: (-neighbourhood.fact_cosines[f.id], f.id)))

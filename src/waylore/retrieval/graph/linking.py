@@ -1,9 +1,9 @@
-"""Which entities does the question name? A lookup of its n-grams, and no model.
+"""Find the entities that a question names, by looking up its n-grams. No model is called.
 
-Every run of up to `longest_name` words is looked up in one call; the longest match wins and no word is used
-twice. Words that name a kind of thing ("film", "city") do not link alone. Only where no name is found are the
-nearest names asked for. Facts near the question link too: the few that bear on it most lend their ends to the
-walk. This stage says what is named, not whether that is worth following: the gate does.
+Every run of up to `max_name_words` words is looked up in one read; the longest match wins and no word is used
+twice. Words for a kind of thing ("film", "city") do not link alone. Only if no name is found, the entities with
+the nearest names are used. The facts most similar to the question link too: their ends become seeds of the
+walk. This module does not decide whether the graph is used; the gate does.
 """
 
 import re
@@ -11,146 +11,156 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from waylore.config import Linking, Resolution
-from waylore.names import is_short, mirrored
-from waylore.retrieval.graph.same_as import joins
-from waylore.retrieval.graph.similarity import cosines
+from waylore.config import LinkingConfig, ResolutionConfig
+from waylore.names import is_short, list_matching_keys
+from waylore.retrieval.graph.same_as import find_merges
+from waylore.retrieval.graph.similarity import map_cosines
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
-from waylore.text import STOP_WORDS, is_unspaced, normalise, occurrences, units
+from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise, split_units
 from waylore.types.knowledge import Entity, Fact
 from waylore.types.search import Query
 
-KINDS_OF_THINGS = frozenset(
+GENERIC_WORDS = frozenset(
     """born both city country date died film first last more movie name people person place
     same song year""".split()
 )
-ASKER = "user"  # the entity that the first person stands for, if there is one (S13)
+USER_NAME = "user"  # name of the entity that "I" and "me" mean (S13)
 _WORDS = re.compile(r"\w+")
 FIRST_PERSON = frozenset("i me my mine myself".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """An entity that the question names with so many of its words; with none where its name is only near.
+class LinkedEntity:
+    """An entity that the question names.
 
-    `over` is the fact by which it is the same as one that is named, where it is not named itself.
+    `words` is the number of words that name it, 0 if its name is only near the question. If the question names
+    another entity that is the same, `same_as` is the fact that says so.
     """
 
     entity: Entity
     words: int
-    over: Fact | None = None
+    same_as: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
-    """Links that stay, and what is the same as one of them: over which fact, named with how many words."""
+class SameEntities:
+    """The links that stay, and the entities that are the same as one of them.
 
-    links: tuple[Link, ...]
-    over: Mapping[str, tuple[Fact, int]]
+    `same_as` has, by id of such an entity, the fact that says so and the number of words of the link.
+    """
+
+    links: tuple[LinkedEntity, ...]
+    same_as: Mapping[str, tuple[Fact, int]]
 
 
-def link(query: Query, config: Linking) -> Reads[tuple[Link, ...]]:
-    """The entities that a question names (S2), else the nearest by name (S3); in the order configured."""
-    ways = {"names": _named, "nearest": _nearest}
+def link_entities(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
+    """Return the entities that a question names (S2), else the nearest by name (S3), as configured."""
+    ways = {"names": _find_named, "nearest": _find_nearest}
     for way in config.ways:
-        if found := (yield from ways[way](query, config)):
-            return found
+        if links := (yield from ways[way](query, config)):
+            return links
     return ()
 
 
-def _named(query: Query, config: Linking) -> Reads[tuple[Link, ...]]:
-    """Entities by the longest names first; who asks, in the first person, if nothing else is named."""
-    words = units(normalise(query.text))
+def _find_named(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
+    """Return entities, longest names first. If no name is found, the first person means the user entity."""
+    words = split_units(normalise(query.text))
     short = {normalise(word) for word in _WORDS.findall(query.text) if is_short(word)}
-    spans = dict(_spans(words, config.longest_name, short))
-    names = [*dict.fromkeys(spans.values()), ASKER]
-    found = yield from read(Store.entities_by_names, names, where=query.where)
-    links: list[Link] = []
+    spans = dict(_list_spans(words, config.max_name_words, short))
+    names = [*dict.fromkeys(spans.values()), USER_NAME]
+    by_name = yield from read(Store.entities_by_names, names, where=query.where)
+    links: list[LinkedEntity] = []
     used: set[int] = set()
     for (start, length), name in spans.items():
-        taken = range(start, start + length)
-        if name in found and used.isdisjoint(taken):
-            used.update(taken)
-            foremost = sorted(found[name], key=lambda entity: (-entity.passages, entity.id))
-            links += [Link(entity, length) for entity in foremost[: config.namesakes]]
+        positions = range(start, start + length)
+        if name in by_name and used.isdisjoint(positions):
+            used.update(positions)
+            most_frequent = sorted(by_name[name], key=lambda entity: (-entity.passages, entity.id))
+            links += [LinkedEntity(entity, length) for entity in most_frequent[: config.max_entities_per_name]]
     if not links and not FIRST_PERSON.isdisjoint(word.strip() for word in words):
-        links = [Link(entity, 1) for entity in found.get(ASKER, ())[: config.namesakes]]
+        users = by_name.get(USER_NAME, ())[: config.max_entities_per_name]
+        links = [LinkedEntity(entity, 1) for entity in users]
     return tuple(links)
 
 
-def with_same(query: Query, links: Sequence[Link], config: Resolution) -> Reads[tuple[Link, ...]]:
-    """The links, and what is the same as one of them; less what is linked by an alias that was retracted."""
-    found = yield from same(query, links, config)
-    return (*found.links, *(yield from merged(query, found)))
+def add_merged_entities(
+    query: Query, links: Sequence[LinkedEntity], config: ResolutionConfig
+) -> Reads[tuple[LinkedEntity, ...]]:
+    """Return the links and the entities that are the same as one of them.
+
+    A link by an alias that was retracted is dropped.
+    """
+    same = yield from find_same_entities(query, links, config)
+    return (*same.links, *(yield from load_merged_entities(query, same)))
 
 
-def same(query: Query, links: Sequence[Link], config: Resolution) -> Reads[Same]:
-    """What is the same as one of the links."""
-    asked = normalise(query.text)
-    named = [found for found in links if occurrences(normalise(found.entity.name), asked)] or links
-    keys = {found.entity.id: mirrored(found.entity.name) for found in named[: config.links]}
-    joined = yield from joins(query, keys, config)
-    known = {found.entity.id for found in named}
-    over: dict[str, tuple[Fact, int]] = {}
-    for found in named:
-        for id_, fact in joined.same(found.entity.id).items():
+def find_same_entities(query: Query, links: Sequence[LinkedEntity], config: ResolutionConfig) -> Reads[SameEntities]:
+    """Find the entities that are the same as one of the links."""
+    text = normalise(query.text)
+    named = [link for link in links if count_occurrences(normalise(link.entity.name), text)] or links
+    keys = {link.entity.id: list_matching_keys(link.entity.name) for link in named[: config.max_linked]}
+    merges = yield from find_merges(query, keys, config)
+    known = {link.entity.id for link in named}
+    same_as: dict[str, tuple[Fact, int]] = {}
+    for link in named:
+        for id_, fact in merges.find_same(link.entity.id).items():
             if id_ not in known:
-                over.setdefault(id_, (fact, found.words))
-    others = [found for found in links if found.entity.id not in known and found.entity.id not in over]
-    kept = [o for o in others if not any(joined.are_parted(id_, o.entity.id) for id_ in known)]
-    return Same((*named, *kept), over)
+                same_as.setdefault(id_, (fact, link.words))
+    others = [link for link in links if link.entity.id not in known and link.entity.id not in same_as]
+    remaining = [o for o in others if not any(merges.are_distinct(id_, o.entity.id) for id_ in known)]
+    return SameEntities((*named, *remaining), same_as)
 
 
-def merged(query: Query, found: Same) -> Reads[tuple[Link, ...]]:
-    """Links to what is the same."""
-    if not found.over:
+def load_merged_entities(query: Query, same: SameEntities) -> Reads[tuple[LinkedEntity, ...]]:
+    """Return links to the entities that are the same."""
+    if not same.same_as:
         return ()
-    entities = yield from read(Store.entities, list(found.over), where=query.where)
-    links = [Link(entity, found.over[id_][1], found.over[id_][0]) for id_, entity in entities.items()]
+    entities = yield from read(Store.entities, list(same.same_as), where=query.where)
+    links = [LinkedEntity(entity, same.same_as[id_][1], same.same_as[id_][0]) for id_, entity in entities.items()]
     return tuple(sorted(links, key=lambda link: link.entity.id))
 
 
-def seeds(query: Query, links: Sequence[Link], facts: Mapping[str, Fact], config: Linking) -> dict[str, float]:
-    """Where the walk begins: linked entities and the ends of the best facts."""
-    bearing = cosines(query.vector, facts.values())
-    best = sorted(facts.values(), key=lambda f: (-bearing[f.id], f.id))[: config.facts]
-    lent: dict[str, list[float]] = defaultdict(list)
+def weigh_seeds(
+    query: Query, links: Sequence[LinkedEntity], facts: Mapping[str, Fact], config: LinkingConfig
+) -> dict[str, float]:
+    """Return the weights of the entities where the walk starts: links and the ends of the best facts."""
+    cosines = map_cosines(query.vector, facts.values())
+    best = sorted(facts.values(), key=lambda f: (-cosines[f.id], f.id))[: config.max_facts]
+    end_cosines: dict[str, list[float]] = defaultdict(list)
     for fact in best:
         for end in fact.ends:
-            lent[end].append(bearing[fact.id])
-    weights = {end: max(sum(given) / len(given), 0.0) for end, given in lent.items()}
-    for found in links:
-        weights[found.entity.id] = weights.get(found.entity.id, 0.0) + max(found.words, 1)
+            end_cosines[end].append(cosines[fact.id])
+    weights = {end: max(sum(values) / len(values), 0.0) for end, values in end_cosines.items()}
+    for link in links:
+        weights[link.entity.id] = weights.get(link.entity.id, 0.0) + max(link.words, 1)
     return weights
 
 
-def _spans(words: list[str], longest: int, short: Collection[str]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Runs of words that may be names, the longest first: where each begins, how long it is, what it says.
+def _list_spans(words: list[str], longest: int, short: Collection[str]) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield runs of words that may be names, longest first: start and length of the run, and its text.
 
-    A word that the question writes as a short form (WHO, IT) is a name, though it is written like a small word.
+    A word that the question writes as a short form (WHO, IT) is a name, although it is also a stop word.
     """
     for length in range(min(longest, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             name = "".join(words[start : start + length]).strip()
-            if name in short or _may_be_a_name(name):
+            if name in short or _is_possible_name(name):
                 yield (start, length), name
 
 
-def _may_be_a_name(name: str) -> bool:
+def _is_possible_name(name: str) -> bool:
     words = name.split()
-    if all(word in STOP_WORDS or word in KINDS_OF_THINGS for word in words):
+    if all(word in STOP_WORDS or word in GENERIC_WORDS for word in words):
         return False
     shortest = 2 if is_unspaced(name) else 3
     return len(words) > 1 or len(name) >= shortest or not name.isalpha()
 
 
-def _nearest(query: Query, config: Linking) -> Reads[tuple[Link, ...]]:
+def _find_nearest(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
     if query.vector is None:
         return ()
-    ranking = yield from read(
-        Store.nearest_entities, query.vector, top_k=config.nearest_limit, where=query.where
-    )
+    ranking = yield from read(Store.nearest_entities, query.vector, top_k=config.nearest_limit, where=query.where)
     near = [scored.id for scored in ranking if scored.score >= config.nearest_threshold]
     entities = yield from read(Store.entities, near, where=query.where)
-    return tuple(Link(entities[id_], 0) for id_ in near if id_ in entities)
+    return tuple(LinkedEntity(entities[id_], 0) for id_ in near if id_ in entities)

@@ -1,112 +1,117 @@
-"""Which entities are one thing under two names, as far as this caller can tell, and why.
+"""Find the entities that are the same thing under two names, for one caller, and the reason.
 
-Documents say so (a `same_as` fact: a definition, an alias, a user's word), or the names do: the same words,
-vectors that are nearly identical, types that do not contradict. Whoever is trusted most has the last word, so a
-user who retracts `same_as` parts what a file or a likeness joined. Weaker evidence makes names resemble each
-other: a weak step of the walk, no more. Nothing is rewritten: with the document that said it the merge is gone,
-and a document that the caller may not see merges nothing for him.
+A document can state it with a `same_as` fact (a definition, an alias, a user's correction). The names can also
+suggest it: the same words, nearly identical vectors, and types that do not contradict. The most trusted source
+decides, so a user who retracts `same_as` separates entities that a file or similar names merged. Weaker
+evidence makes names only resemble each other, which is a weak step of the walk. Merges are not written: they
+end with the document that states them, and a document that a caller may not see merges no entities for that
+caller.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from waylore.config import Resolution
-from waylore.names import is_short, mirrored, spelled, stems
+from waylore.config import ResolutionConfig
+from waylore.names import is_short, list_matching_keys, split_significant_words, stems
 from waylore.store.protocol import Store
-from waylore.store.reads import Reads, read, together
+from waylore.store.reads import Reads, read, read_together
 from waylore.text import normalise
 from waylore.types.identity import identity
-from waylore.types.knowledge import RESEMBLES, SAME, SOURCES, STATUSES, Alike, Entity, Fact
+from waylore.types.knowledge import RESEMBLES, SAME, SOURCES, STATUSES, Entity, Fact, SimilarEntities
 from waylore.types.results import Merge
 from waylore.types.search import Query
 
+DEFAULT_CONFIG = ResolutionConfig()
+
 
 @dataclass(frozen=True, slots=True)
-class Joins:
-    """By entity, the facts that join it with others, what was parted among them."""
+class EntityMerges:
+    """The facts that merge entities with others, by entity. Retracted merges are among them."""
 
     by_entity: Mapping[str, Mapping[str, Fact]]
 
-    def same(self, entity_id: str) -> dict[str, Fact]:
-        """What is one with an entity, and the fact that says so."""
-        return {id_: f for id_, f in self.live(entity_id).items() if normalise(f.predicate) == normalise(SAME)}
+    def find_same(self, entity_id: str) -> dict[str, Fact]:
+        """Return the entities that are the same as an entity, with the fact that says so."""
+        return {id_: f for id_, f in self.list_active(entity_id).items() if normalise(f.predicate) == normalise(SAME)}
 
-    def live(self, entity_id: str) -> dict[str, Fact]:
-        """What an entity is joined with, and the fact that says so; what was parted is left out."""
-        found = self.by_entity.get(entity_id, {})
-        return {id_: fact for id_, fact in found.items() if fact.status != "retracted"}
+    def list_active(self, entity_id: str) -> dict[str, Fact]:
+        """Return the entities merged with an entity, with the fact that says so, without retracted merges."""
+        merges = self.by_entity.get(entity_id, {})
+        return {id_: fact for id_, fact in merges.items() if fact.status != "retracted"}
 
-    def are_parted(self, one: str, other: str) -> bool:
-        """Whether it was said of the two that they are not the same."""
+    def are_distinct(self, one: str, other: str) -> bool:
+        """Return whether a fact says that two entities are not the same."""
         fact = self.by_entity.get(one, {}).get(other)
         return fact is not None and fact.status == "retracted"
 
     @property
     def facts(self) -> dict[str, Fact]:
-        """All that hold, each once, by identity."""
-        return {f.id: f for entity_id in self.by_entity for f in self.live(entity_id).values()}
+        """All facts that are not retracted, by id."""
+        return {f.id: f for entity_id in self.by_entity for f in self.list_active(entity_id).values()}
 
 
-def joins(query: Query, asked: Mapping[str, Sequence[str]], config: Resolution) -> Reads[Joins]:
-    """What joins entities with others, by their facts and by keys of their names: two calls for all of them."""
-    told, alike = yield from together(
+def find_merges(query: Query, keys: Mapping[str, Sequence[str]], config: ResolutionConfig) -> Reads[EntityMerges]:
+    """Find the merges of entities by their facts and by `keys` of their names, with two reads in all."""
+    stated, similar = yield from read_together(
         read(
             Store.facts_of_entities,
-            list(asked),
+            list(keys),
             per_entity=config.facts_per_entity,
             predicates=(SAME,),
             statuses=STATUSES,
             as_of=query.as_of,
             where=query.where,
         ),
-        read(Store.alike, asked, most=config.most, where=query.where),
+        read(Store.find_similar_entities, keys, max_per_key=config.max_similar, where=query.where),
     )
-    return Joins({id_: _joined(id_, told.get(id_, ()), alike.get(id_, ()), config) for id_ in asked})
+    return EntityMerges({id_: _choose_facts(id_, stated.get(id_, ()), similar.get(id_, ()), config) for id_ in keys})
 
 
-def merges(query: Query, config: Resolution) -> Reads[tuple[Merge, ...]]:
-    """With what the entities of this name are taken for one or for alike, and why; each pair once."""
+def list_merges(query: Query, config: ResolutionConfig = DEFAULT_CONFIG) -> Reads[tuple[Merge, ...]]:
+    """Return the entities that those named `query.text` are merged with, and the reason, each pair once."""
     by_name = yield from read(Store.entities_by_names, [query.text], where=query.where)
     named = {e.id: e for es in by_name.values() for e in es}
     own_first = sorted(named, key=lambda id_: (normalise(named[id_].name) != normalise(query.text), id_))
-    joined = yield from joins(query, {id_: mirrored(named[id_].name) for id_ in own_first}, config)
+    merges = yield from find_merges(query, {id_: list_matching_keys(named[id_].name) for id_ in own_first}, config)
     pairs: dict[frozenset[str], tuple[str, str, Fact]] = {}
     for id_ in own_first:
-        for other, fact in joined.live(id_).items():
+        for other, fact in merges.list_active(id_).items():
             pairs.setdefault(frozenset((id_, other)), (id_, other, fact))
     others = yield from read(Store.entities, [other for _, other, _ in pairs.values()], where=query.where)
-    found = [Merge(named[id_], others[other], fact) for id_, other, fact in pairs.values() if other in others]
-    return tuple(sorted(found, key=lambda m: (not m.is_same, m.entity.id, m.other.id)))
+    listed = [Merge(named[id_], others[other], fact) for id_, other, fact in pairs.values() if other in others]
+    return tuple(sorted(listed, key=lambda m: (not m.is_same, m.entity.id, m.other.id)))
 
 
-def _joined(
-    entity_id: str, told: Iterable[Fact], alike: Iterable[Alike], config: Resolution
+def _choose_facts(
+    entity_id: str, stated: Iterable[Fact], similar: Iterable[SimilarEntities], config: ResolutionConfig
 ) -> dict[str, Fact]:
-    """By the other entity, the fact that counts: the most trusted that is told, else what the names suggest."""
-    found: dict[str, Fact] = {}
-    for fact in sorted(told, key=_voice):
+    """Return the deciding fact by other entity: the most trusted one, else one suggested by the names."""
+    chosen: dict[str, Fact] = {}
+    for fact in sorted(stated, key=_make_trust_key):
         if fact.object_id and fact.object_id != fact.subject_id:
-            found[fact.object_id if fact.subject_id == entity_id else fact.subject_id] = fact
-    suggested = {a.other.id: judged(a, config) for a in alike}
-    return {id_: fact for id_, fact in suggested.items() if fact} | found
+            chosen[fact.object_id if fact.subject_id == entity_id else fact.subject_id] = fact
+    suggested = {pair.other.id: classify_similar_names(pair, config) for pair in similar}
+    return {id_: fact for id_, fact in suggested.items() if fact} | chosen
 
 
-def judged(alike: Alike, config: Resolution) -> Fact | None:
-    """What the likeness of two names amounts to: the same, a resemblance, or nothing."""
-    one, other = sorted((alike.entity, alike.other), key=lambda e: e.id)
+def classify_similar_names(pair: SimilarEntities, config: ResolutionConfig) -> Fact | None:
+    """Return a `same_as` or `resembles` fact for two similar names, or None if they are too different."""
+    one, other = sorted((pair.entity, pair.other), key=lambda e: e.id)
     if one.sense != other.sense or _contradict(one.type, other.type):
         return None
-    if not alike.key.startswith("words:"):
-        return _likeness(one, other, RESEMBLES, config.resembling_weight, "one name may be short for the other")
+    if not pair.key.startswith("words:"):
+        return _make_similarity_fact(
+            one, other, RESEMBLES, config.resembling_weight, "one name may be short for the other"
+        )
     has_one_type = bool(one.type and other.type)
     if is_short(one.name) != is_short(other.name) and not has_one_type:
-        return None  # WHO and The Who
-    is_spelled_alike = spelled(one.name) == spelled(other.name)
-    is_near = alike.cosine is not None and alike.cosine >= config.near_identical
-    if is_near and (is_spelled_alike or (has_one_type and stems(one.name) == stems(other.name))):
-        return _likeness(one, other, SAME, config.same_weight, "two spellings of one name")
-    if is_spelled_alike or (alike.cosine is not None and alike.cosine >= config.resembling):
-        return _likeness(one, other, RESEMBLES, config.resembling_weight, "names of the same words")
+        return None  # such as WHO and The Who
+    has_same_words = split_significant_words(one.name) == split_significant_words(other.name)
+    is_near = pair.cosine is not None and pair.cosine >= config.near_identical
+    if is_near and (has_same_words or (has_one_type and stems(one.name) == stems(other.name))):
+        return _make_similarity_fact(one, other, SAME, config.same_weight, "two spellings of one name")
+    if has_same_words or (pair.cosine is not None and pair.cosine >= config.resembling):
+        return _make_similarity_fact(one, other, RESEMBLES, config.resembling_weight, "names of the same words")
     return None
 
 
@@ -114,8 +119,8 @@ def _contradict(one: str, other: str) -> bool:
     return bool(one and other) and normalise(one) != normalise(other)
 
 
-def _likeness(one: Entity, other: Entity, predicate: str, weight: float, why: str) -> Fact:
-    """A fact that no document states."""
+def _make_similarity_fact(one: Entity, other: Entity, predicate: str, weight: float, why: str) -> Fact:
+    """Return a fact that no document states."""
     return Fact(
         id=identity("alike", one.id, other.id),
         subject_id=one.id,
@@ -129,16 +134,16 @@ def _likeness(one: Entity, other: Entity, predicate: str, weight: float, why: st
     )
 
 
-def _voice(fact: Fact) -> tuple[int, float, bool, str]:
-    """The less trusted first, as stores rank voices; of equals, who parts has the last word."""
+def _make_trust_key(fact: Fact) -> tuple[int, float, bool, str]:
+    """Return a sort key: the least trusted first, as stores rank sources; of equals, a retraction is last."""
     return -SOURCES.index(fact.source), fact.weight * fact.confidence, fact.status == "retracted", fact.id
 
 
-def names_of_ends(facts: Iterable[Fact]) -> dict[str, str]:
-    """The names of the entities that facts join, by identity."""
-    found: dict[str, str] = {}
+def map_end_names(facts: Iterable[Fact]) -> dict[str, str]:
+    """Return the names of the entities at the ends of facts, by id."""
+    names: dict[str, str] = {}
     for fact in facts:
-        found.setdefault(fact.subject_id, fact.subject)
+        names.setdefault(fact.subject_id, fact.subject)
         if fact.object_id:
-            found.setdefault(fact.object_id, fact.object)
-    return found
+            names.setdefault(fact.object_id, fact.object)
+    return names

@@ -1,4 +1,4 @@
-"""How much a fact bears on a question: a cosine, or neither here nor there where there is no vector."""
+"""Cosine similarity of facts and a question. Facts without a vector get a neutral value."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from waylore.types.knowledge import Fact, Vector
 
-NEUTRAL = 0.6  # the cosine at which something is worth no more and no less for the question
+NEUTRAL = 0.6  # the cosine that neither raises nor lowers the weight of a fact or passage
 
 
-def each_cosine(question: Vector | None, facts: Sequence[Fact]) -> list[float]:
-    """The cosine of each fact to a question, in order."""
+def compute_cosines(question: Vector | None, facts: Sequence[Fact]) -> list[float]:
+    """Return the cosine of each fact and a question, in order."""
     scores = [NEUTRAL] * len(facts)
     embedded = [(place, f.vector) for place, f in enumerate(facts) if f.vector is not None]
     if question is not None and embedded:
@@ -20,7 +20,7 @@ def each_cosine(question: Vector | None, facts: Sequence[Fact]) -> list[float]:
     return scores
 
 
-def cosines(question: Vector | None, facts: Iterable[Fact]) -> dict[str, float]:
-    """The same by the identity of the fact."""
+def map_cosines(question: Vector | None, facts: Iterable[Fact]) -> dict[str, float]:
+    """Return the cosine of each fact and a question, by the id of the fact."""
     facts = list(facts)
-    return dict(zip([fact.id for fact in facts], each_cosine(question, facts), strict=True))
+    return dict(zip([fact.id for fact in facts], compute_cosines(question, facts), strict=True))

@@ -1,4 +1,4 @@
-"""What a graph search is given, and what it gives back: the words that the graph stages share."""
+"""The input and the output of a graph search, which all graph searches share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,56 +7,56 @@ from typing import Protocol
 
 from waylore.protocols import Embedder
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import Fused
-from waylore.retrieval.graph.linking import Link, with_same
+from waylore.retrieval.fusion import FusedCandidate
+from waylore.retrieval.graph.linking import LinkedEntity, add_merged_entities
 from waylore.retrieval.trace import Trace
 from waylore.store.reads import Reads
 from waylore.types.knowledge import Document, Fact, Passage
-from waylore.types.search import FactPath, Query, Ranking
+from waylore.types.search import GraphPath, Query, Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question after hybrid search: what it names, what was found, and the moment that counts as now."""
+class GraphQuery:
+    """A question after hybrid search: linked entities, the rankings so far, and the time that counts as now."""
 
     query: Query
-    links: tuple[Link, ...]
+    links: tuple[LinkedEntity, ...]
     rankings: Mapping[str, Ranking]
-    hybrid: tuple[Fused, ...]
+    hybrid: tuple[FusedCandidate, ...]
     now: datetime
     embedder: Embedder | None = None
     trace: Trace = field(default_factory=Trace)
 
     @property
     def starts(self) -> dict[str, str]:
-        """What the question names: names by identity."""
-        return {found.entity.id: found.entity.name for found in self.links}
+        """The linked entities: names by entity id."""
+        return {link.entity.id: link.entity.name for link in self.links}
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """What a graph search makes of it: what is named, all candidates in one order, paths, facts worth telling.
+class GraphResult:
+    """The result of a graph search: linked entities, all candidates in one order, paths and facts to show.
 
-    `shown` are candidates that were read on the way, each with its document.
+    `loaded` has candidates that the search has read already, each with its document.
     """
 
-    links: tuple[Link, ...]
-    candidates: tuple[Fused, ...]
-    paths: Mapping[str, FactPath] = field(default_factory=dict)
+    links: tuple[LinkedEntity, ...]
+    candidates: tuple[FusedCandidate, ...]
+    paths: Mapping[str, GraphPath] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
-    shown: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
+    loaded: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
 
 
 class GraphSearch(Protocol):
     """One way to use the graph."""
 
-    def __call__(self, asked: Asked, recipe: Recipe) -> Reads[Reached]:
-        """Candidates, best first, the hybrid ones among them."""
+    def __call__(self, question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
+        """Return candidates, best first, with the hybrid candidates among them."""
         ...
 
 
-def resolved(asked: Asked, recipe: Recipe) -> Reads[Asked]:
-    """The question with what is the same as something that it names."""
-    with asked.trace.stage("resolve"):
-        links = yield from with_same(asked.query, asked.links, recipe.resolution)
-    return replace(asked, links=links)
+def add_same_entities(question: GraphQuery, recipe: Recipe) -> Reads[GraphQuery]:
+    """Return the question with links to the entities that are the same as one of its entities."""
+    with question.trace.measure("resolve"):
+        links = yield from add_merged_entities(question.query, question.links, recipe.resolution)
+    return replace(question, links=links)

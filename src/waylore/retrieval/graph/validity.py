@@ -1,8 +1,8 @@
-"""Ends a fact where a newer one contradicts it: by a functional predicate a subject has one object at a time.
+"""End a fact when a newer one contradicts it: by a single-valued predicate a subject has one object at a time.
 
-Nothing is written for it. The older fact is kept, and told with the time at which the newer one began; whoever
-may not see the newer one still has the older, and forgetting the newer brings the older back. A fact begins
-when it says so, else when it was recorded; of two that begin together neither ends the other.
+The ends are computed and not stored. The older fact gets the start of the newer one as its end. A caller who
+may not see the newer fact still reads the older one, and forgetting the newer one restores it. A fact starts at
+its own `valid_from`, else when it was recorded. If two facts start together, neither ends the other.
 """
 
 from collections import defaultdict
@@ -16,54 +16,52 @@ from waylore.text import normalise
 from waylore.types.knowledge import Fact
 from waylore.types.search import Query
 
-RIVALS = 64  # facts of one subject that are looked at
+MAX_RIVAL_FACTS = 64  # facts of one subject that are compared
 
 Facts = Mapping[str, tuple[Fact, ...]]
 
 
-def current(query: Query, facts: Facts, functional: Sequence[str]) -> Reads[Facts]:
-    """The facts, with their ends where they were contradicted; those that ended before `as_of` are left out."""
-    single = frozenset(map(normalise, functional))
-    subjects = {f.subject_id for fs in facts.values() for f in fs if normalise(f.predicate) in single}
+def select_current(query: Query, facts: Facts, single_valued: Sequence[str]) -> Reads[Facts]:
+    """Set the end of contradicted facts and drop facts that ended before `as_of`."""
+    normalised = frozenset(map(normalise, single_valued))
+    subjects = {f.subject_id for fs in facts.values() for f in fs if normalise(f.predicate) in normalised}
     if not subjects:
         return facts
     rivals = yield from read(
         Store.facts_of_entities,
         sorted(subjects),
-        per_entity=RIVALS,
-        predicates=functional,
+        per_entity=MAX_RIVAL_FACTS,
+        predicates=single_valued,
         where=query.where,
     )
-    ends = ends_of(rival for told in rivals.values() for rival in told)
-    return {
-        id_: tuple(f for f in (_ended(f, ends) for f in fs) if _holds(f, query)) for id_, fs in facts.items()
-    }
+    ends = find_ends(rival for facts_of_one in rivals.values() for rival in facts_of_one)
+    return {id_: tuple(f for f in (_end_fact(f, ends) for f in fs) if _is_valid(f, query)) for id_, fs in facts.items()}
 
 
-def ends_of(rivals: Iterable[Fact]) -> dict[str, datetime]:
-    """When each fact was contradicted, of those that were; all have functional predicates."""
+def find_ends(rivals: Iterable[Fact]) -> dict[str, datetime]:
+    """Return when each contradicted fact ended, by fact id. All facts must have single-valued predicates."""
     by_subject: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
     for fact in rivals:
         by_subject[fact.subject_id, normalise(fact.predicate)][fact.id] = fact
     ends: dict[str, datetime] = {}
-    for told in by_subject.values():
-        for fact in told.values():
-            later = [begins(other) for other in told.values() if begins(other) > begins(fact)]
+    for competing in by_subject.values():
+        for fact in competing.values():
+            later = [get_start(other) for other in competing.values() if get_start(other) > get_start(fact)]
             if later:
                 ends[fact.id] = min(later)
     return ends
 
 
-def begins(fact: Fact) -> datetime:
-    """When a fact began to hold, as far as is known."""
+def get_start(fact: Fact) -> datetime:
+    """Return when a fact became valid, as far as is known."""
     return fact.valid_from or fact.recorded_at
 
 
-def _ended(fact: Fact, ends: Mapping[str, datetime]) -> Fact:
+def _end_fact(fact: Fact, ends: Mapping[str, datetime]) -> Fact:
     if fact.id not in ends:
         return fact
     return replace(fact, valid_to=min(fact.valid_to or ends[fact.id], ends[fact.id]))
 
 
-def _holds(fact: Fact, query: Query) -> bool:
+def _is_valid(fact: Fact, query: Query) -> bool:
     return query.as_of is None or fact.valid_to is None or query.as_of < fact.valid_to

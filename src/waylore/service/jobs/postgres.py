@@ -1,11 +1,12 @@
-"""Jobs in a PostgreSQL database, in the schema `waylore_jobs`, beside the queue that procrastinate keeps there.
+"""The table of jobs in a PostgreSQL database, in the schema `waylore_jobs`, next to procrastinate's queue.
 
-The queue's own statements are procrastinate's and run on our connections, so that a job is remembered and
-queued in one transaction. Many processes may open this at once: one makes the tables, and the others wait.
+Procrastinate's statements run on our connections, so a job is stored and queued in one transaction. Many
+processes may open the table at once: one creates the tables and the others wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from time import time
 from typing import Any, TypeVar
 from uuid import UUID
@@ -13,128 +14,172 @@ from uuid import UUID
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
-from waylore.service.jobs.protocol import Job, State
-from waylore.store.postgres.connections import Connection, KeptConnections, fetched, wrapped_errors
-from waylore.store.postgres.setup import migrated
+from waylore.service.jobs.protocol import Job, JobState, do_nothing
+from waylore.store.postgres.connections import Connection, IdleConnections, fetch_rows, translate_errors
+from waylore.store.postgres.setup import migrate_schema
 from waylore.store.sql import load_migrations, load_queries
 
 JOBS = load_queries("waylore.service.jobs", "postgres")
 MIGRATIONS = load_migrations("waylore.service.jobs", "postgres")
-LAST = (float("inf"), str(UUID(int=2**128 - 1)))
+RENAMING = load_queries("waylore.service.jobs", "postgres", "legacy")
+FIRST_PAGE = (float("inf"), str(UUID(int=2**128 - 1)))  # a position before the newest job
 T = TypeVar("T")
 
 
-def address(url: str) -> str:
-    """The database, with our schema as the place of every name: procrastinate's statements name none."""
-    given = conninfo_to_dict(url).get("options") or ""
-    return make_conninfo(url, options=f"{given} -c search_path=waylore_jobs".strip())
+def add_search_path(url: str) -> str:
+    """Return the URL with `waylore_jobs` as the current schema: procrastinate's statements name no schema."""
+    options = conninfo_to_dict(url).get("options") or ""
+    return make_conninfo(url, options=f"{options} -c search_path=waylore_jobs".strip())
 
 
 class PostgresJobs:
-    """A table of jobs; `queue_schema` is the SQL that makes the queue, where there is none yet."""
+    """A table of jobs. `queue_schema` is the SQL that creates the queue if the database has none."""
 
     def __init__(self, url: str, queue_schema: str, *, wait_seconds: int = 5) -> None:
         self._url = url
-        self._connections = KeptConnections(address(url), wait_seconds=wait_seconds)
+        self._connections = IdleConnections(add_search_path(url), wait_seconds=wait_seconds)
         try:
-            self._done(lambda db: migrated(db, JOBS, MIGRATIONS, before=lambda db: _queue(db, queue_schema)))
+            self._run(lambda db: _migrate(db, queue_schema))
         except BaseException:
             self.close()
             raise
 
-    def add(self, job: Job, put: Callable[[Any], int]) -> None:
-        """Remember a job and `put` it into the queue: both, or neither."""
+    def add(self, job: Job, enqueue: Callable[[Any], int]) -> None:
+        """Store a job and put it into the queue with `enqueue`: both, or neither."""
         bound = {"id": job.id, "collection": job.collection, "caller": job.caller, "kind": job.kind}
         now = job.made_at.timestamp()
 
-        def added(db: Connection) -> None:
+        def add(db: Connection) -> None:
             with db.transaction():
                 db.execute(JOBS["add"], {**bound, "work": Jsonb(job.work), "now": now})
-                db.execute(JOBS["queue"], {"id": job.id, "queued": put(db)})
+                db.execute(JOBS["set_queue_number"], {"id": job.id, "queued": enqueue(db)})
 
-        self._done(added)
+        self._run(add)
 
-    def begin(self, id_: str) -> Job | None:
-        """A job, in a new run of it; None if there is nothing left to do."""
-        return next(map(_job, self._rows("begin", id=id_, now=time())), None)
+    def start_run(self, id_: str) -> Job | None:
+        """Start a new run and return the job. Return None if the job has ended."""
+        return next(map(_to_job, self._rows("start_run", id=id_, now=time())), None)
 
-    def tell(self, job: Job, progress: Mapping[str, float]) -> bool | None:
-        """Say how far a run is; whether it is to stop, or None if it was lost."""
-        told = Jsonb(dict(progress))
-        rows = self._rows("tell", id=job.id, run=job.runs, progress=told, now=time())
+    def report_progress(self, job: Job, progress: Mapping[str, float]) -> bool | None:
+        """Store the progress of a run. Return whether the job was cancelled, or None if the run was lost."""
+        bound = {"id": job.id, "run": job.runs, "progress": Jsonb(dict(progress)), "now": time()}
+        rows = self._rows("report_progress", **bound)
         return bool(rows[0][0]) if rows else None
 
-    def end(self, job: Job, state: State, *, result: Mapping[str, Any] | None, problem: str = "") -> bool:
-        """Say what became of a run; whether it still counts."""
-        told = None if result is None else Jsonb(dict(result))
-        bound = {"state": state, "result": told, "problem": problem}
-        return bool(self._rows("end", id=job.id, run=job.runs, now=time(), **bound))
+    def finish(
+        self,
+        job: Job,
+        state: JobState,
+        *,
+        result: Mapping[str, Any] | None,
+        problem: str = "",
+        on_end: Callable[[], object] = do_nothing,
+    ) -> bool:
+        """End a job. Return False, without a change, if the run was lost.
 
-    def put_back(self, job: Job, problem: str) -> None:
-        """Say that a run came to nothing, and that the job waits for another."""
-        self._rows("put_back", id=job.id, run=job.runs, problem=problem, now=time())
+        If the job was cancelled in the meantime, "failed" becomes "cancelled".
+        """
+        value = None if result is None else Jsonb(dict(result))
+        bound = {"id": job.id, "run": job.runs, "state": state, "result": value, "problem": problem}
 
-    def cancel(self, collection: str, id_: str, drop: Callable[[Any, int], object]) -> Job | None:
-        """Cancel a job that waits, and `drop` it from the queue; tell one that runs to stop; None if over."""
+        def finish(db: Connection) -> bool:
+            with db.transaction():
+                is_ours = db.execute(JOBS["finish"], {**bound, "now": time()}).fetchone() is not None
+                if is_ours:
+                    on_end()
+                return is_ours
 
-        def cancelled(db: Connection) -> Job | None:
+        return self._run(finish)
+
+    def requeue(self, job: Job, problem: str, *, on_end: Callable[[], object] = do_nothing) -> bool:
+        """Let the job wait for another run. If it was cancelled, end it and return False."""
+        bound = {"id": job.id, "run": job.runs, "problem": problem}
+
+        def requeue(db: Connection) -> bool:
+            with db.transaction():
+                row = db.execute(JOBS["requeue"], {**bound, "now": time()}).fetchone()
+                is_over = row is not None and row[0] == "cancelled"
+                if is_over:
+                    on_end()
+                return not is_over
+
+        return self._run(requeue)
+
+    def cancel(
+        self,
+        collection: str,
+        id_: str,
+        drop: Callable[[Any, int], object],
+        *,
+        on_end: Callable[[], object] = do_nothing,
+    ) -> Job | None:
+        """Cancel a waiting job and `drop` it from the queue, or mark a running one. None if it is over."""
+
+        def cancel(db: Connection) -> Job | None:
             with db.transaction():
                 bound = {"id": id_, "collection": collection, "now": time()}
                 row = db.execute(JOBS["cancel"], bound).fetchone()
                 if row is None:
                     return None
-                *columns, queued = row
-                job = _job(columns)
+                *columns, queue_number = row
+                job = _to_job(columns)
                 if job.is_over:
-                    drop(db, queued)
+                    drop(db, queue_number)
+                    on_end()
                 return job
 
-        return self._done(cancelled)
+        return self._run(cancel)
 
-    def job(self, collection: str, id_: str) -> Job | None:
-        """A job of a collection."""
-        return next(map(_job, self._rows("job", collection=collection, id=id_)), None)
+    def get_job(self, collection: str, id_: str) -> Job | None:
+        """Return a job of a collection."""
+        return next(map(_to_job, self._rows("get_job", collection=collection, id=id_)), None)
 
-    def jobs(
+    def list_jobs(
         self, collection: str, *, caller: str | None, before: tuple[float, str] | None, limit: int
     ) -> tuple[Job, ...]:
-        """Jobs of a collection, the newest first: all, or one caller's; `before` is (seconds, identity)."""
-        made, id_ = before or LAST
-        rows = self._rows("jobs", collection=collection, caller=caller, made=made, id=id_, limit=limit)
-        return tuple(map(_job, rows))
+        """Return jobs of a collection, newest first, after the position `before`."""
+        made, id_ = before or FIRST_PAGE
+        bound = {"collection": collection, "caller": caller, "made": made, "id": id_, "limit": limit}
+        return tuple(map(_to_job, self._rows("list_jobs", **bound)))
 
-    def unfinished(self, ids: Sequence[str]) -> frozenset[str]:
-        """Which of these are still to be done."""
-        return frozenset(id_.hex for (id_,) in self._rows("unfinished", ids=list(ids)))
+    def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the ids whose jobs have not ended."""
+        return frozenset(id_.hex for (id_,) in self._rows("find_unfinished", ids=list(ids)))
 
-    def sweep(self, before: float) -> None:
-        """Drop those that ended before a time."""
-        self._rows("sweep", before=before)
+    def delete_ended(self, before: float) -> None:
+        """Delete jobs that ended before a time, in seconds since 1970."""
+        self._rows("delete_ended", before=before)
 
-    def take_over(self, seconds: float) -> int:
-        """Put back what workers without a sign of life for so long were at; how many jobs that was."""
-        return len(self._rows("take_over", seconds=seconds, now=time()))
+    def requeue_lost(self, seconds: float) -> int:
+        """Put back the jobs of workers without a heartbeat for `seconds`. Return their number."""
+        return len(self._rows("requeue_lost", seconds=seconds, now=time()))
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._connections.close()
 
     def _rows(self, statement: str, **bound: Any) -> list[Any]:
-        return self._done(lambda db: fetched(db, JOBS[statement], bound))
+        return self._run(lambda db: fetch_rows(db, JOBS[statement], bound))
 
-    def _done(self, verb: Callable[[Connection], T]) -> T:
-        with wrapped_errors(self._url):
-            return self._connections.retried(verb)
+    def _run(self, call: Callable[[Connection], T]) -> T:
+        with translate_errors(self._url):
+            return self._connections.run_with_retry(call)
 
 
-def _queue(db: Connection, schema: str) -> None:
+def _migrate(db: Connection, queue_schema: str) -> None:
+    carry = [RENAMING["carry_queue"]]
+    before = partial(_create_queue, schema=queue_schema)
+    migrate_schema(db, JOBS, MIGRATIONS, schema="waylore_jobs", carry=carry, before=before)
+
+
+def _create_queue(db: Connection, schema: str) -> None:
     db.execute(JOBS["create_schema"])
-    [(is_there,)] = db.execute(JOBS["has_queue"]).fetchall()
-    if not is_there:
+    [(has_queue,)] = db.execute(JOBS["has_queue"]).fetchall()
+    if not has_queue:
         db.execute(schema.encode())
 
 
-def _job(row: Sequence[Any]) -> Job:
+def _to_job(row: Sequence[Any]) -> Job:
     (
         id_,
         collection,
@@ -151,7 +196,7 @@ def _job(row: Sequence[Any]) -> Job:
         version,
     ) = row
     made, began, ended = (None if t is None else datetime.fromtimestamp(t, UTC) for t in times)
-    assert made is not None  # noqa: S101 (its column says so)
+    assert made is not None  # noqa: S101 (the column is NOT NULL)
     return Job(
         id=id_.hex,
         collection=collection,

@@ -1,8 +1,8 @@
-"""Jobs, as a protocol: what is to be done in the background, how far it is, and what became of it.
+"""Background jobs and the JobTable protocol: what a job works on, its progress and its result.
 
-A job is begun in runs. A run that was lost (its process died, or was taken for dead) is taken up by another,
-and whoever began the earlier one is told so at the next word. Who does a job, and when, is decided by a queue:
-a table only remembers.
+Each start of a job is a run. If the worker of a run dies, or is thought to be dead, another worker starts a
+new run. The old worker learns this from the table when it reports progress. A table only stores jobs; a queue
+decides which worker runs a job, and when.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,85 +10,124 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-Kind = Literal["add", "import", "forget", "reembed"]
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
-OVER: tuple[State, ...] = ("done", "failed", "cancelled")
+JobKind = Literal[
+    "add",  # add an uploaded file
+    "import",  # import an uploaded file of another program
+    "forget",  # delete all documents of a collection
+    "reembed",  # compute the vectors of a collection with the service's model
+]
+JobState = Literal[
+    "waiting",  # in the queue: not started yet, interrupted, or waiting for a retry because of `problem`
+    "running",  # a worker runs it. If `is_cancelled` is set, the run stops after its next step
+    "done",  # finished; `result` is set
+    "failed",  # ended by the error in `problem`; it is not retried
+    "cancelled",  # ended because a caller cancelled it; documents that it wrote stay
+]
+FINAL_STATES: tuple[JobState, ...] = ("done", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something to be done for a collection; `work` says what to work on, and `problem` what was in the way.
-
-    `runs` counts how often it was begun, `version` grows with every change.
-    """
+    """A job for a collection."""
 
     id: str
     collection: str
-    caller: str
-    kind: Kind
-    work: Mapping[str, Any]
+    caller: str  # id of the caller who submitted it
+    kind: JobKind
+    work: Mapping[str, Any]  # arguments of the work, such as the uploaded file
     made_at: datetime
-    state: State = "waiting"
-    runs: int = 0
-    is_cancelled: bool = False
+    state: JobState = "waiting"
+    runs: int = 0  # how often it was started
+    is_cancelled: bool = False  # a caller asked to stop it
     progress: Mapping[str, float] = field(default_factory=dict)
     result: Mapping[str, Any] | None = None
-    problem: str = ""
+    problem: str = ""  # why it failed, or why it waits for a retry
     began_at: datetime | None = None
     ended_at: datetime | None = None
-    version: int = 0
+    version: int = 0  # grows with every change
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen to it."""
-        return self.state in OVER
+        """Whether the job has ended and will not change again."""
+        return self.state in FINAL_STATES
+
+
+def do_nothing() -> None:
+    """Do nothing: the default of `on_end`."""
 
 
 class JobTable(Protocol):
-    """All jobs of a service. Every verb may be called from any thread."""
+    """All jobs of a service. Every method may be called from any thread.
 
-    def add(self, job: Job, put: Callable[[Any], int]) -> None:
-        """Remember a job and `put` it into the queue: both, or neither."""
+    `on_end` is called before another process or thread can see that a job has ended, and only if it has ended.
+    """
+
+    def add(self, job: Job, enqueue: Callable[[Any], int]) -> None:
+        """Store a job and put it into the queue with `enqueue`: both, or neither."""
         ...
 
-    def begin(self, id_: str) -> Job | None:
-        """A job, in a new run of it; None if there is nothing left to do."""
+    def start_run(self, id_: str) -> Job | None:
+        """Start a new run and return the job. Return None if the job has ended."""
         ...
 
-    def tell(self, job: Job, progress: Mapping[str, float]) -> bool | None:
-        """Say how far a run is; whether it is to stop, or None if it was lost."""
+    def report_progress(self, job: Job, progress: Mapping[str, float]) -> bool | None:
+        """Store the progress of a run. Return whether the job was cancelled, or None if the run was lost."""
         ...
 
-    def end(self, job: Job, state: State, *, result: Mapping[str, Any] | None, problem: str = "") -> bool:
-        """Say what became of a run; whether it still counts."""
+    def finish(
+        self,
+        job: Job,
+        state: JobState,
+        *,
+        result: Mapping[str, Any] | None,
+        problem: str = "",
+        on_end: Callable[[], object] = do_nothing,
+    ) -> bool:
+        """End a job. Return False, without a change, if the run was lost.
+
+        If the job was cancelled in the meantime, "failed" becomes "cancelled".
+        """
         ...
 
-    def put_back(self, job: Job, problem: str) -> None:
-        """Say that a run came to nothing, and that the job waits for another."""
+    def requeue(self, job: Job, problem: str, *, on_end: Callable[[], object] = do_nothing) -> bool:
+        """End a run without a result and let the job wait for another run.
+
+        A job that was cancelled in the meantime ends as "cancelled" instead, and False is returned.
+        """
         ...
 
-    def cancel(self, collection: str, id_: str, drop: Callable[[Any, int], object]) -> Job | None:
-        """Cancel a job that waits, and `drop` it from the queue; tell one that runs to stop; None if over."""
+    def cancel(
+        self,
+        collection: str,
+        id_: str,
+        drop: Callable[[Any, int], object],
+        *,
+        on_end: Callable[[], object] = do_nothing,
+    ) -> Job | None:
+        """Cancel a waiting job and `drop` it from the queue, or mark a running one. None if it is over."""
         ...
 
-    def job(self, collection: str, id_: str) -> Job | None:
-        """A job of a collection."""
+    def get_job(self, collection: str, id_: str) -> Job | None:
+        """Return a job of a collection."""
         ...
 
-    def jobs(
+    def list_jobs(
         self, collection: str, *, caller: str | None, before: tuple[float, str] | None, limit: int
     ) -> tuple[Job, ...]:
-        """Jobs of a collection, the newest first: all, or one caller's; `before` is (seconds, identity)."""
+        """Return jobs of a collection, newest first: of all callers if `caller` is None.
+
+        `before` is the position of the last job of the previous page: seconds since 1970, and id.
+        """
         ...
 
-    def unfinished(self, ids: Sequence[str]) -> frozenset[str]:
-        """Which of these are still to be done."""
+    def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the ids whose jobs have not ended."""
         ...
 
-    def sweep(self, before: float) -> None:
-        """Drop those that ended before a time."""
+    def delete_ended(self, before: float) -> None:
+        """Delete jobs that ended before a time, in seconds since 1970."""
         ...
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         ...

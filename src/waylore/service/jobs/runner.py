@@ -1,9 +1,9 @@
-"""Work in the background, of whichever queue: asked for, followed, cancelled, done.
+"""Submit, follow, cancel and run background jobs, on any queue.
 
-A job is remembered in a table and done in its turn, one at a time for each collection. What may pass (a store
-or a model that does not answer) is tried again, later and later; whatever else goes wrong ends the job, and is
-told. A job that is stopped, by being cancelled or with its process, stops between two steps. What jobs do is in
-`jobs_doing`; who does them when, is the queue's: `jobs_queue` on a server, `jobs_thread` on a laptop.
+A job is stored in a table and runs when its queue says so, one job at a time for each collection. A job that
+fails because the store or a model is unavailable is retried with growing delays. Any other error ends the job
+and is recorded in it. A run that is cancelled, or whose process ends, stops between two steps. The work of
+each kind of job is in `work.py`. The queues are `procrastinate.py` for PostgreSQL and `thread.py` for files.
 """
 
 import asyncio
@@ -11,33 +11,34 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 from uuid import uuid4
 
 from waylore.errors import ModelUnavailable, NotFound, StoreError, StoreUnavailable, WayloreError
-from waylore.service.jobs.protocol import Job, JobTable, Kind, State
-from waylore.service.jobs.work import DOES, Bench
+from waylore.service.jobs.protocol import Job, JobKind, JobState, JobTable
+from waylore.service.jobs.work import RUN_BY_KIND, JobResources
 
 log = logging.getLogger(__name__)
-MAY_PASS = (StoreUnavailable, ModelUnavailable)
-INTERNAL = (
-    WayloreError,
-    StoreError,
-)  # errors of no kind of their own: their text is for the log, not for a caller
-TRIES = 12  # runs of a job that meets what may pass; the last waits come to an hour
-LONGEST_WAIT = 600.0  # seconds between two tries
-LOOK_SECONDS = 0.5  # between two looks at a job that somebody follows
-UNFORESEEN = "this is our mistake; the log has it under the job's id"
+TRANSIENT_ERRORS = (StoreUnavailable, ModelUnavailable)
+# Errors of these exact classes are internal: their text goes to the log and not to the caller.
+INTERNAL_ERRORS = (WayloreError, StoreError)
+INTERNAL_ERROR_MESSAGE = "internal error; the service's log has it under the id of this job"
+MAX_ATTEMPTS = 12  # runs of a job that meets transient errors; the delays add up to about an hour
+FIRST_RETRY_SECONDS = 1.0  # delay before the second run; it doubles with every run
+MAX_RETRY_SECONDS = 600.0
+POLL_SECONDS = 0.5  # between two reads of a job that a caller follows
+TABLE_RETRY_SECONDS = 1.0  # between two attempts to record the end of a run
 
 
-class Stopped(Exception):
-    """A run ends between two steps: its job was cancelled, or its process is about to end, or it was lost."""
+class JobStopped(Exception):
+    """Ends a run between two steps: the job was cancelled, the process ends, or another worker has the job."""
 
 
-class Again(Exception):
-    """A run came to nothing, and the job is to be tried again in so many `seconds`."""
+class RetryLater(Exception):
+    """A run ended without a result; the queue must run the job again after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"in {seconds:.0f} seconds")
@@ -45,45 +46,43 @@ class Again(Exception):
 
 
 class Queue(Protocol):
-    """Who does jobs, one at a time for each collection."""
+    """Runs jobs, one at a time for each collection."""
 
-    def put(self, job: Job) -> Callable[[Any], int]:
-        """What puts a job into the queue, and gives its number there."""
+    def prepare(self, job: Job) -> Callable[[Any], int]:
+        """Return a function that puts a job into the queue, in a transaction, and returns its number there."""
         ...
 
     def drop(self, transaction: Any, number: int) -> object:
-        """Take a job out of the queue."""
+        """Remove a job from the queue."""
         ...
 
 
 @dataclass(slots=True)
-class Jobs:
-    """The jobs of a service."""
+class JobRunner:
+    """The jobs of a service. When `stopping` is set, runs stop after their next step."""
 
     table: JobTable
-    bench: Bench
+    resources: JobResources
     queue: Queue
     stopping: Event = field(default_factory=Event)
-    doing: set[str] = field(default_factory=set)
+    running: set[str] = field(default_factory=set)
 
-    # -- what a caller asks ----------------------------------------------------------------------------
+    # -- for callers -----------------------------------------------------------------------------------
 
-    def submitted(
-        self, collection: str, kind: Kind, work: Mapping[str, Any], *, caller: str, id_: str = ""
-    ) -> Job:
-        """A new job, waiting for its turn."""
+    def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, caller: str, id_: str = "") -> Job:
+        """Store a new job, put it into the queue and return it."""
         job = Job(id_ or uuid4().hex, collection, caller, kind, work, datetime.now(UTC))
-        self.table.add(job, self.queue.put(job))
+        self.table.add(job, self.queue.prepare(job))
         return job
 
-    def job(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
-        """A job of a collection: anyone's, or only this caller's."""
-        found = self.table.job(collection, id_)
-        if found is None or caller not in (None, found.caller):
-            raise NotFound(f"there is no job {id_} in {collection}: the list of its jobs has those of 30 days")
-        return found
+    def get_job(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
+        """Return a job of a collection. Raise NotFound if it belongs to another caller than `caller`."""
+        job = self.table.get_job(collection, id_)
+        if job is None or caller not in (None, job.caller):
+            raise NotFound(f"no job {id_} in collection {collection}; GET /jobs lists the jobs of the last 30 days")
+        return job
 
-    def jobs(
+    def list_jobs(
         self,
         collection: str,
         *,
@@ -91,31 +90,29 @@ class Jobs:
         before: tuple[float, str] | None = None,
         limit: int = 100,
     ) -> tuple[Job, ...]:
-        """Jobs of a collection, the newest first; the next page comes `before` the last of one."""
-        return self.table.jobs(collection, caller=caller, before=before, limit=limit)
+        """Return jobs of a collection, newest first, after `before`, the position of the last job of a page."""
+        return self.table.list_jobs(collection, caller=caller, before=before, limit=limit)
 
-    def cancelled(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
-        """A job, cancelled if it waits, about to stop if it runs, and as it was if it is over."""
-        known = self.job(collection, id_, caller=caller)
-        job = self.table.cancel(collection, id_, self.queue.drop)
-        if job and job.is_over:
-            _remove_file(job)
-        return job or self.job(collection, known.id)
+    def cancel(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
+        """Cancel a job and return it. A waiting job ends at once, a running one after its next step."""
+        known = self.get_job(collection, id_, caller=caller)
+        job = self.table.cancel(collection, id_, self.queue.drop, on_end=partial(_remove_file, known))
+        return job or self.get_job(collection, known.id)
 
-    def given_up(self, collection: str) -> None:
-        """Cancel whatever is still to be done for a collection."""
+    def cancel_all(self, collection: str) -> None:
+        """Cancel all unfinished jobs of a collection."""
         before: tuple[float, str] | None = None
-        while found := self.jobs(collection, before=before):
-            for job in (job for job in found if not job.is_over):
-                self.cancelled(collection, job.id)
-            before = (found[-1].made_at.timestamp(), found[-1].id)
+        while page := self.list_jobs(collection, before=before):
+            for job in (job for job in page if not job.is_over):
+                self.cancel(collection, job.id)
+            before = (page[-1].made_at.timestamp(), page[-1].id)
 
-    async def events(
-        self, look: Callable[[], Awaitable[Job]], *, after: int = -1, seconds: float = LOOK_SECONDS
+    async def follow(
+        self, read: Callable[[], Awaitable[Job]], *, after: int = -1, seconds: float = POLL_SECONDS
     ) -> AsyncIterator[Job]:
-        """A job whenever it changed, until it is over; `after` is the last version that is known."""
+        """Yield a job whenever it changed, until it ends. `after` is the last version that the caller knows."""
         while True:
-            job = await look()
+            job = await read()
             if job.version > after:
                 after = job.version
                 yield job
@@ -123,82 +120,85 @@ class Jobs:
                 return
             await asyncio.sleep(seconds)
 
-    # -- what a queue has done -------------------------------------------------------------------------
+    # -- for queues ------------------------------------------------------------------------------------
 
-    def do(self, id_: str, tries: int) -> None:
-        """Do a job; raises Again if it is to be tried once more, after `tries` that came to nothing."""
-        job = self.table.begin(id_)
+    def run(self, id_: str, attempts: int) -> None:
+        """Run a job after `attempts` runs without a result. Raise RetryLater if it must run again."""
+        job = self.table.start_run(id_)
         if job is None:
             return
-        self.doing.add(id_)
+        self.running.add(id_)
         try:
-            self._do(job, tries)
+            self._run(job, attempts)
         finally:
-            self.doing.discard(id_)
+            self.running.discard(id_)
 
-    def _do(self, job: Job, tries: int) -> None:
+    def _run(self, job: Job, attempts: int) -> None:
+        if job.is_cancelled:  # cancelled while it ran in a worker that died
+            self._end(job, "cancelled")
+            return
         try:
-            result = DOES[job.kind](self.bench, job, lambda progress: self._tell(job, progress))
-        except Stopped:
-            self._stopped(job)
-        except MAY_PASS as error:
-            self._try_again(job, tries, error)
+            run = RUN_BY_KIND[job.kind]
+            result = run(self.resources, job, partial(self._report_progress, job))
+        except JobStopped:
+            self._stop(job)
+        except TRANSIENT_ERRORS as error:
+            self._retry(job, attempts, error)
         except (WayloreError, ValueError) as error:
-            told = UNFORESEEN if type(error) in INTERNAL else str(error)
-            self._failed(job, error, told)
-        except Exception as error:  # noqa: BLE001 (a job ends, whatever is wrong with it; the queue goes on)
-            self._failed(job, error, UNFORESEEN)
+            is_internal = type(error) in INTERNAL_ERRORS
+            self._fail(job, error, INTERNAL_ERROR_MESSAGE if is_internal else str(error))
+        except Exception as error:  # noqa: BLE001 (any error must end the job, and the queue must continue)
+            self._fail(job, error, INTERNAL_ERROR_MESSAGE)
         else:
-            self._over(job, "done", result=result)
+            self._end(job, "done", result=result)
 
-    def _tell(self, job: Job, progress: Mapping[str, float]) -> None:
-        if self.table.tell(job, progress) is not False or self.stopping.is_set():
-            raise Stopped
+    def _report_progress(self, job: Job, progress: Mapping[str, float]) -> None:
+        """Store the progress after a step. Raise JobStopped if the run must stop here."""
+        if self.table.report_progress(job, progress) is not False or self.stopping.is_set():
+            raise JobStopped
 
-    def _stopped(self, job: Job) -> None:
-        """A run that was cancelled is over; one that was lost is another's; else it is gone on with."""
-        now = self.table.job(job.collection, job.id)
-        if now is None or now.runs != job.runs:
+    def _stop(self, job: Job) -> None:
+        """End a stopped run: the job ends if it was cancelled, otherwise it waits to be resumed."""
+        current = self.table.get_job(job.collection, job.id)
+        if current is None or current.runs != job.runs:
+            return  # the run was lost to another worker
+        if self.table.requeue(job, "", on_end=partial(_remove_file, job)):
+            raise RetryLater(0)
+
+    def _retry(self, job: Job, attempts: int, error: Exception) -> None:
+        if attempts + 1 >= MAX_ATTEMPTS:
+            self._fail(job, error, str(error))
             return
-        if now.is_cancelled:
-            self._over(job, "cancelled")
-        else:
-            self.table.put_back(job, "")
-            raise Again(0)
+        log.warning("job %s will be retried: %s", job.id, error)
+        is_requeued = self._retry_until_stored(
+            lambda: self.table.requeue(job, str(error), on_end=partial(_remove_file, job))
+        )
+        if is_requeued is not False:
+            raise RetryLater(min(FIRST_RETRY_SECONDS * 2.0**attempts, MAX_RETRY_SECONDS))
 
-    def _try_again(self, job: Job, tries: int, error: Exception) -> None:
-        if tries + 1 >= TRIES:
-            self._failed(job, error, str(error))
-            return
-        log.warning("job %s waits: %s", job.id, error)
-        self._insistently(lambda: self.table.put_back(job, str(error)))
-        raise Again(min(2.0**tries, LONGEST_WAIT))
-
-    def _failed(self, job: Job, error: Exception, told: str) -> None:
+    def _fail(self, job: Job, error: Exception, problem: str) -> None:
         log.error("job %s failed", job.id, exc_info=error)
-        self._over(job, "failed", problem=told)
+        self._end(job, "failed", problem=problem)
 
-    def _over(
-        self, job: Job, state: State, *, result: Mapping[str, Any] | None = None, problem: str = ""
-    ) -> None:
-        ended: list[bool] = []
-        self._insistently(lambda: ended.append(self.table.end(job, state, result=result, problem=problem)))
-        if any(ended):
-            _remove_file(job)
+    def _end(self, job: Job, state: JobState, *, result: Mapping[str, Any] | None = None, problem: str = "") -> None:
+        finish = partial(self.table.finish, result=result, problem=problem, on_end=partial(_remove_file, job))
+        self._retry_until_stored(lambda: finish(job, state))
 
-    def _insistently(self, say: Callable[[], object]) -> None:
-        """Say what became of a run as soon as the table can be reached; not at all if we are to end."""
+    def _retry_until_stored(self, store: Callable[[], bool]) -> bool | None:
+        """Record the end of a run as soon as the table is available. Return None if the process ends before."""
         while True:
             try:
-                say()
+                return store()
             except StoreUnavailable as error:
-                log.warning("the table of jobs cannot be reached: %s", error)
-                if self.stopping.wait(1.0):
-                    return
-            else:
-                return
+                log.warning("the table of jobs is unavailable: %s", error)
+                if self.stopping.wait(TABLE_RETRY_SECONDS):
+                    return None
 
 
 def _remove_file(job: Job) -> None:
+    """Delete the uploaded file of a job. If that fails, `Spool.sweep` deletes it later."""
     if file := job.work.get("file"):
-        Path(file).unlink(missing_ok=True)
+        try:
+            Path(file).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the upload %s of job %s cannot be deleted: %s", file, job.id, error)

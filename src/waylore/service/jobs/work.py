@@ -1,7 +1,7 @@
-"""What each kind of job does, through the engine: add a file, import one, forget all, embed anew.
+"""The work of each kind of job: add a file, import a file, delete all documents, compute new vectors.
 
-Each tells how far it is after every step that is written, and may be stopped there: what is written is whole,
-and doing it again does only what is left. Nothing here knows of queues or of HTTP.
+Each function reports progress after every step that is written, and may be stopped there. Written steps are
+complete, and a second run does only the steps that are left. This module does not know about queues or HTTP.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,127 +10,131 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from waylore.engine.waylore import BATCH, Waylore
+from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, Forbidden, NotFound
 from waylore.indexing.blocks import Limits
-from waylore.indexing.files.progress import Added, Progress
-from waylore.indexing.importers.dispatch import Imported
+from waylore.indexing.files.progress import AddReport, Progress
+from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
 from waylore.protocols import Embedder
-from waylore.service.jobs.protocol import Job, Kind
-from waylore.types.identity import file_of
+from waylore.service.jobs.protocol import Job, JobKind
+from waylore.types.identity import get_file
 from waylore.types.knowledge import Document
 
-SHOWN = 100  # refusals that a job's result keeps
-IMPORTED = Limits(
-    bytes=32_000_000, blocks=1_000_000
-)  # a file that must be held whole is held to less than usual
-Tell: TypeAlias = Callable[[Mapping[str, float]], None]
+MAX_LISTED_SKIPS = 100  # skipped files that a job's result lists
+# Some formats are read into memory as a whole, so imports have smaller limits than other files.
+IMPORT_LIMITS = Limits(bytes=32_000_000, blocks=1_000_000)
+ReportProgress: TypeAlias = Callable[[Mapping[str, float]], None]  # raises JobStopped if the run must stop
 Result: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """What jobs work with: collections to be lent, and what `reembed` gives to one."""
+class JobResources:
+    """A function that borrows an open collection, and the store and the model for `reembed`."""
 
-    lent: Callable[[str], AbstractContextManager[Waylore]]
+    borrow: Callable[[str], AbstractContextManager[Waylore]]
     store: str
     embedder: Embedder | None
 
 
-def added(bench: Bench, job: Job, tell: Tell) -> Result:
-    """Add a file under its address."""
+def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result:
+    """Add a file under its URI."""
     work = job.work
 
     def show(progress: Progress) -> None:
-        tell(asdict(progress))
+        report(asdict(progress))
 
-    with bench.lent(job.collection) as waylore:
-        _check_address(waylore, work["uri"], work["sees"])
-        done = waylore.add_files(
-            _file(work), uri=work["uri"], metadata=work["metadata"], labels=work["labels"], progress=show
+    with resources.borrow(job.collection) as waylore:
+        _check_replaced(waylore, work["uri"], work["sees"])
+        added = waylore.add_files(
+            _find_upload(work),
+            uri=work["uri"],
+            metadata=work["metadata"],
+            labels=work["labels"],
+            progress=show,
         )
-    return asdict(_short(done))
+    return asdict(_shorten(added))
 
 
-def imported(bench: Bench, job: Job, tell: Tell) -> Result:
-    """Import what another program knows from a file."""
+def run_import(resources: JobResources, job: Job, report: ReportProgress) -> Result:
+    """Import a file of another program."""
     work = job.work
-    with bench.lent(job.collection) as waylore:
-        done = waylore.import_from(
-            _file(work),
+    with resources.borrow(job.collection) as waylore:
+        imported = waylore.import_(
+            _find_upload(work),
             work["format"],
             uri=work["uri"],
             metadata=work["metadata"],
             labels=work["labels"],
-            limits=IMPORTED,
-            progress=lambda documents: tell({"documents": documents}),
+            limits=IMPORT_LIMITS,
+            progress=lambda documents: report({"documents": documents}),
         )
-    return asdict(_short(done))
+    return asdict(_shorten(imported))
 
 
-def forgotten(bench: Bench, job: Job, tell: Tell) -> Result:
-    """Forget every document of a collection."""
+def run_forget(resources: JobResources, job: Job, report: ReportProgress) -> Result:
+    """Delete every document of a collection."""
     done = 0
-    with bench.lent(job.collection) as waylore:
+    with resources.borrow(job.collection) as waylore:
         total = waylore.stats().documents
-        for gone in emptied(waylore):
-            done += gone
-            tell({"documents": done, "of_documents": max(done, total)})
+        for deleted in delete_documents(waylore):
+            done += deleted
+            report({"documents": done, "of_documents": max(done, total)})
     return {"documents": done}
 
 
-def emptied(waylore: Waylore) -> Iterator[int]:
-    """Forget all that a collection holds, a batch at a time; how many documents each was."""
-    while documents := waylore.documents(limit=BATCH):
+def delete_documents(waylore: Waylore) -> Iterator[int]:
+    """Delete all documents of a collection in batches. Yield the number of documents of each batch."""
+    while documents := waylore.documents(limit=BATCH_DOCUMENTS):
         waylore.forget(*(document.id for document in documents))
         yield len(documents)
 
 
-def reembedded(bench: Bench, job: Job, tell: Tell) -> Result:
-    """Give a collection the vectors of the service's own model."""
-    if bench.embedder is None:
-        raise ConfigError("there is no model to embed with: set embedding.provider, and start the service anew")
-    made = Waylore.reembed(
-        bench.store,
-        embedder=bench.embedder,
+def run_reembed(resources: JobResources, job: Job, report: ReportProgress) -> Result:
+    """Compute the vectors of a collection with the service's model."""
+    if resources.embedder is None:
+        raise ConfigError("the service has no embedding model; set embedding.provider and restart it")
+    vectors = Waylore.reembed(
+        resources.store,
+        embedder=resources.embedder,
         collection=job.collection,
-        progress=lambda vectors: tell({"vectors": vectors}),
+        progress=lambda done: report({"vectors": done}),
     )
-    return {"vectors": made, "model": bench.embedder.name}
+    return {"vectors": vectors, "model": resources.embedder.name}
 
 
-DOES: dict[Kind, Callable[[Bench, Job, Tell], Result]] = {
-    "add": added,
-    "import": imported,
-    "forget": forgotten,
-    "reembed": reembedded,
+RUN_BY_KIND: dict[JobKind, Callable[[JobResources, Job, ReportProgress], Result]] = {
+    "add": run_add,
+    "import": run_import,
+    "forget": run_forget,
+    "reembed": run_reembed,
 }
 
 
-def _check_address(waylore: Waylore, uri: str, sees: Sequence[str] | None) -> None:
-    """A file replaces what has its address: that must not be something that the caller may not see."""
-    if sees is not None and any(
-        document.labels and document.labels.isdisjoint(sees) for document in _documents_of(waylore, uri)
+def _check_replaced(waylore: Waylore, uri: str, labels: Sequence[str] | None) -> None:
+    """Raise Forbidden if the file would replace documents that a caller with these labels may not see."""
+    if labels is not None and any(
+        document.labels and document.labels.isdisjoint(labels) for document in _list_documents_of(waylore, uri)
     ):
-        raise Forbidden(f"documents that you may not see have the address {uri}: choose another")
+        raise Forbidden(f"URI {uri} is used by documents that you may not see; choose another")
 
 
-def _documents_of(waylore: Waylore, uri: str) -> Iterator[Document]:
+def _list_documents_of(waylore: Waylore, uri: str) -> Iterator[Document]:
+    """Yield the documents that were read from the file with this URI."""
     for under in (uri, f"{uri}#"):
         last: Document | None = None
-        while page := waylore.documents(under=under, after=last, limit=BATCH):
+        while page := waylore.documents(under=under, after=last, limit=BATCH_DOCUMENTS):
             last = page[-1]
-            yield from (document for document in page if file_of(document.uri) == uri)
-            if file_of(last.uri) != uri:
+            yield from (document for document in page if get_file(document.uri) == uri)
+            if get_file(last.uri) != uri:
                 break
 
 
-def _file(work: Mapping[str, Any]) -> Path:
+def _find_upload(work: Mapping[str, Any]) -> Path:
     path = Path(work["file"])
     if not path.exists():
-        raise NotFound(f"what was uploaded as {work['uri']} is no longer here: upload it again")
+        raise NotFound(f"the uploaded file of {work['uri']} no longer exists; upload it again")
     return path
 
 
-def _short(done: Added | Imported) -> Added | Imported:
-    return replace(done, refusals=done.refusals[:SHOWN])
+def _shorten(report: AddReport | ImportReport) -> AddReport | ImportReport:
+    return replace(report, skipped=report.skipped[:MAX_LISTED_SKIPS])

@@ -1,1 +1,1 @@
-"""What a service must remember: API keys, collections, and responses for idempotency keys."""
+"""The registry of a service: API keys, collections, and cached responses for idempotency keys."""

@@ -1,4 +1,4 @@
-"""Open the registry of a service: in its store's file or database, or in that of the catalogue of its cells."""
+"""Open the registry of a service, in the file or database of its store, or of the catalogue of its cells."""
 
 from waylore.errors import ConfigError
 from waylore.service.registry.protocol import Registry
@@ -7,12 +7,12 @@ from waylore.store.urls import parse_url, require_driver
 
 
 def open_registry(url: str) -> Registry:
-    """Open the registry beside the store at an address."""
+    """Open the registry in the database of the store with this URL."""
     parsed = parse_url(url)
     if parsed.is_server:
         with require_driver():
             from waylore.service.registry.postgres import open_postgres  # noqa: PLC0415 (optional driver)
         return open_postgres(parsed.location)
     if not parsed.is_file:
-        raise ConfigError(f"no registry for {parsed.scheme}://…: give a file name or postgresql://…")
+        raise ConfigError(f"a registry cannot be opened at {parsed.scheme}://…; use a file or postgresql://…")
     return open_sqlite(parsed.location)

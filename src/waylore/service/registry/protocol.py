@@ -1,8 +1,8 @@
-"""What a service keeps beside the knowledge, as a protocol: API keys, collections, answers to be given again.
+"""The Registry protocol: API keys, collections, and cached responses for idempotency keys.
 
-It is small and lives in the same database as the knowledge, or in the catalogue's where there are cells. A key
-is kept as a hash of its secret, never as the secret. What a scope allows and who may see what is decided by the
-surfaces: nothing here does.
+The registry is small and lives in the database of the store, or of the catalogue if there are cells. Of a key
+it stores a hash of the secret, never the secret. It does not decide what a scope allows or who may see a
+collection: `callers.py` does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
-Scope = Literal["read", "write", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
-PAGE = 1_000  # that are listed at a time
-EVERY = "*"  # all collections, as the only word of a key's list
+Scope = Literal[
+    "read",  # search and read
+    "write",  # also add and delete documents
+    "admin",  # also manage collections and API keys
+]
+SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes those before it
+PAGE_SIZE = 1_000  # rows that a list returns by default
+ALL_COLLECTIONS = "*"  # in a key's list of collections
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key: what it is called, what it opens, and until when.
-
-    `labels=None` reads everything. After a rotation the `former` secret works until `former_until`.
-    """
+    """An API key: its name, its scope, its collections and its times."""
 
     id: str
     name: str
@@ -29,17 +30,17 @@ class Key:
     collections: frozenset[str]
     scope: Scope
     created: datetime
-    labels: frozenset[str] | None = None
+    labels: frozenset[str] | None = None  # None sees everything
     expires: datetime | None = None
     revoked: datetime | None = None
     used: datetime | None = None
-    former: str = field(default="", repr=False)
-    former_until: datetime | None = None
+    former: str = field(default="", repr=False)  # hash of the secret before the last rotation
+    former_until: datetime | None = None  # the former secret works until then
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A collection that the service shows."""
+class RegisteredCollection:
+    """A collection that the service offers."""
 
     name: str
     description: str
@@ -47,8 +48,8 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """A request that must be done once: who asks, under which word, and a digest of all that was asked."""
+class IdempotencyKey:
+    """A request that must run only once: its caller, the caller's key word, and a digest of the request."""
 
     caller: str
     word: str
@@ -56,8 +57,8 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What is known of a request that came before: its digest and answer; status 0 while it is being done."""
+class CachedResponse:
+    """The response to a request with an idempotency key. Status 0 means that the request is still running."""
 
     digest: str
     status: int = 0
@@ -66,71 +67,71 @@ class Kept:
 
 
 class Registry(Protocol):
-    """Keys, collections and kept answers. Every verb may be called from any thread."""
+    """API keys, collections and cached responses. Every method may be called from any thread."""
 
-    def secret(self) -> bytes:
-        """Random bytes that all processes of a service share."""
+    def get_secret(self) -> bytes:
+        """Return random bytes that all processes of a service share."""
         ...
 
-    def keys(self, *, after: Key | None = None, limit: int = PAGE) -> tuple[Key, ...]:
-        """Keys, the oldest first, from `after` on."""
+    def list_keys(self, *, after: Key | None = None, limit: int = PAGE_SIZE) -> tuple[Key, ...]:
+        """Return keys, oldest first, starting after `after`."""
         ...
 
-    def key(self, id_: str) -> Key | None:
-        """A key by its identity."""
+    def get_key(self, id_: str) -> Key | None:
+        """Return a key by id."""
         ...
 
     def set_key(self, key: Key) -> None:
-        """Add a key, or change it; when it was used is not touched."""
+        """Add or change a key. The time of its last use is not changed."""
         ...
 
-    def use_key(self, id_: str, at: datetime) -> None:
-        """Remember that a key was used."""
+    def record_key_use(self, id_: str, at: datetime) -> None:
+        """Store the time of a key's last use."""
         ...
 
-    def collections(
-        self, *, after: str = "", limit: int = PAGE, among: Iterable[str] | None = None
-    ) -> tuple[Collection, ...]:
-        """Collections by name, from `after` on: all, or some."""
+    def list_collections(
+        self, *, after: str = "", limit: int = PAGE_SIZE, among: Iterable[str] | None = None
+    ) -> tuple[RegisteredCollection, ...]:
+        """Return collections by name, starting after `after`: all, or those with a name in `among`."""
         ...
 
-    def collection(self, name: str) -> Collection | None:
-        """A collection by its name."""
+    def get_collection(self, name: str) -> RegisteredCollection | None:
+        """Return a collection by name."""
         ...
 
-    def set_collection(self, collection: Collection) -> bool:
-        """Add a collection, or change its description; whether it is new."""
+    def set_collection(self, collection: RegisteredCollection) -> bool:
+        """Add a collection, or change its description. Return whether it is new."""
         ...
 
     def remove_collection(self, name: str) -> bool:
-        """Take a collection off the list; whether it was there. What it holds is not touched."""
+        """Remove a collection from the registry. Return whether it existed. Its documents are not deleted."""
         ...
 
-    def claim(self, claimed: Claimed, *, now: float, until: float) -> Kept | None:
-        """None if the request is the caller's to do, nobody else's until then; else what is known of it."""
+    def claim(self, request: IdempotencyKey, *, now: float, until: float) -> CachedResponse | None:
+        """Reserve a request for the caller until a time and return None, or return the known response."""
         ...
 
-    def keep(self, claimed: Claimed, answer: Kept, *, until: float) -> None:
-        """Keep an answer for whoever asks again."""
+    def store_response(self, request: IdempotencyKey, response: CachedResponse, *, until: float) -> None:
+        """Store the response to a request until a time."""
         ...
 
-    def release(self, claimed: Claimed) -> None:
-        """Let others do a request that could not be done."""
+    def release(self, request: IdempotencyKey) -> None:
+        """Release a request that failed, so that it can be sent again."""
         ...
 
-    def sweep(self, now: float) -> None:
-        """Drop kept answers that are too old."""
+    def delete_expired_responses(self, now: float) -> None:
+        """Delete responses whose time has passed."""
         ...
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         ...
 
 
-def key_of(row: tuple[Any, ...]) -> Key:
-    """A key from its row: lists as words with line ends, times in seconds since 1970."""
+def to_key(row: tuple[Any, ...]) -> Key:
+    """Convert a row to a key. Lists are stored as lines, times as seconds since 1970."""
     id_, name, hash_, collections, scope, labels, *times, former, former_until = row
-    created, expires, revoked, used = map(_time, times)
+    created, expires, revoked, used = map(_to_time, times)
     return Key(
         id=id_,
         name=name,
@@ -143,12 +144,12 @@ def key_of(row: tuple[Any, ...]) -> Key:
         revoked=revoked,
         used=used,
         former=former,
-        former_until=_time(former_until),
+        former_until=_to_time(former_until),
     )
 
 
-def row_of(key: Key) -> Mapping[str, str | float | None]:
-    """What a key is bound as."""
+def bind_key(key: Key) -> Mapping[str, str | float | None]:
+    """Return the SQL parameters of a key."""
     return {
         "id": key.id,
         "name": key.name,
@@ -157,32 +158,32 @@ def row_of(key: Key) -> Mapping[str, str | float | None]:
         "scope": key.scope,
         "labels": None if key.labels is None else "\n".join(sorted(key.labels)),
         "created": key.created.timestamp(),
-        "expires": _seconds(key.expires),
-        "revoked": _seconds(key.revoked),
+        "expires": _to_seconds(key.expires),
+        "revoked": _to_seconds(key.revoked),
         "former": key.former,
-        "former_until": _seconds(key.former_until),
+        "former_until": _to_seconds(key.former_until),
     }
 
 
-def collection_of(row: tuple[Any, ...]) -> Collection:
-    """A collection from its row."""
+def to_collection(row: tuple[Any, ...]) -> RegisteredCollection:
+    """Convert a row to a collection."""
     name, description, created = row
-    return Collection(name, description, datetime.fromtimestamp(created, UTC))
+    return RegisteredCollection(name, description, datetime.fromtimestamp(created, UTC))
 
 
-def claim_of(claimed: Claimed) -> Mapping[str, str]:
-    """What a claim is bound as."""
-    return {"caller": claimed.caller, "word": claimed.word, "digest": claimed.digest}
+def bind_request(request: IdempotencyKey) -> Mapping[str, str]:
+    """Return the SQL parameters of an idempotency key."""
+    return {"caller": request.caller, "word": request.word, "digest": request.digest}
 
 
-def answer_of(answer: Kept) -> Mapping[str, int | bytes | str]:
-    """What an answer is bound as."""
-    return {"status": answer.status, "body": answer.body, "media_type": answer.media_type}
+def bind_response(response: CachedResponse) -> Mapping[str, int | bytes | str]:
+    """Return the SQL parameters of a cached response."""
+    return {"status": response.status, "body": response.body, "media_type": response.media_type}
 
 
-def _time(seconds: float | None) -> datetime | None:
+def _to_time(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
-def _seconds(time: datetime | None) -> float | None:
+def _to_seconds(time: datetime | None) -> float | None:
     return None if time is None else time.timestamp()

@@ -1,4 +1,4 @@
-"""The registry over anything that runs its named statements: the verbs are the same on every engine."""
+"""The Registry protocol over a function that runs named SQL: the same code for every database."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -6,101 +6,101 @@ from datetime import datetime
 from typing import Any
 
 from waylore.service.registry.protocol import (
-    PAGE,
-    Claimed,
-    Collection,
-    Kept,
+    PAGE_SIZE,
+    CachedResponse,
+    IdempotencyKey,
     Key,
-    answer_of,
-    claim_of,
-    collection_of,
-    key_of,
-    row_of,
+    RegisteredCollection,
+    bind_key,
+    bind_request,
+    bind_response,
+    to_collection,
+    to_key,
 )
 
-Rows = Callable[..., list[Any]]  # the name of a statement and what it is bound to
+RunStatement = Callable[..., list[Any]]  # gets the name of a statement and its parameters by keyword
 
 
 class RowsRegistry:
-    """A registry whose statements `rows` runs; each is a transaction of its own."""
+    """A registry that runs each statement in a transaction of its own."""
 
-    def __init__(self, rows: Rows, close: Callable[[], None]) -> None:
-        self._rows = rows
+    def __init__(self, run: RunStatement, close: Callable[[], None]) -> None:
+        self._rows = run
         self._close = close
 
-    def secret(self) -> bytes:
-        """Random bytes that all processes of a service share."""
+    def get_secret(self) -> bytes:
+        """Return random bytes that all processes of a service share."""
         [(secret,)] = self._rows("secret")
         return bytes(secret)
 
     # -- keys ------------------------------------------------------------------------------------------
 
-    def keys(self, *, after: Key | None = None, limit: int = PAGE) -> tuple[Key, ...]:
-        """Keys, the oldest first, from `after` on."""
+    def list_keys(self, *, after: Key | None = None, limit: int = PAGE_SIZE) -> tuple[Key, ...]:
+        """Return keys, oldest first, starting after `after`."""
         created, id_ = (after.created.timestamp(), after.id) if after else (0.0, "")
-        return tuple(map(key_of, self._rows("keys", created=created, id=id_, limit=limit)))
+        return tuple(map(to_key, self._rows("keys", created=created, id=id_, limit=limit)))
 
-    def key(self, id_: str) -> Key | None:
-        """A key by its identity."""
-        return next(map(key_of, self._rows("key", id=id_)), None)
+    def get_key(self, id_: str) -> Key | None:
+        """Return a key by id."""
+        return next(map(to_key, self._rows("key", id=id_)), None)
 
     def set_key(self, key: Key) -> None:
-        """Add a key, or change it; when it was used is not touched."""
-        self._rows("set_key", **row_of(key))
+        """Add or change a key. The time of its last use is not changed."""
+        self._rows("set_key", **bind_key(key))
 
-    def use_key(self, id_: str, at: datetime) -> None:
-        """Remember that a key was used."""
+    def record_key_use(self, id_: str, at: datetime) -> None:
+        """Store the time of a key's last use."""
         self._rows("use_key", id=id_, at=at.timestamp())
 
     # -- collections -----------------------------------------------------------------------------------
 
-    def collections(
-        self, *, after: str = "", limit: int = PAGE, among: Iterable[str] | None = None
-    ) -> tuple[Collection, ...]:
-        """Collections by name, from `after` on: all, or some."""
-        some = "" if among is None else json.dumps(sorted(among))
-        return tuple(map(collection_of, self._rows("collections", after=after, limit=limit, among=some)))
+    def list_collections(
+        self, *, after: str = "", limit: int = PAGE_SIZE, among: Iterable[str] | None = None
+    ) -> tuple[RegisteredCollection, ...]:
+        """Return collections by name, starting after `after`: all, or those with a name in `among`."""
+        names = "" if among is None else json.dumps(sorted(among))
+        return tuple(map(to_collection, self._rows("collections", after=after, limit=limit, among=names)))
 
-    def collection(self, name: str) -> Collection | None:
-        """A collection by its name."""
-        return next(map(collection_of, self._rows("collection", name=name)), None)
+    def get_collection(self, name: str) -> RegisteredCollection | None:
+        """Return a collection by name."""
+        return next(map(to_collection, self._rows("collection", name=name)), None)
 
-    def set_collection(self, collection: Collection) -> bool:
-        """Add a collection, or change its description; whether it is new."""
-        told = {"name": collection.name, "description": collection.description}
-        is_new = bool(self._rows("add_collection", **told, created=collection.created.timestamp()))
+    def set_collection(self, collection: RegisteredCollection) -> bool:
+        """Add a collection, or change its description. Return whether it is new."""
+        bound = {"name": collection.name, "description": collection.description}
+        is_new = bool(self._rows("add_collection", **bound, created=collection.created.timestamp()))
         if not is_new:
-            self._rows("describe_collection", **told)
+            self._rows("describe_collection", **bound)
         return is_new
 
     def remove_collection(self, name: str) -> bool:
-        """Take a collection off the list; whether it was there."""
+        """Remove a collection from the registry. Return whether it existed."""
         return bool(self._rows("remove_collection", name=name))
 
-    # -- answers ---------------------------------------------------------------------------------------
+    # -- cached responses ------------------------------------------------------------------------------
 
-    def claim(self, claimed: Claimed, *, now: float, until: float) -> Kept | None:
-        """None if the request is the caller's to do, nobody else's until then; else what is known of it."""
-        bound = claim_of(claimed)
+    def claim(self, request: IdempotencyKey, *, now: float, until: float) -> CachedResponse | None:
+        """Reserve a request for the caller until a time and return None, or return the known response."""
+        bound = bind_request(request)
         while not self._rows("claim", **bound, now=now, until=until):
-            known = self._rows("kept", caller=claimed.caller, word=claimed.word)
-            if known:  # else it was let go in between
-                digest, status, body, media_type = known[0]
-                return Kept(digest, status, bytes(body), media_type)
+            rows = self._rows("kept", caller=request.caller, word=request.word)
+            if rows:  # otherwise it was released in between
+                digest, status, body, media_type = rows[0]
+                return CachedResponse(digest, status, bytes(body), media_type)
         return None
 
-    def keep(self, claimed: Claimed, answer: Kept, *, until: float) -> None:
-        """Keep an answer for whoever asks again."""
-        self._rows("keep", **claim_of(claimed), **answer_of(answer), until=until)
+    def store_response(self, request: IdempotencyKey, response: CachedResponse, *, until: float) -> None:
+        """Store the response to a request until a time."""
+        self._rows("keep", **bind_request(request), **bind_response(response), until=until)
 
-    def release(self, claimed: Claimed) -> None:
-        """Let others do a request that could not be done."""
-        self._rows("release", **claim_of(claimed))
+    def release(self, request: IdempotencyKey) -> None:
+        """Release a request that failed, so that it can be sent again."""
+        self._rows("release", **bind_request(request))
 
-    def sweep(self, now: float) -> None:
-        """Drop kept answers that are too old."""
+    def delete_expired_responses(self, now: float) -> None:
+        """Delete responses whose time has passed."""
         self._rows("sweep", now=now)
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._close()

@@ -1,29 +1,49 @@
-"""Connections to a PostgreSQL server that are kept, but not in a pool.
+"""Connections to a PostgreSQL server, in and outside of a pool, and the translation of its errors.
 
-For what is small and must not wait: a pool would wait for a server that is down. A verb on a connection that
-was lost is tried once more, so each must be such that it may be done twice.
+`IdleConnections` is for small reads and writes that must not wait: a pool would wait for a server that is down.
+A call on a lost connection is repeated once, so each call must be safe to repeat.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock, Timer
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
-from psycopg_pool import PoolClosed, PoolTimeout
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from waylore.errors import Forbidden, QueryError, StoreError, StoreUnavailable
+from waylore.errors import ArgumentError, Forbidden, StoreError, StoreUnavailable
 
 IDLE = TransactionStatus.IDLE
+MAX_RECONNECT_SECONDS = 1.0  # the pool doubles the delay between attempts; after this time it gives up
+FIRST_PAUSE_SECONDS = 0.5  # before the pool tries again for waiting requests; doubles with every failure
+MAX_PAUSE_SECONDS = 5.0
+# psycopg gives the error of a failed connection no SQLSTATE, so the server's message in English decides.
+REFUSALS = {
+    "3D000": re.compile('database ".*" does not exist'),
+    "28P01": re.compile("password authentication failed|no password supplied"),
+    "28000": re.compile('role ".*" (does not exist|is not permitted to log in)|no pg_hba.conf entry'),
+}
+REMEDIES = {
+    "3D000": "the database does not exist: create it with createdb {dbname}",
+    "28P01": "the password is wrong or missing: correct user and password in the address",
+    "28000": "the role may not connect: create it with createuser {user}, correct the user in the address, or "
+    "allow it in pg_hba.conf",
+}
 Connection: TypeAlias = psycopg.Connection[Any]
 T = TypeVar("T")
 
 
-class KeptConnections:
-    """As many as are used at once; a server that does not answer is given up after `wait_seconds`."""
+class IdleConnections:
+    """Open connections for reuse, as many as are used at the same time.
+
+    Connecting to a server that does not answer fails after `wait_seconds`.
+    """
 
     def __init__(self, url: str, *, wait_seconds: int) -> None:
         self._url = url
@@ -32,28 +52,28 @@ class KeptConnections:
         self._is_closed = False
 
     def connect(self) -> Connection:
-        """A new one, which is the caller's own."""
+        """Open a new connection, which the caller closes."""
         return psycopg.connect(self._url, autocommit=True, connect_timeout=self._wait_seconds)
 
-    def retried(self, verb: Callable[[Connection], T]) -> T:
-        """What a verb gave; once more on another connection, if the first was lost."""
+    def run_with_retry(self, verb: Callable[[Connection], T]) -> T:
+        """Run a call and return its result. If the connection was lost, run it once again on another one."""
         try:
-            with self._lent() as db:
+            with self._borrow() as db:
                 return verb(db)
         except psycopg.OperationalError:
             self._drop_idle()
-            with self._lent() as db:
+            with self._borrow() as db:
                 return verb(db)
 
     def close(self) -> None:
-        """Let go of every connection; those in use go when they come back."""
+        """Close every idle connection now, and those in use when they are returned."""
         self._is_closed = True
         self._drop_idle()
 
     @contextmanager
-    def _lent(self) -> Iterator[Connection]:
-        """One that is idle, or a new one; it is kept if it is as it was."""
-        db = self._taken() or self.connect()
+    def _borrow(self) -> Iterator[Connection]:
+        """Yield an idle connection or a new one. It is reused if it is still open and idle afterwards."""
+        db = self._pop_idle() or self.connect()
         try:
             yield db
         finally:
@@ -62,32 +82,102 @@ class KeptConnections:
             else:
                 self._idle.append(db)
 
-    def _taken(self) -> Connection | None:
+    def _pop_idle(self) -> Connection | None:
         try:
             return self._idle.pop()
-        except IndexError:  # another thread may have had the last
+        except IndexError:  # another thread took the last one
             return None
 
     def _drop_idle(self) -> None:
-        while db := self._taken():
+        while db := self._pop_idle():
             db.close()
 
 
-def fetched(db: Connection, statement: str, bound: Mapping[str, Any]) -> list[Any]:
-    """The rows of a statement; none, if it gives none."""
-    done = db.execute(statement, bound)
-    return done.fetchall() if done.description else []
-
-
-Connection_server: TypeAlias = psycopg.Connection[Any]
+def fetch_rows(db: Connection, statement: str, bound: Mapping[str, Any]) -> list[Any]:
+    """Run a statement and return its rows; an empty list if it returns none."""
+    cursor = db.execute(statement, bound)
+    return cursor.fetchall() if cursor.description else []
 
 
 class LostConnection(psycopg.OperationalError):
-    """The server, or someone between, ended a connection that was in use."""
+    """The connection ended while it was in use."""
 
 
-def place(url: str) -> str:
-    """An address without user and password."""
+class PoolExhausted(PoolTimeout):
+    """All connections of the pool are in use."""
+
+
+class ReconnectingPool(ConnectionPool[Connection]):
+    """A pool that reconnects for waiting requests with growing pauses, and stops when no request waits.
+
+    psycopg's pool gives up after MAX_RECONNECT_SECONDS and tries again only for a new request. Its statistics
+    count requests that have timed out as waiting, so this class counts the waiting requests itself.
+    """
+
+    def __init__(
+        self, url: str, *, connections: int, wait_seconds: float, configure: Callable[[Connection], None]
+    ) -> None:
+        self._requests = 0
+        self._failures = 0  # since the last connection
+        self._timer: Timer | None = None
+        self._requests_lock = Lock()
+        super().__init__(
+            url,
+            min_size=1,
+            max_size=connections,
+            timeout=wait_seconds,
+            reconnect_timeout=MAX_RECONNECT_SECONDS,
+            reconnect_failed=lambda _: self._reconnect_later(),
+            kwargs={"autocommit": True},
+            configure=configure,
+            open=True,
+            name="waylore",
+        )
+
+    def getconn(self, timeout: float | None = None) -> Connection:
+        """Take a connection out of the pool. Raise PoolExhausted if all of them are in use for too long."""
+        with self._requests_lock:
+            self._requests += 1
+        try:
+            db = super().getconn(timeout)
+        except PoolTimeout as error:
+            stats = self.get_stats()
+            if stats["pool_size"] >= stats["pool_max"] and not stats["pool_available"]:
+                raise PoolExhausted(str(error)) from None
+            raise
+        finally:
+            with self._requests_lock:
+                self._requests -= 1
+        self._failures = 0
+        return db
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Close the pool and stop reconnecting."""
+        with self._requests_lock:
+            if self._timer is not None:
+                self._timer.cancel()
+        super().close(timeout)
+
+    def _reconnect_later(self) -> None:
+        with self._requests_lock:
+            if self.closed or not self._requests or self._timer is not None:
+                return
+            pause = min(FIRST_PAUSE_SECONDS * 2.0**self._failures, MAX_PAUSE_SECONDS)
+            self._failures += 1
+            self._timer = Timer(pause, self._reconnect)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _reconnect(self) -> None:
+        with self._requests_lock:
+            self._timer = None
+            if self.closed or not self._requests:
+                return
+        self.check()
+
+
+def format_address(url: str) -> str:
+    """Return the address of a server without user and password."""
     try:
         known = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -95,49 +185,67 @@ def place(url: str) -> str:
     return f"{known.get('host', 'localhost')}:{known.get('port', 5432)}/{known.get('dbname', '')}"
 
 
-def _why_none_is_free(url: str, error: PoolTimeout | PoolClosed) -> str:
-    """Whether all connections are in use or none can be made, which the pool does not tell: try one."""
+def _explain_no_connection(url: str, error: PoolTimeout | PoolClosed) -> str:
+    """Return why the pool had no connection: closed, server unreachable, all in use, or still connecting.
+
+    The pool's own error does not say whether the server can be reached, so another connection is tried.
+    """
     if isinstance(error, PoolClosed):
-        return f"the store at {place(url)} is closed ({error}): open it again"
+        return f"the store at {format_address(url)} is closed ({error}): open it again"
     try:
         psycopg.connect(url, connect_timeout=2).close()
     except psycopg.OperationalError as reason:
-        return f"{place(url)} cannot be reached ({reason}; {error}): check the address and that it runs"
+        return _explain_refusal(url, reason) or (
+            f"{format_address(url)} cannot be reached ({reason}; {error}): check the address and the server"
+        )
+    if not isinstance(error, PoolExhausted):
+        return f"the store is still connecting to {format_address(url)} ({error}): try again in a moment"
     return (
-        f"all connections to {place(url)} are in use ({error}): ask from fewer threads, or open the store with "
-        "more connections or a longer wait_seconds"
+        f"all connections to {format_address(url)} are in use ({error}): use fewer threads, or open the "
+        "store with more connections or a longer wait_seconds"
     )
 
 
+def _explain_refusal(url: str, error: psycopg.OperationalError) -> str:
+    """Return why a server that can be reached refuses the connection; empty if it does not, or not in English."""
+    state = error.sqlstate or next((code for code, each in REFUSALS.items() if each.search(str(error))), "")
+    if state not in REMEDIES:
+        return ""
+    known = conninfo_to_dict(url)
+    names = {"user": known.get("user", "NAME"), "dbname": known.get("dbname", known.get("user", "NAME"))}
+    return f"{format_address(url)} refuses the connection ({error}), {REMEDIES[state].format(**names)}"
+
+
 @contextmanager
-def wrapped_errors(url: str) -> Iterator[None]:
-    """PostgreSQL's errors as ours, once, with the cause kept."""
+def translate_errors(url: str) -> Iterator[None]:
+    """Raise PostgreSQL's errors as Waylore's own, with the original error as the cause."""
     try:
         yield
     except (PoolTimeout, PoolClosed) as error:
-        raise StoreUnavailable(_why_none_is_free(url, error)) from error
+        raise StoreUnavailable(_explain_no_connection(url, error)) from error
     except (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded) as error:
-        raise StoreUnavailable(f"{place(url)} has no room left ({error}): nothing was written") from error
+        raise StoreUnavailable(f"{format_address(url)} is out of space ({error}): nothing was written") from error
     except (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable) as error:
         raise StoreUnavailable(
-            f"another write was in the way ({error}): nothing was written, try again"
+            f"a concurrent write got in the way ({error}): nothing was written, try again"
         ) from error
     except errors.QueryCanceled as error:
         raise StoreUnavailable(
-            f"{place(url)} gave up ({error}): try again, or raise its statement_timeout"
+            f"{format_address(url)} cancelled a statement ({error}): try again, or raise its statement_timeout"
         ) from error
     except errors.ReadOnlySqlTransaction as error:
-        raise StoreUnavailable(f"{place(url)} takes no writes ({error}): connect to the primary") from error
+        raise StoreUnavailable(f"{format_address(url)} is read-only ({error}): connect to the primary") from error
     except errors.InsufficientPrivilege as error:
         raise Forbidden(
             f"{error}: connect as a member of waylore_app, and once as the owner of the schema to migrate it"
         ) from error
     except psycopg.OperationalError as error:
         raise StoreUnavailable(
-            f"{place(url)} cannot be reached, or ended the connection ({error}): check the address and that it "
-            "runs; what was being written is there whole or not at all, and may be written again"
+            _explain_refusal(url, error)
+            or f"{format_address(url)} cannot be reached, or ended the connection ({error}): check the address "
+            "and that the server runs; a write that was under way is complete or absent, and can be repeated"
         ) from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
-        raise QueryError(f"PostgreSQL cannot hold this ({error}): replace what is named") from error
+        raise ArgumentError(f"PostgreSQL cannot store this value ({error}): replace it") from error
     except psycopg.Error as error:
-        raise StoreError(f"{place(url)}: {error}") from error
+        raise StoreError(f"{format_address(url)}: {error}") from error

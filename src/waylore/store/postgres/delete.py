@@ -1,6 +1,6 @@
-"""Removing documents from the PostgreSQL store, with all that nothing else supports any more.
+"""Remove documents from the PostgreSQL store, with everything that no other document supports.
 
-Everything a document brought is taken away again, down to counters and words; cost is in proportion to it.
+Counters and words are removed too. The cost is in proportion to the removed documents.
 """
 
 import json
@@ -10,84 +10,84 @@ from collections.abc import Sequence
 from waylore.store import bm25
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.name_keys import remove_keys
-from waylore.store.postgres.scope import by_ids, delete, many, run
-from waylore.store.rows import Change, names_of
-from waylore.types.identity import file_of, identity
+from waylore.store.postgres.scope import run, run_by_ids, run_many, run_without_rows
+from waylore.store.rows import Change, list_names
+from waylore.types.identity import get_file, identity
 from waylore.types.results import Receipt
 
 
-def remove(
+def delete_documents(
     db: Connection, of: int, documents: Sequence[str], accesses: Sequence[int], change: Change
 ) -> Receipt:
-    """Take away documents, whose permissions these are, and whatever nothing else supports any more."""
+    """Remove documents, given with their permissions, and everything that no other document supports."""
     if not documents:
         return Receipt()
-    gone = by_ids(db, "delete_passages", documents, collection=of)
+    gone = run_by_ids(db, "delete_passages", documents, collection=of)
     passages = [id_.hex() for id_, *_ in gone]
     _remove_mentions(db, of, passages, change)
     facts = _remove_facts(db, of, passages, change)
     entities = _remove_entities(db, of, documents, change)
     _remove_words(db, of, [number for _, number, _ in gone], change)
     for query in ("delete_passage_vectors", "delete_usage"):
-        delete(db, query, of, passages)
-    delete(db, "unstage", of, passages, kind="passage")
+        run_without_rows(db, query, of, passages)
+    run_without_rows(db, "unstage", of, passages, kind="passage")
     change.passages -= len(passages)
     _leave_accesses(db, of, Counter(accesses), Counter(access for *_, access in gone))
-    delete(db, "delete_document_tags", of, documents)
-    uris = [uri for _, uri in by_ids(db, "delete_documents", documents, collection=of)]
-    delete(db, "delete_fingerprints", of, [identity("file", file_of(uri)) for uri in uris])
+    run_without_rows(db, "delete_document_tags", of, documents)
+    uris = [uri for _, uri in run_by_ids(db, "delete_documents", documents, collection=of)]
+    run_without_rows(db, "delete_fingerprints", of, [identity("file", get_file(uri)) for uri in uris])
     change.documents -= len(uris)
     return Receipt(tuple(sorted(documents)), tuple(sorted(passages)), entities, facts)
 
 
 def _leave_accesses(db: Connection, of: int, documents: Counter[int], passages: Counter[int]) -> None:
-    many(db, "leave_access", of, [(access, n, passages[access]) for access, n in documents.items()])
+    run_many(db, "leave_access", of, [(access, n, passages[access]) for access, n in documents.items()])
     run(db, "drop_unused_accesses", collection=of)
 
 
 def _remove_mentions(db: Connection, of: int, passages: Sequence[str], change: Change) -> None:
-    counts = by_ids(db, "delete_mentions", passages, collection=of)
-    many(db, "add_entity_passages", of, [(entity.hex(), -n) for entity, n in counts])
+    counts = run_by_ids(db, "delete_mentions", passages, collection=of)
+    run_many(db, "add_entity_passages", of, [(entity.hex(), -n) for entity, n in counts])
     change.mentions -= sum(n for _, n in counts)
 
 
 def _remove_facts(db: Connection, of: int, passages: Sequence[str], change: Change) -> tuple[str, ...]:
-    touched = [fact.hex() for (fact,) in by_ids(db, "facts_of_passage_rows", passages, collection=of)]
-    delete(db, "delete_edges", of, touched)
-    delete(db, "delete_supports", of, passages)
-    delete(db, "unstage_supports", of, passages, facts=touched)
-    gone = {fact.hex() for (fact,) in by_ids(db, "delete_unsupported_facts", touched, collection=of)}
-    delete(db, "insert_edges", of, [fact for fact in touched if fact not in gone])
-    delete(db, "delete_usage", of, sorted(gone))
+    touched = [fact.hex() for (fact,) in run_by_ids(db, "facts_of_passage_rows", passages, collection=of)]
+    run_without_rows(db, "delete_edges", of, touched)
+    run_without_rows(db, "delete_supports", of, passages)
+    run_without_rows(db, "unstage_supports", of, passages, facts=touched)
+    gone = {fact.hex() for (fact,) in run_by_ids(db, "delete_unsupported_facts", touched, collection=of)}
+    run_without_rows(db, "insert_edges", of, [fact for fact in touched if fact not in gone])
+    run_without_rows(db, "delete_usage", of, sorted(gone))
     change.facts -= len(gone)
     return tuple(sorted(gone))
 
 
 def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: Change) -> tuple[str, ...]:
     profiles = [
-        (entity.hex(), access, told, json.loads(aliases))
-        for entity, access, told, aliases in by_ids(db, "delete_profiles", documents, collection=of)
+        (entity.hex(), access, given_name, json.loads(aliases))
+        for entity, access, given_name, aliases in run_by_ids(db, "delete_profiles", documents, collection=of)
     ]
     names = Counter(
         (identity("name", name), entity, access)
-        for entity, access, told, aliases in profiles
-        for name in names_of(told, aliases)
+        for entity, access, given_name, aliases in profiles
+        for name in list_names(given_name, aliases)
     )
-    many(db, "add_name", of, [(*row, -count) for row, count in sorted(names.items())])
-    delete(db, "delete_unused_name", of, list({name for name, *_ in names}))
-    remove_keys(db, of, [(told, access, entity) for entity, access, told, _ in profiles])
+    run_many(db, "add_name", of, [(*row, -count) for row, count in sorted(names.items())])
+    run_without_rows(db, "delete_unused_name", of, list({name for name, *_ in names}))
+    remove_keys(db, of, [(given_name, access, entity) for entity, access, given_name, _ in profiles])
     described = [entity for entity, *_ in profiles]
-    gone = [id_.hex() for (id_,) in by_ids(db, "delete_unsupported_entities", described, collection=of)]
-    delete(db, "delete_entity_vectors", of, gone)
-    delete(db, "unstage", of, gone, kind="entity")
+    gone = [id_.hex() for (id_,) in run_by_ids(db, "delete_unsupported_entities", described, collection=of)]
+    run_without_rows(db, "delete_entity_vectors", of, gone)
+    run_without_rows(db, "unstage", of, gone, kind="entity")
     change.entities -= len(gone)
     return tuple(sorted(gone))
 
 
 def _remove_words(db: Connection, of: int, numbers: Sequence[int], change: Change) -> None:
-    """Take passages from the inverted index; what terms they had is told from what was written."""
+    """Remove passages from the inverted index. The stored terms say which counters to lower."""
     gone = run(db, "delete_passage_terms", collection=of, numbers=list(numbers)).fetchall()
-    frequency = Counter(term for _, packed in gone for term in bm25.rows(packed))
-    many(db, "leave_term", of, [(term, -count) for term, count in frequency.items()])
+    frequency = Counter(term for _, packed in gone for term in bm25.unpack_terms(packed))
+    run_many(db, "leave_term", of, [(term, -count) for term, count in frequency.items()])
     run(db, "delete_unused_terms", collection=of, numbers=list(frequency))
     change.length -= sum(length for length, _ in gone)

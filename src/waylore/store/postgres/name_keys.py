@@ -1,6 +1,6 @@
-"""Keys of names in the PostgreSQL store: an index by which entities whose names look alike find each other.
+"""Index the keys of names in the PostgreSQL store, by which entities with similar names are found.
 
-Kept for each permission, as names are, so that a spelling that the caller may not see finds nothing.
+Keys are stored for each permission, as names are, so that a spelling that the caller may not see finds nothing.
 """
 
 from collections import Counter
@@ -11,53 +11,65 @@ from waylore.names import keys
 from waylore.store import similar_names
 from waylore.store.postgres import fetch as reading
 from waylore.store.postgres.connections import Connection
-from waylore.store.postgres.scope import Scope, delete, many
-from waylore.store.postgres.steps import Steps, array, known, rows
-from waylore.store.rows import VOICES, grouped
+from waylore.store.postgres.scope import PostgresScope, run_many, run_without_rows
+from waylore.store.postgres.steps import Steps, filter_ids, read_rows, to_array
+from waylore.store.rows import MAX_DESCRIPTIONS, group_pairs
 from waylore.types.identity import identity
-from waylore.types.knowledge import Alike
+from waylore.types.knowledge import SimilarEntities
 
-Named: TypeAlias = tuple[str, int, str]  # what a document calls an entity, its permission, the entity
+Named: TypeAlias = tuple[
+    str, int, str
+]  # a name that a document gives to an entity, the permission, the id of the entity
 
 
 def add_keys(db: Connection, into: int, named: Iterable[Named]) -> None:
     """Index the names that documents give to entities."""
-    many(db, "add_key", into, _rows(named))
+    run_many(db, "add_key", into, _make_rows(named))
 
 
 def remove_keys(db: Connection, of: int, named: Iterable[Named]) -> None:
-    """Take away what documents that go had brought."""
-    rows = [(key, access, entity, -count) for key, access, entity, count in _rows(named)]
-    many(db, "add_key", of, rows)
-    delete(db, "delete_unused_key", of, [key for key, *_ in rows])
+    """Remove the keys of names that removed documents gave to entities."""
+    rows = [(key, access, entity, -count) for key, access, entity, count in _make_rows(named)]
+    run_many(db, "add_key", of, rows)
+    run_without_rows(db, "delete_unused_key", of, [key for key, *_ in rows])
 
 
-def keyed(scope: Scope, keys: Sequence[str], *, most: int) -> Steps[Mapping[str, tuple[str, ...]]]:
-    """Entities by the keys of their names; of a key that more than `most` have, more than `most`."""
+def find_entities_by_key(
+    scope: PostgresScope, keys: Sequence[str], *, max_per_key: int
+) -> Steps[Mapping[str, tuple[str, ...]]]:
+    """Find the ids of entities by the keys of their names.
+
+    If more than `max_per_key` entities share a key, more than `max_per_key` of them are returned.
+    """
     wanted = {identity("key", key): key for key in keys}
-    return _having(wanted, (yield from rows("entities_by_keys", wanted, **scope.bindings, cap=most + 1)))
+    return _group_entities(
+        wanted, (yield from read_rows("entities_by_keys", wanted, **scope.bindings, cap=max_per_key + 1))
+    )
 
 
-def alike(
-    scope: Scope, asked: Mapping[str, Sequence[str]], *, most: int
-) -> Steps[Mapping[str, tuple[Alike, ...]]]:
-    """For each entity that asks with keys, the others that have one of them."""
-    wanted = {identity("key", key): key for key in similar_names.wanted(asked)}
-    bound = {**scope.bindings, "cap": most + 2, "asking": array(known(asked)), "voices": VOICES}
-    found = yield from rows("profiles_by_keys", wanted, **bound)
-    having = _having(wanted, {(key, entity) for entity, *_, keys in found for key in keys or ()})
+def find_similar_entities(
+    scope: PostgresScope, keys: Mapping[str, Sequence[str]], *, max_per_key: int
+) -> Steps[Mapping[str, tuple[SimilarEntities, ...]]]:
+    """Find, for each entity, others whose names have one of its keys."""
+    wanted = {identity("key", key): key for key in similar_names.list_keys(keys)}
+    bound = {
+        **scope.bindings,
+        "cap": max_per_key + 2,
+        "asking": to_array(filter_ids(keys)),
+        "voices": MAX_DESCRIPTIONS,
+    }
+    found = yield from read_rows("profiles_by_keys", wanted, **bound)
+    by_key = _group_entities(wanted, {(key, entity) for entity, *_, own_keys in found for key in own_keys or ()})
     vectors = {row[0]: row[8] for row in found if row[8] is not None}
-    entities = reading.with_vectors(scope, [row[:8] for row in found], list(vectors.items()))
-    return similar_names.alike(similar_names.others(asked, having, most=most), entities)
+    entities = reading.build_entities(scope, [row[:8] for row in found], list(vectors.items()))
+    return similar_names.pair_entities(similar_names.find_others(keys, by_key, max_per_key=max_per_key), entities)
 
 
-def _having(wanted: Mapping[str, str], pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
-    found = grouped((wanted[key.hex()], entity.hex()) for key, entity in pairs)
+def _group_entities(wanted: Mapping[str, str], pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
+    found = group_pairs((wanted[key.hex()], entity.hex()) for key, entity in pairs)
     return {key: tuple(sorted(set(ids))) for key, ids in found.items()}
 
 
-def _rows(named: Iterable[Named]) -> list[tuple[str, int, str, int]]:
-    counts = Counter(
-        (identity("key", key), access, entity) for name, access, entity in named for key in keys(name)
-    )
+def _make_rows(named: Iterable[Named]) -> list[tuple[str, int, str, int]]:
+    counts = Counter((identity("key", key), access, entity) for name, access, entity in named for key in keys(name))
     return [(*row, count) for row, count in sorted(counts.items())]

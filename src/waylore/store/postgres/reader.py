@@ -1,8 +1,8 @@
-"""Answers verbs of the PostgreSQL store, several at once, all of one version of the collection.
+"""Run read requests on the PostgreSQL store, several at a time, against one version of the collection.
 
-A filter becomes a scope, which is remembered. Every trip brings the collection's version: if someone wrote
-since the scope was made or since the last trip, everything is asked again, and in the end within one long
-snapshot. So no connection is held between two trips, and yet an answer is of one moment.
+A filter becomes a scope, which is cached. Every round trip also reads the collection's version. If the version
+changed since the scope was made or since the last trip, everything is read again, and after some attempts
+within one long snapshot. So no connection is held between two trips, and still all results are of one version.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +17,11 @@ from waylore.store.postgres import name_keys as keys
 from waylore.store.postgres import scope as scoping
 from waylore.store.postgres import search as searching
 from waylore.store.postgres import server
-from waylore.store.postgres.scope import Scope
-from waylore.store.postgres.steps import Steps, Wanted, statement
-from waylore.store.reads import driven, side_by_side
-from waylore.store.requests import Ask
-from waylore.types.search import EVERYTHING, Filter
+from waylore.store.postgres.scope import PostgresScope
+from waylore.store.postgres.steps import Steps, Wanted, make_statement
+from waylore.store.reads import drive, run_together
+from waylore.store.requests import ReadRequest
+from waylore.types.search import NO_FILTER, Filter
 
 VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
     {
@@ -32,8 +32,8 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             searching.nearest_entities,
             searching.cosines,
             searching.nearby,
-            keys.keyed,
-            keys.alike,
+            keys.find_entities_by_key,
+            keys.find_similar_entities,
             reading.entities_by_names,
             reading.facts_of_entities,
             reading.facts_of_passages,
@@ -41,9 +41,9 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.entities_of_passages,
             reading.documents,
             reading.sources,
-            reading.listed,
+            reading.list_documents,
             reading.passages,
-            reading.contributions,
+            reading.get_indexed_documents,
             reading.entities,
             reading.facts,
             reading.digests,
@@ -52,84 +52,84 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
         )
     }
 )
-SCOPES = 1_000  # filters whose scope is remembered
-TRIES = 3  # before all is read in one long snapshot
+MAX_CACHED_SCOPES = 1_000
+MAX_ATTEMPTS = 3  # before everything is read in one long snapshot
 
 
-class Outdated(Exception):
-    """Someone wrote meanwhile."""
+class OutdatedScope(Exception):
+    """The collection was written to since the scope was made."""
 
 
 class Reader:
-    """What a collection on a server answers."""
+    """The reading verbs of a collection on a server."""
 
-    def __init__(self, lent: server.Server, key: int, name: str) -> None:
-        self._server = lent
+    def __init__(self, shared: server.Server, key: int, name: str) -> None:
+        self._server = shared
         self._key = key
         self._name = name
-        self._scopes: dict[str, Scope] = {}
+        self._scopes: dict[str, PostgresScope] = {}
 
-    def answers(self, asks: Sequence[Ask[Any]]) -> list[Any]:
-        """An answer to each, in order."""
-        wheres = {_key(where): where for where in map(_where, asks)}
-        for _ in range(TRIES):
-            with suppress(Outdated):
-                return self._of_one_version(asks, wheres)
-        with server.reading(self._server, self._key) as db:
-            fetch = partial(server.fetched, db)
-            return driven(_side_by_side(asks, driven(self._scoped(wheres), fetch)), fetch)
+    def answer(self, requests: Sequence[ReadRequest[Any]]) -> list[Any]:
+        """Run requests and return their results, in order."""
+        filters = {_make_key(where): where for where in map(_get_filter, requests)}
+        for _ in range(MAX_ATTEMPTS):
+            with suppress(OutdatedScope):
+                return self._answer_at_one_version(requests, filters)
+        with server.open_snapshot(self._server, self._key) as db:
+            fetch = partial(server.fetch_statements, db)
+            return drive(_run_requests(requests, drive(self._make_scopes(filters), fetch)), fetch)
 
-    def _of_one_version(self, asks: Sequence[Ask[Any]], wheres: Mapping[str, Filter]) -> list[Any]:
-        known = {key: self._scopes[key] for key in wheres if key in self._scopes}
-        fetch = partial(server.trip, self._server, self._key)
-        fresh = driven(self._scoped({k: w for k, w in wheres.items() if k not in known}), fetch)
+    def _answer_at_one_version(self, requests: Sequence[ReadRequest[Any]], filters: Mapping[str, Filter]) -> list[Any]:
+        known = {key: self._scopes[key] for key in filters if key in self._scopes}
+        fetch = partial(server.run_trip, self._server, self._key)
+        fresh = drive(self._make_scopes({k: w for k, w in filters.items() if k not in known}), fetch)
         scopes = known | fresh
         try:
-            return driven(_side_by_side(asks, scopes), partial(self._fetched, scopes))
+            return drive(_run_requests(requests, scopes), partial(self._fetch, scopes))
         except DimensionMismatch:
             if not known:
                 raise
-            self._forget(known)  # there may be another model by now
-        raise Outdated
+            self._forget(known)  # the collection may have another model by now
+        raise OutdatedScope
 
-    def _fetched(self, scopes: Mapping[str, Scope], wanted: Sequence[Wanted]) -> list[list[Any]]:
-        """Rows, if they are of the version that the scopes are of."""
+    def _fetch(self, scopes: Mapping[str, PostgresScope], wanted: Sequence[Wanted]) -> list[list[Any]]:
+        """Return rows if they are of the version of the scopes."""
         if not any(wanted):
             return [[] for _ in wanted]
-        with_version = [*wanted, statement("version", collection=self._key)]
-        *rows, [(version,)] = server.trip(self._server, self._key, with_version)
+        with_version = [*wanted, make_statement("version", collection=self._key)]
+        *rows, [(version,)] = server.run_trip(self._server, self._key, with_version)
         if {version} != {scope.collection.statistics.version for scope in scopes.values()}:
             self._forget(scopes)
-            raise Outdated
+            raise OutdatedScope
         return rows
 
-    def _scoped(self, wheres: Mapping[str, Filter]) -> Steps[dict[str, Scope]]:
+    def _make_scopes(self, filters: Mapping[str, Filter]) -> Steps[dict[str, PostgresScope]]:
         known = self._server.has_textsearch
-        made = [scoping.scope(self._key, self._name, where, has_textsearch=known) for where in wheres.values()]
-        scopes = dict(zip(wheres, (yield from side_by_side(made)), strict=True))
-        if len(self._scopes) >= SCOPES:
+        made = [scoping.read_scope(self._key, self._name, where, has_textsearch=known) for where in filters.values()]
+        scopes = dict(zip(filters, (yield from run_together(made)), strict=True))
+        if len(self._scopes) >= MAX_CACHED_SCOPES:
             self._scopes.clear()
         self._scopes |= scopes
         return scopes
 
-    def _forget(self, scopes: Mapping[str, Scope]) -> None:
+    def _forget(self, scopes: Mapping[str, PostgresScope]) -> None:
         for key in scopes:
             self._scopes.pop(key, None)
 
 
-def _side_by_side(asks: Sequence[Ask[Any]], scopes: Mapping[str, Scope]) -> Steps[list[Any]]:
-    return side_by_side([_steps(each, scopes[_key(_where(each))]) for each in asks])
+def _run_requests(requests: Sequence[ReadRequest[Any]], scopes: Mapping[str, PostgresScope]) -> Steps[list[Any]]:
+    return run_together([_start_request(request, scopes[_make_key(_get_filter(request))]) for request in requests])
 
 
-def _steps(asked: Ask[Any], scope: Scope) -> Steps[Any]:
-    options = {name: value for name, value in asked.options.items() if name != "where"}
-    return VERBS[asked.verb](scope, *asked.arguments, **options)
+def _start_request(request: ReadRequest[Any], scope: PostgresScope) -> Steps[Any]:
+    options = {name: value for name, value in request.options.items() if name != "where"}
+    return VERBS[request.verb](scope, *request.arguments, **options)
 
 
-def _where(asked: Ask[Any]) -> Filter:
-    where: Filter = asked.options.get("where", EVERYTHING)
+def _get_filter(request: ReadRequest[Any]) -> Filter:
+    where: Filter = request.options.get("where", NO_FILTER)
     return where
 
 
-def _key(where: Filter) -> str:
+def _make_key(where: Filter) -> str:
     return f"{where.labels and sorted(where.labels)}{where.labels is None}{sorted(where.metadata.items())}"

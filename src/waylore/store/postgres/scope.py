@@ -1,38 +1,39 @@
-"""What one verb of the PostgreSQL store may see, and how a query is given its identities.
+"""Turn a filter into a scope for one verb of the PostgreSQL store, and run queries over ids and rows.
 
-A filter becomes a scope once for each version of the collection: permissions as numbers, metadata as tags.
-Both also stand as words in the inverted index, so that searches filter inside it. Names, keys, terms, tags and
-sets of labels are told apart by 128 bits of what they say.
+A scope is made once for each version of the collection: permissions become numbers, metadata becomes tags. Both
+are also words of the inverted index, so that searches filter inside it. Names, keys, terms, tags and sets of
+labels are identified by a hash of 128 bits.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from waylore.errors import StoreError
 from waylore.store import rows as columns
 from waylore.store.postgres.connections import Connection
-from waylore.store.postgres.server import fetched
-from waylore.store.postgres.steps import Steps, of_ids, statement
+from waylore.store.postgres.server import fetch_statements
+from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids
 from waylore.store.sql import load_queries
 from waylore.types.identity import identity
-from waylore.types.knowledge import Status
 from waylore.types.results import Statistics
-from waylore.types.search import Filter
+from waylore.types.search import FactFilter, Filter
 
 SQL = load_queries("waylore.store.postgres")
-NOTHING = "'§'"  # a word that no passage has
+UNUSED_WORD = "'§'"  # a word that no passage has
 
 
-def key_of(collection: str) -> int:
-    """64 bits of a collection's name: the same in every cell, and found without a look at any other's row."""
+def compute_key(collection: str) -> int:
+    """Return 64 bits of a hash of a collection's name.
+
+    It is the same in every cell, and it is found without reading the row of another collection.
+    """
     return int.from_bytes(bytes.fromhex(identity("collection", collection))[:8], "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A row of `collections`."""
+class PostgresCollection:
+    """A row of the table `collections`."""
 
     key: int
     mark: int
@@ -44,13 +45,13 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What one verb may see: the collection, the permissions the caller has, and the tags asked for.
+class PostgresScope:
+    """What one verb may see: the collection, the permissions of the caller, and the tags of the filter.
 
-    `passages` is how many those permissions let through, whatever their tags.
+    `passages` is the number of passages with one of those permissions, whatever their tags.
     """
 
-    collection: Collection
+    collection: PostgresCollection
     accesses: list[int]
     passages: int
     tags: list[list[str]]
@@ -59,7 +60,7 @@ class Scope:
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """The parameters that every reading query has."""
+        """The parameters of every reading query."""
         of_keys = [number for number, tags in enumerate(self.tags) for _ in tags]
         return {
             "collection": self.collection.key,
@@ -71,95 +72,96 @@ class Scope:
 
     @property
     def match(self) -> str:
-        """The same as an expression of the inverted index; empty if nothing is filtered."""
+        """The scope as an expression of the inverted index; empty if nothing is filtered."""
         if self.is_everything:
             return ""
         mark = self.collection.mark
-        either = [[access_word(mark, a) for a in self.accesses]]
-        either += [[tag_word(mark, t) for t in tags] for tags in self.tags]
-        return " & ".join(any_of(words) for words in either)
+        alternatives = [[make_access_word(mark, a) for a in self.accesses]]
+        alternatives += [[make_tag_word(mark, t) for t in tags] for tags in self.tags]
+        return " & ".join(match_any(words) for words in alternatives)
 
 
-def held(statuses: Sequence[Status], as_of: datetime | None) -> dict[str, Any]:
-    """The parameters that every query for facts has: the status of their voice, and when they were valid."""
-    return {"statuses": list(statuses), "as_of": None if as_of is None else columns.instant(as_of)}
+def bind_fact_filter(facts: FactFilter) -> dict[str, Any]:
+    """Return the parameters of every query for facts."""
+    as_of = None if facts.as_of is None else columns.to_microseconds(facts.as_of)
+    return {"statuses": list(facts.statuses), "as_of": as_of}
 
 
-def collection(db: Connection, key: int, name: str) -> Collection:
-    """The collection's row as it is now."""
-    return _collection(key, name, run(db, "collection", collection=key).fetchall())
+def read_collection(db: Connection, key: int, name: str) -> PostgresCollection:
+    """Read the current row of a collection."""
+    return _parse_collection(key, name, run(db, "collection", collection=key).fetchall())
 
 
-def _collection(key: int, name: str, rows: Sequence[Any]) -> Collection:
+def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresCollection:
     (found, mark, version, model, dimension, *row) = rows[0]
     if found != name:
-        raise StoreError(f"the collections {found!r} and {name!r} have the same key: give one another name")
+        raise StoreError(f"the collections {found!r} and {name!r} have the same key: rename one of them")
     documents, passages, entities, facts, mentions, *rest = row
     statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version)
-    return Collection(key, mark, statistics, *rest)
+    return PostgresCollection(key, mark, statistics, *rest)
 
 
-def scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[Scope]:
-    """What a filter lets through now."""
+def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[PostgresScope]:
+    """Read the scope of a filter."""
     labels = None if where.labels is None else sorted(where.labels)
     accesses, known = yield [
-        statement("visible_accesses", collection=key, labels=labels),
-        statement("collection", collection=key),
+        make_statement("visible_accesses", collection=key, labels=labels),
+        make_statement("collection", collection=key),
     ]
-    return Scope(
-        collection=_collection(key, name, known),
+    return PostgresScope(
+        collection=_parse_collection(key, name, known),
         accesses=[access for access, _ in accesses],
         passages=sum(passages for _, passages in accesses),
-        tags=[[identity("tag", tag) for tag in tags] for tags in columns.tags(where.metadata)],
+        tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where.metadata)],
         is_everything=where.labels is None and not where.metadata,
         has_textsearch=has_textsearch,
     )
 
 
-# -- words: what the inverted index holds, for each collection apart ----------------------------------
+# -- words of the inverted index; each collection has its own ---------------------------------------
 
 
-def term_word(mark: int, term: int) -> str:
-    """A term, by its number."""
+def make_term_word(mark: int, term: int) -> str:
+    """Return the word of a term."""
     return f"{mark}t{term}"
 
 
-def access_word(mark: int, access: int) -> str:
-    """A permission, as a word that every passage with it has."""
+def make_access_word(mark: int, access: int) -> str:
+    """Return the word that every passage with a permission has."""
     return f"{mark}a{access}"
 
 
-def tag_word(mark: int, tag: str) -> str:
-    """A key and value of metadata, as a word that every passage with it has."""
+def make_tag_word(mark: int, tag: str) -> str:
+    """Return the word that every passage with a tag has."""
     return f"{mark}m{tag[:16]}"
 
 
-def any_of(words: Iterable[str]) -> str:
-    """An expression that one of these words satisfies; none does if there are none."""
-    return "(" + (" | ".join(f"'{w}'" for w in words) or NOTHING) + ")"
+def match_any(words: Iterable[str]) -> str:
+    """Return an expression that matches any of these words, or nothing if there are no words."""
+    return "(" + (" | ".join(f"'{w}'" for w in words) or UNUSED_WORD) + ")"
 
 
-# -- running a query ----------------------------------------------------------------------------------
+# -- running queries --------------------------------------------------------------------------------
 
 
 def run(db: Connection, query: str, **bound: Any) -> Any:
-    """Run a query; its rows come when they are fetched, and with them those of all that was asked before."""
+    """Run a query. In a pipeline its rows are fetched with those of all queries before it."""
     return db.execute(SQL[query], bound, binary=True)
 
 
-def by_ids(db: Connection, query: str, ids: Iterable[str], **bound: Any) -> list[Any]:
-    """Run a query over identities; none asked for is none found, and so is what is no identity."""
-    [found] = fetched(db, [of_ids(query, ids, **bound)])
+def run_by_ids(db: Connection, query: str, ids: Iterable[str], **bound: Any) -> list[Any]:
+    """Run a query over ids. Strings that are no ids are skipped; without ids no query is run."""
+    [found] = fetch_statements(db, [make_statement_by_ids(query, ids, **bound)])
     return found
 
 
-def delete(db: Connection, query: str, collection: int, ids: Sequence[str], **bound: Any) -> None:
-    """Run a query over identities that has no answer, and do not wait for it."""
+def run_without_rows(db: Connection, query: str, collection: int, ids: Sequence[str], **bound: Any) -> None:
+    """Run a query over ids that returns no rows, without waiting for it."""
     if ids:
         run(db, query, **bound, collection=collection, ids=list(ids))
 
 
-def many(db: Connection, query: str, collection: int, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a query over rows, column by column, and do not wait for it."""
+def run_many(db: Connection, query: str, collection: int, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a query over rows, column by column, without waiting for it."""
     if rows:
         db.execute(SQL[query], (collection, *map(list, zip(*rows, strict=True))))

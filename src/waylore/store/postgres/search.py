@@ -1,8 +1,9 @@
-"""Searching the PostgreSQL store: by words, by the vectors of passages, by the vectors of names.
+"""Search the PostgreSQL store by words, by the vectors of passages, and by the vectors of names.
 
-Words are found by pg_textsearch, or else by a GIN index, and scored in `lexicon`. Vectors are found by
-distance: all of them where the caller sees few, else by an HNSW index of the collection's own; the nearest are
-scored in `codes`. So scores are those of every other engine, and their order is exact among what was found.
+Words are found by pg_textsearch, or by a GIN index without it, and scored by `store.bm25`. Vectors are found by
+distance: all are compared if the caller sees few, otherwise an HNSW index of the collection is searched. The
+nearest are scored by `store.vectors`. So scores equal those of every other engine, and their order is exact
+among the candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,113 +19,120 @@ from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store import vectors as codes
 from waylore.store.checks import is_embedded
-from waylore.store.postgres.scope import Scope
+from waylore.store.postgres.scope import PostgresScope
 from waylore.store.postgres.steps import (
     SQL,
-    Statement,
+    SqlStatement,
     Steps,
     Wanted,
-    array,
-    known,
-    of_ids,
-    rows,
-    statement,
+    filter_ids,
+    make_statement,
+    make_statement_by_ids,
+    read_rows,
+    to_array,
 )
-from waylore.store.reads import side_by_side
+from waylore.store.reads import run_together
 from waylore.text import terms
 from waylore.types.identity import identity
 from waylore.types.knowledge import Mention, Vector
 from waylore.types.search import Ranking, Scored
 
-CANDIDATES = 200  # nearest that are ranked by their vectors, at the least
-WIDER = 4  # times as many as are wanted are taken from pg_textsearch, whose order is not quite ours
-EXACT = 20_000  # passages that a search compares one by one: 1.5 µs each, and writes need not tend an index
-EXACT_NAMES = 100_000  # and entities: there are many to a passage, and few searches ask for the nearest
-FAR = 40_000  # entries of an index that a search may see before it gives up
-WIDE, WIDEST = 400, 1_000  # candidates that an index looks at together, at the least and at the most
+MIN_CANDIDATES = 200  # minimum number of nearest items that are ranked by their vectors
+TEXTSEARCH_FACTOR = 4  # candidates per hit from pg_textsearch, because its order differs slightly from ours
+MAX_EXACT_PASSAGES = 20_000  # up to here a search compares all passages, 1.5 µs each, and writes maintain no index
+MAX_EXACT_ENTITIES = 100_000  # higher, because a passage has many entities and few searches need the nearest
+MAX_SCANNED_ENTRIES = 40_000  # entries of an index that a search visits at most
+MIN_SEARCH_WIDTH, MAX_SEARCH_WIDTH = 400, 1_000  # hnsw.ef_search: candidates of an index search
 
 
-def dense(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
-    """Passages by cosine, best first."""
+def dense(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
+    """Find passages by cosine similarity, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    bound = {**scope.bindings, **_asked(vector, top_k)}
-    found = (yield from _through_index("nearest_passages", bound)) if scope.passages > EXACT else None
+    bound = {**scope.bindings, **_bind_vector(vector, top_k)}
+    found = (yield from _search_index("nearest_passages", bound)) if scope.passages > MAX_EXACT_PASSAGES else None
     if found is None and scope.tags:
         bound["first_tags"] = scope.tags[0]
-        found = yield from _exactly("nearest_tagged_passages", bound)
+        found = yield from _compare_all("nearest_tagged_passages", bound)
     if found is None:
-        found = yield from _exactly("nearest_passages_exactly", bound)
-    return _by_cosine(found, vector, top_k)
+        found = yield from _compare_all("nearest_passages_exactly", bound)
+    return _rank_by_cosine(found, vector, top_k)
 
 
-def nearest_entities(scope: Scope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
-    """Entities by the cosine of their names, best first."""
+def nearest_entities(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
+    """Find entities by the cosine similarity of their names, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    bound = {**scope.bindings, **_asked(vector, top_k), "everything": scope.is_everything}
-    is_large = scope.collection.statistics.entities > EXACT_NAMES
-    found = (yield from _through_index("nearest_entities", bound)) if is_large else None
+    bound = {**scope.bindings, **_bind_vector(vector, top_k), "everything": scope.is_everything}
+    is_large = scope.collection.statistics.entities > MAX_EXACT_ENTITIES
+    found = (yield from _search_index("nearest_entities", bound)) if is_large else None
     if found is None:
-        found = yield from _exactly("nearest_entities_exactly", bound)
-    return _by_cosine(found, vector, top_k)
+        found = yield from _compare_all("nearest_entities_exactly", bound)
+    return _rank_by_cosine(found, vector, top_k)
 
 
-def cosines(scope: Scope, vector: Vector, passages: Sequence[str]) -> Steps[dict[str, float]]:
-    """How near these passages are to a vector."""
+def cosines(scope: PostgresScope, vector: Vector, passages: Sequence[str]) -> Steps[dict[str, float]]:
+    """Return the cosine similarity of passages to a vector."""
     if not is_embedded(scope.collection.statistics, vector):
         return {}
-    return codes.near((yield from rows("vectors_of_passages", passages, **scope.bindings)), vector)
+    return codes.score_rows((yield from read_rows("vectors_of_passages", passages, **scope.bindings)), vector)
 
 
 def nearby(
-    scope: Scope,
+    scope: PostgresScope,
     vector: Vector,
     entities: Sequence[str],
     *,
     per_entity: int,
     keys: Sequence[str] = (),
-    most: int = 0,
+    max_per_key: int = 0,
 ) -> Steps[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
-    """Where entities are mentioned, and how near those passages are to a vector."""
+    """Return the mentions of entities, and the cosine similarity of those passages to a vector."""
     is_near = is_embedded(scope.collection.statistics, vector)
-    asked = {"ids": array(identity("key", key) for key in keys), "entities": array(known(entities))}
-    bound = {**scope.bindings, **asked, "per_entity": per_entity, "cap": most + 1}
-    [found] = yield [statement("nearby", **bound)]
-    mentions = columns.mentions_by_entity((row[:4] for row in found), per_entity)
+    ids = {"ids": to_array(identity("key", key) for key in keys), "entities": to_array(filter_ids(entities))}
+    bound = {**scope.bindings, **ids, "per_entity": per_entity, "cap": max_per_key + 1}
+    [found] = yield [make_statement("nearby", **bound)]
+    mentions = columns.group_by_entity((row[:4] for row in found), per_entity)
     vectors = [(passage, blob) for _, passage, _, _, blob in found if blob is not None]
-    return mentions, codes.near(vectors, vector) if is_near else {}
+    return mentions, codes.score_rows(vectors, vector) if is_near else {}
 
 
-def lexical(scope: Scope, query: str, *, top_k: int) -> Steps[Ranking]:
-    """Passages by BM25, best first."""
-    asked = [identity("term", term) for term in sorted(set(terms(query)))]
+def lexical(scope: PostgresScope, query: str, *, top_k: int) -> Steps[Ranking]:
+    """Find passages by BM25, best first."""
+    ids = [identity("term", term) for term in sorted(set(terms(query)))]
     passages = scope.collection.statistics.passages
-    find = _ranked if scope.has_textsearch else _matched
-    counted, found = yield from side_by_side(
-        [rows("terms", asked, collection=scope.collection.key), find(scope, asked, top_k)]
+    find = _find_by_textsearch if scope.has_textsearch else _find_by_words
+    counted, found = yield from run_together(
+        [read_rows("terms", ids, collection=scope.collection.key), find(scope, ids, top_k)]
     )
     if not found:
         return ()
-    scores = bm25.bm25(
+    scores = bm25.score(
         [(length, blob) for _, length, blob in found],
         [(number, passages) for _, number, passages in counted],
         passages=passages,
         average_length=max(scope.collection.length / max(passages, 1), 1.0),
     )
-    return tuple(s for s in _ranking([id_.hex() for id_, *_ in found], scores, top_k) if s.score > 0)
+    return tuple(s for s in _rank([id_.hex() for id_, *_ in found], scores, top_k) if s.score > 0)
 
 
-def _ranked(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]:
-    """Candidates that pg_textsearch finds, by its index: the planner would rather look at all and sort them."""
-    limit = max(CANDIDATES, WIDER * top_k)
+def _find_by_textsearch(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Steps[list[Any]]:
+    """Find candidates by pg_textsearch.
+
+    Sorting is switched off, because the planner would read and sort all passages instead of using the index.
+    """
+    limit = max(MIN_CANDIDATES, TEXTSEARCH_FACTOR * top_k)
     bound = {"collection": scope.collection.key, "visible": scope.match, "limit": limit}
-    return (yield from _under(statement("unsorted_settings"), of_ids("match_ranked", asked, **bound)))
+    return (
+        yield from _run_with_settings(
+            make_statement("unsorted_settings"), make_statement_by_ids("match_ranked", ids, **bound)
+        )
+    )
 
 
-def _matched(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]:
-    """Candidates that the inverted index finds."""
-    reach = max(bm25.REACH, 2 * top_k)
+def _find_by_words(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Steps[list[Any]]:
+    """Find candidates by the GIN index."""
+    reach = max(bm25.MAX_POSTINGS, 2 * top_k)
     bound = {
         **scope.bindings,
         "mark": scope.collection.mark,
@@ -133,44 +141,49 @@ def _matched(scope: Scope, asked: Sequence[str], top_k: int) -> Steps[list[Any]]
         "first_tags": scope.tags[0] if scope.tags else [],
         "passages": scope.collection.statistics.passages,
     }
-    return (yield from rows("match", asked, **bound, limit=reach))
+    return (yield from read_rows("match", ids, **bound, limit=reach))
 
 
-def _asked(vector: Vector, top_k: int) -> dict[str, Any]:
-    return {"vector": HalfVector(vector), "cap": max(CANDIDATES, 2 * top_k)}
+def _bind_vector(vector: Vector, top_k: int) -> dict[str, Any]:
+    return {"vector": HalfVector(vector), "cap": max(MIN_CANDIDATES, 2 * top_k)}
 
 
-def _through_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]:
-    """What an index finds; None if the filter let too few of them through."""
-    wide = str(min(max(bound["cap"], WIDE), WIDEST))
-    settings = statement("search_settings", wanted=wide, most=str(FAR))
-    found = yield from _under(settings, Statement(_typed(query, bound["vector"].dimensions()), bound))
+def _search_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]:
+    """Search an index of vectors; return None if too few of its candidates pass the filter."""
+    wide = str(min(max(bound["cap"], MIN_SEARCH_WIDTH), MAX_SEARCH_WIDTH))
+    settings = make_statement("search_settings", wanted=wide, most=str(MAX_SCANNED_ENTRIES))
+    found = yield from _run_with_settings(
+        settings, SqlStatement(_format_query(query, bound["vector"].dimensions()), bound)
+    )
     return found if len(found) == bound["cap"] else None
 
 
-def _exactly(query: str, bound: dict[str, Any]) -> Steps[list[Any]]:
-    """All that the caller may see, by distance."""
-    return (yield from _under(statement("planned_settings"), statement(query, **bound)))
+def _compare_all(query: str, bound: dict[str, Any]) -> Steps[list[Any]]:
+    """Compare every vector that the caller may see, and return the nearest."""
+    return (yield from _run_with_settings(make_statement("planned_settings"), make_statement(query, **bound)))
 
 
-def _under(settings: Statement, wanted: Wanted) -> Steps[list[Any]]:
-    """The rows of a statement under settings of its own; what comes after it has the usual ones."""
-    _, found, _ = yield [settings, wanted, statement("exact_settings")]
+def _run_with_settings(settings: SqlStatement, wanted: Wanted) -> Steps[list[Any]]:
+    """Run a statement under its own settings, and restore the usual ones."""
+    _, found, _ = yield [settings, wanted, make_statement("exact_settings")]
     return found
 
 
 @lru_cache(maxsize=64)
-def _typed(query: str, dimension: int) -> sql.Composed:
-    """A query of vectors of one length, which is part of their type."""
+def _format_query(query: str, dimension: int) -> sql.Composed:
+    """Return a query for vectors of one dimension, which is part of their type."""
     return sql.SQL(SQL[query]).format(dimension=sql.Literal(dimension))
 
 
-def _by_cosine(found: Sequence[Any], vector: Vector, top_k: int) -> Ranking:
-    near = codes.cosines([blob for _, blob in found], vector)
-    return _ranking([id_.hex() for id_, _ in found], near, top_k)
+def _rank_by_cosine(found: Sequence[Any], vector: Vector, top_k: int) -> Ranking:
+    near = codes.compute_cosines([blob for _, blob in found], vector)
+    return _rank([id_.hex() for id_, _ in found], near, top_k)
 
 
-def _ranking(ids: Sequence[str], scores: npt.NDArray[np.float64], top_k: int) -> Ranking:
-    """The best, ties broken by identity; scores are rounded, so that a tie is one on every engine."""
+def _rank(ids: Sequence[str], scores: npt.NDArray[np.float64], top_k: int) -> Ranking:
+    """Return the best ids, with ties broken by id.
+
+    Scores are rounded, so that ties are the same on every engine.
+    """
     ranked = sorted(zip((-np.round(scores, 6)).tolist(), ids, strict=True))
     return tuple(Scored(id_, -score) for score, id_ in ranked[:top_k])

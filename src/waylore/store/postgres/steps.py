@@ -1,7 +1,7 @@
-"""How a verb of the PostgreSQL store reads: it says which statements it wants, and is given their rows.
+"""How a verb of the PostgreSQL store reads: it is a generator that yields statements and is sent their rows.
 
-So several verbs can go on side by side, and what they want at a time shares one round trip; `driven` and
-`side_by_side` (`reads`) do that. Nothing here knows a connection.
+Several verbs can run together, and the statements that they yield at the same time share one round trip.
+`drive` and `run_together` of `store.reads` run these generators. This module knows no connection.
 """
 
 import re
@@ -19,39 +19,39 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """What the server is asked."""
+class SqlStatement:
+    """A query with its parameters."""
 
     query: str | Composed
     bound: Mapping[str, Any]
 
 
-Wanted: TypeAlias = Statement | None  # None finds nothing, and is not asked
+Wanted: TypeAlias = SqlStatement | None  # None is not sent and has no rows
 Steps: TypeAlias = Generator[Sequence[Wanted], Sequence[list[Any]], T]
 
 
-def statement(query: str, **bound: Any) -> Statement:
-    """A query by its name."""
-    return Statement(SQL[query], bound)
+def make_statement(query: str, **bound: Any) -> SqlStatement:
+    """Make a statement from the name of a query."""
+    return SqlStatement(SQL[query], bound)
 
 
-def known(ids: Iterable[str]) -> list[str]:
-    """Those that are identities, each once."""
+def filter_ids(ids: Iterable[str]) -> list[str]:
+    """Return the strings that are ids, each once."""
     return [i for i in dict.fromkeys(ids) if _IDENTITY.fullmatch(i)]
 
 
-def array(identities: Iterable[str]) -> str:
-    """Identities as PostgreSQL writes an array; over a list psycopg takes longer than the query does."""
+def to_array(identities: Iterable[str]) -> str:
+    """Format ids as a PostgreSQL array. For a list, psycopg takes longer than the query itself."""
     return f"{{{','.join(identities)}}}"
 
 
-def of_ids(query: str, ids: Iterable[str], **bound: Any) -> Wanted:
-    """A query over identities; none asked for is none found, and so is what is no identity."""
-    asked = known(ids)
-    return statement(query, **bound, ids=array(asked)) if asked else None
+def make_statement_by_ids(query: str, ids: Iterable[str], **bound: Any) -> Wanted:
+    """Make a statement over ids; None if there are no ids."""
+    valid = filter_ids(ids)
+    return make_statement(query, **bound, ids=to_array(valid)) if valid else None
 
 
-def rows(query: str, ids: Iterable[str], **bound: Any) -> Steps[list[Any]]:
-    """The rows of one query over identities."""
-    [found] = yield [of_ids(query, ids, **bound)]
+def read_rows(query: str, ids: Iterable[str], **bound: Any) -> Steps[list[Any]]:
+    """Run one query over ids and return its rows."""
+    [found] = yield [make_statement_by_ids(query, ids, **bound)]
     return found

@@ -1,8 +1,8 @@
-"""A PostgreSQL server, many tenants: the store on PostgreSQL with pgvector, through psycopg.
+"""The store on a PostgreSQL server, with pgvector, through psycopg.
 
-A collection is a set of rows that no transaction of another one can see; those who write to it queue, and
-nobody else waits for them. This module is the verbs; `postgres_asking` answers those that read, several in one
-round trip, `postgres_writing` carries out those that write, and SQL is in `sql/postgres`.
+A collection is a set of rows that no transaction of another collection can see. Writers of a collection queue,
+and no other connection waits for them. This module has the methods of the Store protocol; `reader` runs those
+that read, several in one round trip, `write` runs those that write, and `sql/queries.sql` has their SQL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,27 +20,27 @@ from waylore.store.postgres import server
 from waylore.store.postgres import vector_indexes as indexing
 from waylore.store.postgres import verify as verifying
 from waylore.store.postgres import write as writing
-from waylore.store.postgres.connections import Connection, wrapped_errors
+from waylore.store.postgres.connections import Connection, translate_errors
 from waylore.store.postgres.reader import Reader
 from waylore.store.postgres.scope import run
-from waylore.store.protocol import NONE, Store
-from waylore.store.reads import driven
-from waylore.store.requests import Ask, ask
+from waylore.store.protocol import NO_FINGERPRINTS, Store
+from waylore.store.reads import drive
+from waylore.store.requests import ReadRequest, make_request
 from waylore.types.knowledge import (
     LIVE,
-    Alike,
-    Contribution,
     Document,
     Embeddable,
     Entity,
     Fact,
+    IndexedDocument,
     Mention,
     Passage,
+    SimilarEntities,
     Status,
     Vector,
 )
 from waylore.types.results import Receipt, Statistics
-from waylore.types.search import EVERYTHING, Filter, Ranking
+from waylore.types.search import NO_FILTER, Filter, Ranking
 
 Answer = TypeVar("Answer")
 
@@ -48,8 +48,8 @@ Answer = TypeVar("Answer")
 class PostgresStore:
     """A collection on a PostgreSQL server.
 
-    `url` is what libpq takes: `postgresql://user@host/database`. All stores of one address share its
-    `connections`; who finds none free waits `wait_seconds`.
+    `url` is a URL of libpq: `postgresql://user@host/database`. All stores with the same URL share `connections`
+    connections. If none is free, a call waits up to `wait_seconds`.
     """
 
     def __init__(
@@ -57,99 +57,100 @@ class PostgresStore:
     ) -> None:
         self._url = url
         self._name = collection
-        self._key = scoping.key_of(collection)
+        self._key = scoping.compute_key(collection)
         self._indexed: set[str] = set()
         self._building: Thread | None = None
         self._is_closed = False
-        with wrapped_errors(url):
-            self._server = server.lend(url, connections=connections, wait_seconds=wait_seconds)
+        with translate_errors(url):
+            self._server = server.borrow_server(url, connections=connections, wait_seconds=wait_seconds)
             try:
                 self._reader = Reader(self._server, self._key, collection)
                 self._ensure_collection()
             except BaseException:
-                server.give_back(self._server)
+                server.release_server(self._server)
                 raise
 
     # -- writing ---------------------------------------------------------------------------------------
 
     def write(
         self,
-        contributions: Sequence[Contribution],
+        documents: Sequence[IndexedDocument],
         *,
         model: str | None,
-        fingerprints: Mapping[str, str] = NONE,
-        instead_of: Sequence[str] = (),
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
     ) -> int:
-        """Write all of the contributions or none; return how many were new or changed."""
-        with self._writing() as (db, before):
-            if instead_of:
-                writing.forget(db, before, instead_of)
-            into = self._collection(db) if instead_of else before
-            changed = writing.write(db, into, contributions, model=model)
-            writing.keep_fingerprints(db, self._key, fingerprints)
+        """Write all documents or none, and return how many were new or changed."""
+        with self._transaction() as (db, before):
+            if replacing:
+                writing.forget(db, before, replacing)
+            into = self._collection(db) if replacing else before
+            changed = writing.write(db, into, documents, model=model)
+            writing.store_fingerprints(db, self._key, fingerprints)
         if changed:
-            self._index(before.statistics, contributions)
+            self._build_indexes(before.statistics, documents)
         return changed
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
-        """What these files were when they were last read; those of which a document went since are left out."""
-        return self._answer(ask(Store.fingerprints, files))
+        """Return the fingerprint of each file as of its last read."""
+        return self._answer(make_request(Store.fingerprints, files))
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
-        """What is there of these documents: `Contribution.digest` by identity."""
-        return self._answer(ask(Store.digests, documents))
+        """Return `IndexedDocument.digest` of each of these documents that is stored."""
+        return self._answer(make_request(Store.digests, documents))
 
     def forget(self, documents: Sequence[str]) -> Receipt:
-        """Remove documents with all that nothing else supports, and say what went."""
-        with self._writing() as (db, of):
+        """Remove documents with everything that no other document supports, and return a receipt."""
+        with self._transaction() as (db, of):
             return writing.forget(db, of, documents)
 
-    def remains(self, receipt: Receipt) -> tuple[str, ...]:
-        """What is left of what a receipt says went, a line each; reads the whole collection."""
-        return self._alone(lambda db: verifying.remains(db, self._key, receipt))
+    def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
+        """Return one line for each trace of the receipt's items. Reads the whole collection."""
+        return self._read_snapshot(lambda db: verifying.find_remains(db, self._key, receipt))
 
     def compact(self) -> None:
-        """Write all tables anew; no one else can read or write one meanwhile. For their owner alone."""
-        with wrapped_errors(self._url), closing(self._server.connect()) as db:
+        """Rewrite all tables without unused bytes. Only their owner may; other connections wait meanwhile."""
+        with translate_errors(self._url), closing(self._server.connect()) as db:
             verifying.compact(db)
 
-    def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count a use of each, as often as it is named; does not change the collection's version."""
-        with wrapped_errors(self._url), server.writing(self._server, self._key, lock="lock_shared") as db:
-            writing.touch(db, self._key, "passage", passages, at)
-            writing.touch(db, self._key, "fact", facts, at)
+    def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
+        """Count one use for each time that an item is named. The collection's version stays the same."""
+        with (
+            translate_errors(self._url),
+            server.open_transaction(self._server, self._key, lock="lock_shared") as db,
+        ):
+            writing.count_uses(db, self._key, "passage", passages, at)
+            writing.count_uses(db, self._key, "fact", facts, at)
 
     # -- searching -------------------------------------------------------------------------------------
 
-    def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by cosine, best first."""
-        return self._answer(ask(Store.dense, vector, top_k=top_k, where=where))
+    def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by cosine similarity, best first."""
+        return self._answer(make_request(Store.dense, vector, top_k=top_k, where=where))
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by BM25, best first; only those that share a term with the query."""
-        return self._answer(ask(Store.lexical, query, top_k=top_k, where=where))
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by BM25, best first. A passage must share a term with the query."""
+        return self._answer(make_request(Store.lexical, query, top_k=top_k, where=where))
 
-    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Entities by the cosine of their names, best first."""
-        return self._answer(ask(Store.nearest_entities, vector, top_k=top_k, where=where))
+    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find entities by the cosine similarity of their names, best first."""
+        return self._answer(make_request(Store.nearest_entities, vector, top_k=top_k, where=where))
 
-    def entities_by_names(
-        self, names: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Entity, ...]]:
-        """Entities that have one of these names or aliases; names are normalised before they are compared."""
-        return self._answer(ask(Store.entities_by_names, names, where=where))
+    def entities_by_names(self, names: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, tuple[Entity, ...]]:
+        """Find entities by name or alias. Names are normalised before they are compared."""
+        return self._answer(make_request(Store.entities_by_names, names, where=where))
 
-    def alike(
-        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Alike, ...]]:
-        """For each entity that asks with keys, the others whose names have one of them."""
-        return self._answer(ask(Store.alike, asked, most=most, where=where))
+    def find_similar_entities(
+        self, keys: Mapping[str, Sequence[str]], *, max_per_key: int, where: Filter = NO_FILTER
+    ) -> Mapping[str, tuple[SimilarEntities, ...]]:
+        """Find, for each entity, others whose names have one of its keys."""
+        return self._answer(make_request(Store.find_similar_entities, keys, max_per_key=max_per_key, where=where))
 
-    def keyed(
-        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    def find_entities_by_key(
+        self, keys: Sequence[str], *, max_per_key: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[str, ...]]:
-        """Entities whose names have one of these keys, by identity."""
-        return self._answer(ask(Store.keyed, keys, most=most, where=where))
+        """Find the ids of entities by the keys of their names (`waylore.names.keys`)."""
+        return self._answer(make_request(Store.find_entities_by_key, keys, max_per_key=max_per_key, where=where))
 
     # -- the graph -------------------------------------------------------------------------------------
 
@@ -161,11 +162,11 @@ class PostgresStore:
         predicates: Sequence[str] = (),
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts with one of these at either end, strongest first, as the most trusted visible voice has it."""
+        """Return facts by subject or object, strongest first."""
         return self._answer(
-            ask(
+            make_request(
                 Store.facts_of_entities,
                 entities,
                 per_entity=per_entity,
@@ -183,11 +184,11 @@ class PostgresStore:
         per_passage: int,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts that these passages state, strongest first, each as the passage itself states it."""
+        """Return the facts that these passages state, strongest first, each as its passage states it."""
         return self._answer(
-            ask(
+            make_request(
                 Store.facts_of_passages,
                 passages,
                 per_passage=per_passage,
@@ -198,10 +199,10 @@ class PostgresStore:
         )
 
     def passages_of_entities(
-        self, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """Where entities are mentioned: their own passages first, then by how often."""
-        return self._answer(ask(Store.passages_of_entities, entities, per_entity=per_entity, where=where))
+        """Return the mentions of entities: first in passages about the entity, then by count."""
+        return self._answer(make_request(Store.passages_of_entities, entities, per_entity=per_entity, where=where))
 
     def nearby(
         self,
@@ -210,70 +211,66 @@ class PostgresStore:
         *,
         per_entity: int,
         keys: Sequence[str] = (),
-        most: int = 0,
-        where: Filter = EVERYTHING,
+        max_per_key: int = 0,
+        where: Filter = NO_FILTER,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
-        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
+        """Return `passages_of_entities`, and the cosine similarity of each of those passages to a vector."""
         return self._answer(
-            ask(
+            make_request(
                 Store.nearby,
                 vector,
                 entities,
                 per_entity=per_entity,
                 keys=keys,
-                most=most,
+                max_per_key=max_per_key,
                 where=where,
             )
         )
 
     def entities_of_passages(
-        self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
+        self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """What passages mention: what they are about first, then by how often."""
-        return self._answer(ask(Store.entities_of_passages, passages, per_passage=per_passage, where=where))
+        """Return the entities that passages mention: first the passage's subject, then by count."""
+        return self._answer(make_request(Store.entities_of_passages, passages, per_passage=per_passage, where=where))
 
     # -- fetching --------------------------------------------------------------------------------------
 
-    def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """Documents by identity."""
-        return self._answer(ask(Store.documents, ids, where=where))
+    def documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return documents by id."""
+        return self._answer(make_request(Store.documents, ids, where=where))
 
-    def listed(
+    def list_documents(
         self,
         *,
         under: str = "",
         after: tuple[str, str] = ("", ""),
         limit: int = 1_000,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> tuple[Document, ...]:
-        """Documents whose address begins with `under`, by address and identity, from `after` on."""
-        return self._answer(ask(Store.listed, under=under, after=after, limit=limit, where=where))
+        """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
+        return self._answer(make_request(Store.list_documents, under=under, after=after, limit=limit, where=where))
 
     def passages(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+        self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
-        """Passages by identity, with their vectors if asked for."""
-        return self._answer(ask(Store.passages, ids, where=where, vectors=vectors))
+        """Return passages by id, with their vectors if `vectors` is true."""
+        return self._answer(make_request(Store.passages, ids, where=where, vectors=vectors))
 
-    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """The documents that passages are of, by the identity of the passage."""
-        return self._answer(ask(Store.sources, passages, where=where))
+    def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return the document of each passage, by the id of the passage."""
+        return self._answer(make_request(Store.sources, passages, where=where))
 
-    def cosines(
-        self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, float]:
-        """How near these passages are to a vector; those without a vector are left out."""
-        return self._answer(ask(Store.cosines, vector, passages, where=where))
+    def cosines(self, vector: Vector, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
+        return self._answer(make_request(Store.cosines, vector, passages, where=where))
 
-    def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
-        """Documents by identity, each with all that it says, as of one moment."""
-        return self._answer(ask(Store.contributions, ids, where=where))
+    def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
+        """Return documents with all their parts by id, from one snapshot."""
+        return self._answer(make_request(Store.get_indexed_documents, ids, where=where))
 
-    def entities(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
-    ) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
-        return self._answer(ask(Store.entities, ids, where=where, vectors=vectors))
+    def entities(self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False) -> Mapping[str, Entity]:
+        """Return entities by id, described by the documents that the caller may see."""
+        return self._answer(make_request(Store.entities, ids, where=where, vectors=vectors))
 
     def facts(
         self,
@@ -281,107 +278,108 @@ class PostgresStore:
         *,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, Fact]:
-        """Facts by identity, each as its most trusted visible voice has it."""
-        return self._answer(ask(Store.facts, ids, statuses=statuses, as_of=as_of, where=where))
+        """Return facts by id, each as the most trusted assertion that the caller may see states it."""
+        return self._answer(make_request(Store.facts, ids, statuses=statuses, as_of=as_of, where=where))
 
-    # -- several at once -------------------------------------------------------------------------------
+    # -- several requests ------------------------------------------------------------------------------
 
-    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
-        """Answers to several reading verbs, of one version of the collection, in as few round trips as one."""
-        return self._retried(lambda: self._reader.answers(asks))
+    def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
+        """Run read requests against one version of the collection, in as few round trips as one needs."""
+        return self._retry_if_lost(lambda: self._reader.answer(requests))
 
     # -- the collection --------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """A number that grows with every write by anyone."""
+        """Return a number that grows with every write, by any process."""
         return self.statistics().version
 
     def statistics(self) -> Statistics:
-        """How much there is, and the embedding model."""
-        return self._answer(ask(Store.statistics))
+        """Return the number of items of each kind, and the embedding model."""
+        return self._answer(make_request(Store.statistics))
 
-    def export(self) -> Iterator[Contribution]:
-        """Everything, a document at a time, by identity: the same knowledge gives the same stream."""
-        with wrapped_errors(self._url), closing(self._server.connect()) as db:
-            self._server.begin(db, "begin_reading", self._key)  # a snapshot of its own, however long it takes
-            after = reading.FIRST
-            while page := driven(reading.exported(self._key, after), partial(server.fetched, db)):
+    def export(self) -> Iterator[IndexedDocument]:
+        """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""
+        with translate_errors(self._url), closing(self._server.connect()) as db:
+            # It has its own connection and snapshot, for as long as the caller iterates.
+            self._server.begin(db, "begin_reading", self._key)
+            after = reading.LOWEST_ID
+            while page := drive(reading.read_export_page(self._key, after), partial(server.fetch_statements, db)):
                 yield from page
                 after = page[-1].document.id
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         if not self._is_closed:
             self._is_closed = True
-            server.give_back(self._server)
+            server.release_server(self._server)
 
-    # -- another embedding model -----------------------------------------------------------------------
+    # -- changing the embedding model ------------------------------------------------------------------
 
-    def unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
-        """Passages, entities and facts that have no vector of this model staged yet."""
-        return self._alone(lambda db: reembedding.unembedded(db, self._key, model, limit=limit))
+    def list_unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
+        """Return passages, entities and facts that have no staged vector of this model."""
+        return self._read_snapshot(lambda db: reembedding.list_unembedded(db, self._key, model, limit=limit))
 
-    def stage(self, items: Sequence[Embeddable], *, model: str) -> None:
-        """Keep vectors of a model that is not the collection's yet; searches do not see them."""
-        with self._writing() as (db, _):
-            reembedding.stage(db, self._key, items, model=model)
+    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+        """Store vectors of a model that the collection does not use yet. Searches do not see them."""
+        with self._transaction() as (db, _):
+            reembedding.stage_vectors(db, self._key, items, model=model)
 
-    def adopt(self, model: str) -> bool:
-        """Make the staged vectors the collection's own; False if some are still unembedded."""
-        with self._writing() as (db, of):
-            is_adopted = reembedding.adopt(db, self._key, model)
-        if is_adopted:
-            self._index(of.statistics, ())
-        return is_adopted
+    def activate_model(self, model: str) -> bool:
+        """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
+        with self._transaction() as (db, of):
+            is_active = reembedding.activate_model(db, self._key, model)
+        if is_active:
+            self._build_indexes(of.statistics, ())
+        return is_active
 
     # -- transactions ----------------------------------------------------------------------------------
 
-    def _answer(self, asked: Ask[Answer]) -> Answer:
-        [answer] = self.together([asked])
-        told: Answer = answer
-        return told
+    def _answer(self, request: ReadRequest[Answer]) -> Answer:
+        [answer] = self.read_many([request])
+        result: Answer = answer
+        return result
 
-    def _alone(self, read: Callable[[Connection], Answer]) -> Answer:
-        """What is read from one snapshot that is held as long as it takes."""
+    def _read_snapshot(self, read: Callable[[Connection], Answer]) -> Answer:
+        """Run a function on a connection with one snapshot that is held until it returns."""
 
-        def reading() -> Answer:
-            with server.reading(self._server, self._key) as db:
+        def read_once() -> Answer:
+            with server.open_snapshot(self._server, self._key) as db:
                 return read(db)
 
-        return self._retried(reading)
+        return self._retry_if_lost(read_once)
 
-    def _retried(self, read: Callable[[], Answer]) -> Answer:
-        """An answer; once more on another connection, if the first was lost."""
-        with wrapped_errors(self._url):
-            return server.once_more(self._server, read)
+    def _retry_if_lost(self, read: Callable[[], Answer]) -> Answer:
+        """Run a read and return its result. If the connection was lost, run it once again on another one."""
+        with translate_errors(self._url):
+            return server.retry_if_lost(self._server, read)
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Connection, scoping.Collection]]:
-        with wrapped_errors(self._url), server.writing(self._server, self._key) as db:
+    def _transaction(self) -> Iterator[tuple[Connection, scoping.PostgresCollection]]:
+        with translate_errors(self._url), server.open_transaction(self._server, self._key) as db:
             yield db, self._collection(db)
 
-    def _collection(self, db: Connection) -> scoping.Collection:
-        return scoping.collection(db, self._key, self._name)
+    def _collection(self, db: Connection) -> scoping.PostgresCollection:
+        return scoping.read_collection(db, self._key, self._name)
 
     def _ensure_collection(self) -> None:
-        with server.writing(self._server, self._key, lock="lock_shared") as db:
+        with server.open_transaction(self._server, self._key, lock="lock_shared") as db:
             run(db, "ensure_collection", collection=self._key, name=self._name)
             known = self._collection(db).statistics
-        self._index(known, ())
+        self._build_indexes(known, ())
 
     # -- indexes of vectors ----------------------------------------------------------------------------
 
-    def _index(self, before: Statistics, written: Sequence[Contribution]) -> None:
-        """Let an index be built, if the collection became too large to do without."""
+    def _build_indexes(self, before: Statistics, written: Sequence[IndexedDocument]) -> None:
+        """Start building an index if the collection has become too large to do without."""
         passages = before.passages + sum(len(c.passages) for c in written)
         entities = before.entities + sum(len(c.entities) for c in written)
-        is_small = passages <= searching.EXACT and entities <= searching.EXACT_NAMES
+        is_small = passages <= searching.MAX_EXACT_PASSAGES and entities <= searching.MAX_EXACT_ENTITIES
         if is_small or (self._building and self._building.is_alive()):
             return
         known = self.statistics()
-        wanted = indexing.wanted(self._key, known).keys()
+        wanted = indexing.list_wanted(self._key, known).keys()
         if not wanted <= self._indexed:
             self._indexed |= wanted
-            self._building = indexing.build_aside(self._server, self._key, known)
+            self._building = indexing.start_building(self._server, self._key, known)

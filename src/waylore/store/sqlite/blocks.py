@@ -1,7 +1,7 @@
-"""Rows in blocks, and the vectors that belong to them, in the SQLite store.
+"""Allocate rows of passages and entities in blocks, and store the vectors of rows.
 
-Passages and entities get their rows from blocks of one collection, so that the bits of a block's vectors lie
-together and a search reads nothing of another collection.
+A block belongs to one collection, so that the bits of its vectors lie together and a search reads no bits of
+another collection.
 """
 
 from collections.abc import Sequence
@@ -11,44 +11,44 @@ import apsw
 import numpy as np
 
 from waylore.store import vectors as codes
-from waylore.store.checks import checked
+from waylore.store.checks import check_vector
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.scope import Collection, by_rows
+from waylore.store.sqlite.scope import SqliteCollection, run_by_rows
 from waylore.types.knowledge import Vector
 
 SQL = load_queries("waylore.store.sqlite")
 
 
-def allocate(
-    db: apsw.Connection, into: Collection, kind: str, count: int, following: int
+def allocate_rows(
+    db: apsw.Connection, into: SqliteCollection, kind: str, count: int, next_row: int
 ) -> tuple[list[int], int]:
-    """Rows for `count` new things, from blocks that are the collection's own; and the next free one."""
+    """Return rows for `count` new items, from blocks of the collection, and the next free row."""
     rows: list[int] = []
-    size = codes.BLOCK * 8 * codes.words(into.statistics.dimension or 0)
+    size = codes.BLOCK_ROWS * 8 * codes.count_words(into.statistics.dimension or 0)
     while len(rows) < count:
-        if following % codes.BLOCK == 0:
-            bound = {"kind": kind, "collection": into.row, "size": size, "rows": codes.BLOCK}
-            following = codes.BLOCK * db.execute(SQL["new_block"], bound).get
-        free = codes.BLOCK - following % codes.BLOCK
+        if next_row % codes.BLOCK_ROWS == 0:
+            bound = {"kind": kind, "collection": into.row, "size": size, "rows": codes.BLOCK_ROWS}
+            next_row = codes.BLOCK_ROWS * db.execute(SQL["new_block"], bound).get
+        free = codes.BLOCK_ROWS - next_row % codes.BLOCK_ROWS
         taken = min(count - len(rows), free)
-        rows.extend(range(following, following + taken))
-        following += taken
-    return rows, following
+        rows.extend(range(next_row, next_row + taken))
+        next_row += taken
+    return rows, next_row
 
 
 def insert_vectors(
     db: apsw.Connection,
-    into: Collection,
+    into: SqliteCollection,
     kind: str,
     rows: Sequence[int],
     vectors: Sequence[Vector | None],
 ) -> None:
-    """Keep the vectors of new rows, if the collection has a model."""
-    given = [v for v in (checked(v, into.statistics.dimension) for v in vectors) if v is not None]
-    if given:
-        halves = [(row, codes.halved(v)) for row, v in zip(rows, given, strict=True)]
+    """Store the vectors of new rows, if the collection has a model."""
+    present = [v for v in (check_vector(v, into.statistics.dimension) for v in vectors) if v is not None]
+    if present:
+        halves = [(row, codes.to_half(v)) for row, v in zip(rows, present, strict=True)]
         db.executemany(SQL[f"insert_{kind}_vector"], halves)
-        set_codes(db, rows, codes.bits(np.stack(given)), is_live=True)
+        set_codes(db, rows, codes.to_bits(np.stack(present)), is_live=True)
 
 
 def set_codes(db: apsw.Connection, rows: Sequence[int], bits: codes.Bits, *, is_live: bool) -> None:
@@ -56,12 +56,12 @@ def set_codes(db: apsw.Connection, rows: Sequence[int], bits: codes.Bits, *, is_
     at = np.asarray(rows, dtype=np.int64)
     order = np.argsort(at, kind="stable")
     at, bits = at[order], bits[order]
-    breaks = np.flatnonzero((np.diff(at) != 1) | (at[1:] % codes.BLOCK == 0)) + 1
+    breaks = np.flatnonzero((np.diff(at) != 1) | (at[1:] % codes.BLOCK_ROWS == 0)) + 1
     for start, end in pairwise([0, *breaks.tolist(), len(at)]):
-        block, slot = divmod(int(at[start]), codes.BLOCK)
+        block, slot = divmod(int(at[start]), codes.BLOCK_ROWS)
         with db.blob_open("main", "blocks", "codes", block, True) as blob:
             for plane in range(bits.shape[1]):
-                blob.seek((plane * codes.BLOCK + slot) * 8)
+                blob.seek((plane * codes.BLOCK_ROWS + slot) * 8)
                 blob.write(bits[start:end, plane].tobytes())
         with db.blob_open("main", "blocks", "live", block, True) as blob:
             live = np.unpackbits(np.frombuffer(blob.read(), dtype=np.uint8))
@@ -70,11 +70,11 @@ def set_codes(db: apsw.Connection, rows: Sequence[int], bits: codes.Bits, *, is_
             blob.write(np.packbits(live).tobytes())
 
 
-def remove_vectors(db: apsw.Connection, of: Collection, kind: str, rows: Sequence[int]) -> None:
-    """Leave no trace of the vectors of rows."""
-    by_rows(db, f"delete_{kind}_vectors", rows)
-    by_rows(db, "delete_usage", rows, kind=kind)
-    by_rows(db, "unstage", rows, collection=of.row, kind=kind)
+def remove_vectors(db: apsw.Connection, of: SqliteCollection, kind: str, rows: Sequence[int]) -> None:
+    """Remove the vectors, bits, use counts and staged vectors of rows."""
+    run_by_rows(db, f"delete_{kind}_vectors", rows)
+    run_by_rows(db, "delete_usage", rows, kind=kind)
+    run_by_rows(db, "unstage", rows, collection=of.row, kind=kind)
     if rows and of.statistics.dimension is not None:
-        width = codes.words(of.statistics.dimension)
+        width = codes.count_words(of.statistics.dimension)
         set_codes(db, rows, np.zeros((len(rows), width), dtype=np.uint64), is_live=False)

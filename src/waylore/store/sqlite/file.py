@@ -1,70 +1,121 @@
-"""Opening a SQLite file: its settings, its migrations, its collections, and its errors in our words."""
+"""Open a SQLite file: its settings, its migrations, its collections, and the translation of its errors.
 
+A file that may not be written is opened for reading. This module reads and writes no documents.
+"""
+
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
+from shlex import quote
+from typing import Any
 
 import apsw
 
-from waylore.errors import QueryError, StoreError, StoreUnavailable
-from waylore.store.sql import load_migrations, load_queries, migrate
+from waylore.errors import (
+    ArgumentError,
+    ConfigError,
+    Forbidden,
+    NotFound,
+    SchemaOutdated,
+    StoreError,
+    StoreUnavailable,
+)
+from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.name_keys import fill_keys
 
 SQL = load_queries("waylore.store.sqlite")
-KEYS = 3  # the migration that brought the keys of names
+KEYS_MIGRATION = 3  # the migration that added the keys of names
+CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
+
+Stamp = tuple[int, ...]
 
 
-def connect(path: str, *, busy_seconds: float) -> apsw.Connection:
-    """A connection that waits its turn to write, and syncs what it commits."""
-    db = apsw.Connection(path)
+def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.Connection:
+    """Open a connection that waits for other writers and syncs each commit, or one that can only read."""
+    db = _open_to_read(path) if read_only else apsw.Connection(path)
     db.set_busy_timeout(int(busy_seconds * 1000))
-    # Without it SQLite (built with STAT4) plans a statement anew each time a value is bound: 0.4 ms a query.
+    # Without QPSG, SQLite (built with STAT4) plans a statement again for each bound value: 0.4 ms a query.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    db.execute(SQL["settings"]).fetchall()  # apsw runs no statement before the rows of the last are fetched
+    db.execute(SQL["settings"]).fetchall()  # apsw runs the next statement only after these rows are fetched
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     db.set_wal_hook(pages.checkpoint_when_long)
     return db
 
 
 def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
-    """Bring the file to the schema this Waylore speaks; costs one look if it is there already."""
-    if _applied(db) == {number for number, _, _ in load_migrations("waylore.store.sqlite")}:
-        return
-    set_up(db, busy_seconds)
-    with writing(db):
-        db.execute(SQL["create_migrations"])
-        applied = _applied(db)
-        migrate(
-            load_migrations("waylore.store.sqlite"),
-            applied=applied,
-            run=lambda sql: _run(db, sql),
-            record=lambda number, name: _record(db, number, name),
-        )
-        if applied and KEYS not in applied:
+    """Bring the tables of a store in this file up to date; change nothing if they are."""
+    _refuse_catalogue(db)
+
+    def finish(applied: Mapping[int, str]) -> None:
+        if applied and KEYS_MIGRATION not in applied:
             fill_keys(db)
 
+    steps = load_migrations("waylore.store.sqlite")
+    migrate_file(db, SQL, steps, busy_seconds=busy_seconds, finish=finish)
 
-def schema_of(path: str) -> int | None:
-    """The schema of a file, without changing it: 0 for an empty one, None where it is somebody else's."""
-    with wrapped_errors(path), closing(apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)) as db:
+
+def migrate_file(
+    db: apsw.Connection,
+    sql: Mapping[str, str],
+    migrations: Sequence[Migration],
+    *,
+    busy_seconds: float,
+    finish: Callable[[Mapping[int, str]], None] = lambda _: None,
+) -> None:
+    """Apply the migrations that a file lacks, in one transaction; read one table if it lacks none.
+
+    `sql` names the table in which they are recorded, because a store, a registry and a catalogue may share a
+    file. `finish` gets the migrations that were applied before.
+    """
+    applied = _read_applied(db, sql)
+    if is_current(migrations, applied):
+        return
+    if db.readonly("main"):
+        _refuse_to_migrate(db, migrations, applied)
+    configure_file(db, busy_seconds)
+    with open_transaction(db):
+        db.execute(sql["create_migrations"])
+        if db.execute(sql["has_migrations"]).get <= CHECKSUM_COLUMN:
+            db.execute(SQL["add_checksum"])  # only the table of a store can be from before checksums
+        applied = _read_applied(db, sql)
+        migrate(
+            migrations,
+            applied=applied,
+            run=lambda statements: _run(db, statements),
+            record=lambda migration: _record(db, sql, migration),
+        )
+        finish(applied)
+
+
+def read_schema(path: str) -> int | None:
+    """Return the schema of a file without changing it: 0 if it is empty, None if it is not of Waylore."""
+    with translate_errors(path), closing(_open_to_read(path)) as db:
+        _refuse_catalogue(db)
         if not db.execute(SQL["count_tables"]).get:
             return 0
-        return max(_applied(db), default=None)
+        return max(_read_applied(db, SQL), default=None)
 
 
 def ensure_collection(db: apsw.Connection, name: str) -> int:
-    """The row of a collection, made if there is none."""
+    """Return the row of a collection, and create it if it does not exist."""
     found = db.execute(SQL["collection_row"], {"name": name}).get
+    if found is None and db.readonly("main"):
+        raise NotFound(
+            f"{db.filename} has no collection {name!r}, and none can be created, because the file is read-only: "
+            "name another collection, or make the file and its folder writable"
+        )
     if found is None:
-        with writing(db):
+        with open_transaction(db):
             db.execute(SQL["ensure_collection"], {"name": name})
             found = db.execute(SQL["collection_row"], {"name": name}).get
     return int(found)
 
 
-def set_up(db: apsw.Connection, busy_seconds: float) -> None:
-    """Set what stays with a file. Turning WAL on does not wait its turn by itself, so we do."""
+def configure_file(db: apsw.Connection, busy_seconds: float) -> None:
+    """Set the properties of a new file. Turning WAL on does not wait for other writers, so wait here."""
     deadline = time.monotonic() + busy_seconds
     while True:
         try:
@@ -77,8 +128,9 @@ def set_up(db: apsw.Connection, busy_seconds: float) -> None:
 
 
 @contextmanager
-def writing(db: apsw.Connection) -> Iterator[apsw.Connection]:
-    """A transaction that has the write lock from its beginning: all of it happens, or nothing."""
+def open_transaction(db: apsw.Connection) -> Iterator[apsw.Connection]:
+    """Open a transaction that has the write lock from the beginning. It commits completely or not at all."""
+    check_writable(db)
     db.execute(SQL["begin"])
     try:
         yield db
@@ -90,13 +142,13 @@ def writing(db: apsw.Connection) -> Iterator[apsw.Connection]:
 
 
 @contextmanager
-def wrapped_errors(path: str) -> Iterator[None]:
-    """SQLite's errors as ours, once, with the cause kept."""
+def translate_errors(path: str) -> Iterator[None]:
+    """Raise SQLite's errors as Waylore's own, with the original error as the cause."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreUnavailable(
-            f"{path} is being written by another process for too long: try again, or raise busy_seconds"
+            f"{path} is locked by another process that writes: try again, or raise busy_seconds"
         ) from error
     except (
         apsw.CantOpenError,
@@ -109,24 +161,115 @@ def wrapped_errors(path: str) -> Iterator[None]:
             "there, and that it is a Waylore file"
         ) from error
     except apsw.IOError as error:
-        raise StoreUnavailable(f"the disk of {path} fails ({error}): is it full?") from error
+        raise StoreUnavailable(
+            f"the disk of {path} fails ({error}): check that it is healthy and has free space"
+        ) from error
     except apsw.FullError as error:
         raise StoreUnavailable(f"the disk of {path} is full: nothing was written") from error
     except UnicodeEncodeError as error:
-        raise QueryError(f"a text holds half of a character ({error}): replace it before adding") from error
+        raise ArgumentError(f"a text has an incomplete character ({error}): replace it before adding") from error
     except apsw.Error as error:
         raise StoreError(f"{path}: {error}") from error
 
 
-def _applied(db: apsw.Connection) -> set[int]:
-    if not db.execute(SQL["has_migrations"]).get:
-        return set()
-    return {number for (number,) in db.execute(SQL["applied_migrations"])}
+# -- files that may not be written ---------------------------------------------------------------------
+
+
+def is_read_only(path: str) -> bool:
+    """Return whether a file exists and may not be written, or its log may not be created beside it."""
+    file = Path(path).resolve()
+    if not file.exists():
+        return False
+    return not (_may_write(file) and (_may_write(file.parent) or _may_write(Path(f"{file}-wal"))))
+
+
+def check_writable(db: apsw.Connection) -> None:
+    """Raise Forbidden if a connection can only read."""
+    if db.readonly("main"):
+        raise Forbidden(
+            f"{db.filename} is read-only, nothing was written: make the file and its folder writable, "
+            f"or copy it with `cp {quote(db.filename)} elsewhere` and open the copy"
+        )
+
+
+def read_stamp(path: str) -> Stamp:
+    """Return numbers that change when another process writes to a file or opens it for writing."""
+    with translate_errors(path):
+        try:
+            status = Path(path).stat()
+        except OSError as error:
+            raise apsw.CantOpenError(str(error)) from error
+    return (status.st_ino, status.st_size, status.st_mtime_ns, _has_log(path))
+
+
+def _open_to_read(path: str) -> apsw.Connection:
+    """Open a file without writing to it.
+
+    SQLite reads a file with a log only if it may create or read the log's index. A file without a log is opened
+    as immutable if it is read-only: this creates no file, and takes no locks, so a later writer is not noticed.
+    """
+    if _has_log(path) or not is_read_only(path):
+        return apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
+    uri = f"{Path(path).resolve().as_uri()}?immutable=1"
+    return apsw.Connection(uri, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def _has_log(path: str) -> bool:
+    """Return whether a file has changes in its log, or another process has it open."""
+    file = Path(path).resolve()
+    return pages.measure_log(str(file)) > 0 or Path(f"{file}-shm").exists()
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _refuse_to_migrate(db: apsw.Connection, migrations: Sequence[Migration], applied: Mapping[int, str]) -> None:
+    """Raise SchemaOutdated for a read-only file, because its tables cannot be brought up to date."""
+    if not applied:
+        raise StoreUnavailable(f"{db.filename} is read-only and not a Waylore file: name another file")
+
+    def refuse(_: object) -> None:
+        raise SchemaOutdated(
+            f"{db.filename} is read-only and has schema {max(applied)}, which must be upgraded to "
+            f"{migrations[-1].number}: copy it with `cp {quote(db.filename)} elsewhere` and open the copy"
+        )
+
+    migrate(migrations, applied=applied, run=refuse, record=refuse)
+
+
+# -- tables --------------------------------------------------------------------------------------------
+
+
+def _refuse_catalogue(db: apsw.Connection) -> None:
+    """Raise ConfigError if a file is a catalogue of cells; its table `collections` is not that of a store."""
+    if db.execute(SQL["has_table"], ("catalogue",)).get:
+        raise ConfigError(
+            f"{db.filename} is a catalogue of cells, not a store: open it as cells+sqlite:///{db.filename}"
+        )
+
+
+def refuse_store(db: apsw.Connection) -> None:
+    """Raise ConfigError if a file is a store; a catalogue cannot be created in it."""
+    if db.execute(SQL["has_table"], ("passages",)).get:
+        raise ConfigError(
+            f"{db.filename} is a store, not a catalogue of cells: open it without cells+, or name another file "
+            "for the catalogue"
+        )
+
+
+def _read_applied(db: apsw.Connection, sql: Mapping[str, str]) -> dict[int, str]:
+    """Return the checksum of each applied migration, empty if none was recorded."""
+    if not db.execute(sql["has_migrations"]).get:
+        return {}
+    rows: list[Any] = db.execute(sql["applied_migrations"]).fetchall()
+    return {row[0]: row[CHECKSUM_COLUMN] if len(row) > CHECKSUM_COLUMN else "" for row in rows}
 
 
 def _run(db: apsw.Connection, sql: str) -> None:
     db.execute(sql)
 
 
-def _record(db: apsw.Connection, number: int, name: str) -> None:
-    db.execute(SQL["record_migration"], (number, name, int(time.time() * 1e6)))
+def _record(db: apsw.Connection, sql: Mapping[str, str], migration: Migration) -> None:
+    moment = int(time.time() * 1e6)
+    db.execute(sql["record_migration"], (migration.number, migration.name, moment, migration.checksum))

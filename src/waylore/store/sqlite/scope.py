@@ -1,14 +1,13 @@
-"""What one verb of the SQLite store may see, and how a query is given its rows and identities.
+"""Turn a filter into a scope for one verb of the SQLite store, and run queries over rows and ids.
 
-A filter becomes a scope once, at the start of a verb: permissions as rows, metadata as tags. Both also stand
-as words in the inverted index, so that searches filter inside it.
+A scope is made once, at the start of a verb: permissions become rows, metadata becomes tags. Both are also
+words of the inverted index, so that searches filter inside it.
 """
 
 import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -18,19 +17,18 @@ import numpy.typing as npt
 
 from waylore.store import rows as columns
 from waylore.store.sql import load_queries
-from waylore.types.knowledge import Status
 from waylore.types.results import Statistics
-from waylore.types.search import Filter
+from waylore.types.search import FactFilter, Filter
 
 SQL = load_queries("waylore.store.sqlite")
 Rows = npt.NDArray[np.int64]
 _IDENTITY = re.compile("[0-9a-f]{32}")
-NOTHING = '"§"'  # a word that no passage has
+UNUSED_WORD = '"§"'  # a word that no passage has
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A row of `collections`."""
+class SqliteCollection:
+    """A row of the table `collections`."""
 
     row: int
     statistics: Statistics
@@ -40,17 +38,17 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What one verb may see: the collection, the permissions the caller has, and the tags asked for."""
+class SqliteScope:
+    """What one verb may see: the collection, the permissions of the caller, and the tags of the filter."""
 
-    collection: Collection
+    collection: SqliteCollection
     accesses: Rows
     tags: list[list[str]]
     is_everything: bool
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """The parameters that every reading query has."""
+        """The parameters of every reading query."""
         return {
             "collection": self.collection.row,
             "accesses": apsw.carray(self.accesses),
@@ -59,101 +57,93 @@ class Scope:
 
     @property
     def match(self) -> str:
-        """The same as an expression of the inverted index; empty if nothing is filtered."""
+        """The scope as an expression of the inverted index; empty if nothing is filtered."""
         if self.is_everything:
             return ""
         row = self.collection.row
-        either = [[access_word(row, a) for a in self.accesses.tolist()]]
-        either += [[tag_word(row, t) for t in tags] for tags in self.tags]
-        return " AND ".join(any_of(words) for words in either)
+        alternatives = [[make_access_word(row, a) for a in self.accesses.tolist()]]
+        alternatives += [[make_tag_word(row, t) for t in tags] for tags in self.tags]
+        return " AND ".join(match_any(words) for words in alternatives)
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Which facts count: by the status of their most trusted voice, and by when they were valid."""
-
-    statuses: Sequence[Status]
-    as_of: datetime | None
-
-    @property
-    def bindings(self) -> dict[str, Any]:
-        """The parameters that every query for facts has."""
-        at = None if self.as_of is None else columns.instant(self.as_of)
-        return {"statuses": json.dumps(list(self.statuses)), "as_of": at}
+def bind_fact_filter(facts: FactFilter) -> dict[str, Any]:
+    """Return the parameters of every query for facts."""
+    as_of = None if facts.as_of is None else columns.to_microseconds(facts.as_of)
+    return {"statuses": json.dumps(list(facts.statuses)), "as_of": as_of}
 
 
-def collection(db: apsw.Connection, name: str) -> Collection:
-    """The collection's row as it is now."""
+def read_collection(db: apsw.Connection, name: str) -> SqliteCollection:
+    """Read the current row of a collection."""
     row = db.execute(SQL["collection"], {"name": name}).get
     (number, version, model, dimension, documents, passages, entities, facts, mentions) = row[:9]
     statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version)
-    return Collection(number, statistics, *row[9:])
+    return SqliteCollection(number, statistics, *row[9:])
 
 
-class Scopes:
-    """The scopes of one connection, kept until anyone writes to the file."""
+class ScopeCache:
+    """The scopes of one connection, cached until any process writes to the file."""
 
     def __init__(self, db: apsw.Connection, name: str) -> None:
         self._db = db
         self._name = name
-        self._seen: tuple[Any, int] = (None, -1)
-        self._kept: dict[str, Scope] = {}
+        self._version: tuple[Any, int] = (None, -1)
+        self._scopes: dict[str, SqliteScope] = {}
 
-    def of(self, where: Filter) -> Scope:
-        """What a filter lets through, as rows."""
+    def get(self, where: Filter) -> SqliteScope:
+        """Return the scope of a filter."""
         now = (self._db.execute(SQL["data_version"]).get, self._db.total_changes())
-        if now != self._seen:
-            self._seen = now
-            self._kept.clear()
-        key = f"{columns.labels(where)}{columns.tags(where.metadata)}"
-        if key not in self._kept:
-            self._kept[key] = self._scope(where)
-        return self._kept[key]
+        if now != self._version:
+            self._version = now
+            self._scopes.clear()
+        key = f"{columns.format_labels(where)}{columns.list_tags(where.metadata)}"
+        if key not in self._scopes:
+            self._scopes[key] = self._make_scope(where)
+        return self._scopes[key]
 
-    def _scope(self, where: Filter) -> Scope:
-        found = collection(self._db, self._name)
-        bound = {"collection": found.row, "labels": columns.labels(where)}
+    def _make_scope(self, where: Filter) -> SqliteScope:
+        found = read_collection(self._db, self._name)
+        bound = {"collection": found.row, "labels": columns.format_labels(where)}
         accesses = [row for (row,) in self._db.execute(SQL["visible_accesses"], bound)]
-        return Scope(
+        return SqliteScope(
             collection=found,
-            accesses=np.array(accesses or [0], dtype=np.int64),  # carray wants one at least; no row is 0
-            tags=columns.tags(where.metadata),
+            accesses=np.array(accesses or [0], dtype=np.int64),  # carray needs at least one value; no row is 0
+            tags=columns.list_tags(where.metadata),
             is_everything=where.labels is None and not where.metadata,
         )
 
 
-# -- words: what the inverted index holds, beside the rows of terms; for each collection apart ---------
+# -- words of the inverted index beside the rows of terms; each collection has its own -----------------
 
 
-def access_word(collection: int, access: int) -> str:
-    """A permission, as a word that every passage with it has."""
+def make_access_word(collection: int, access: int) -> str:
+    """Return the word that every passage with a permission has."""
     return f"{collection}·§a{access}"
 
 
-def tag_word(collection: int, tag: str) -> str:
-    """A key and value of metadata, as a word that every passage with it has."""
+def make_tag_word(collection: int, tag: str) -> str:
+    """Return the word that every passage with a tag has."""
     return f"{collection}·§m{blake2b(tag.encode(), digest_size=8).hexdigest()}"
 
 
-def any_of(words: Iterable[str]) -> str:
-    """An expression that one of these words satisfies; none does if there are none."""
-    return "(" + (" OR ".join(f'"{w}"' for w in words) or NOTHING) + ")"
+def match_any(words: Iterable[str]) -> str:
+    """Return an expression that matches any of these words, or nothing if there are no words."""
+    return "(" + (" OR ".join(f'"{w}"' for w in words) or UNUSED_WORD) + ")"
 
 
-# -- running a query over many ------------------------------------------------------------------------
+# -- running queries ---------------------------------------------------------------------------------
 
 
-def by_ids(db: apsw.Connection, query: str, ids: Sequence[str], **bound: Any) -> list[Any]:
-    """Run a query over identities; none asked for is none found, and so is what is no identity."""
+def run_by_ids(db: apsw.Connection, query: str, ids: Sequence[str], **bound: Any) -> list[Any]:
+    """Run a query over ids. Strings that are no ids are skipped; without ids no query is run."""
     try:
         blobs = tuple(bytes.fromhex(i) for i in dict.fromkeys(ids))
     except ValueError:
-        return by_ids(db, query, [i for i in ids if _IDENTITY.fullmatch(i)], **bound)
+        return run_by_ids(db, query, [i for i in ids if _IDENTITY.fullmatch(i)], **bound)
     return db.execute(SQL[query], {**bound, "ids": apsw.carray(blobs)}).fetchall() if blobs else []
 
 
-def by_rows(db: apsw.Connection, query: str, rows: Sequence[int] | Rows, **bound: Any) -> list[Any]:
-    """Run a query over rows; none asked for is none found."""
+def run_by_rows(db: apsw.Connection, query: str, rows: Sequence[int] | Rows, **bound: Any) -> list[Any]:
+    """Run a query over rows. Without rows no query is run."""
     if not len(rows):
         return []
     array = apsw.carray(np.unique(np.asarray(rows, dtype=np.int64)))

@@ -1,22 +1,26 @@
-"""One file, many processes: the store on SQLite, through apsw.
+"""The store in a SQLite file, through apsw.
 
-One writer at a time and any number of readers (WAL); each thread has its own connection and each verb one
-snapshot. This module is the verbs; `sqlite_reading` and `sqlite_writing` carry them out, and SQL is in
-`sql/sqlite`. None of it knows how text is embedded or what is done with what is found.
+One connection writes at a time, and any number read (WAL). Each thread has its own connection, and each verb
+reads one snapshot. This module has the methods of the Store protocol; `fetch`, `search` and `write` run them,
+and `sql/queries.sql` has their SQL. The store does not know how text is embedded.
 """
 
+import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import apsw
 
-from waylore.store.protocol import NONE
+from waylore.errors import ArgumentError
+from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.reads import run_request
-from waylore.store.requests import Ask
+from waylore.store.requests import ReadRequest
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import fetch as reading
 from waylore.store.sqlite import file, name_keys, pages
@@ -27,34 +31,43 @@ from waylore.store.sqlite import verify as verifying
 from waylore.store.sqlite import write as writing
 from waylore.types.knowledge import (
     LIVE,
-    Alike,
-    Contribution,
     Document,
     Embeddable,
     Entity,
     Fact,
+    IndexedDocument,
     Mention,
     Passage,
+    SimilarEntities,
     Status,
     Vector,
 )
 from waylore.types.results import Receipt, Statistics
-from waylore.types.search import EVERYTHING, Filter, Ranking
+from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking
 
 SQL = load_queries("waylore.store.sqlite")
+MEMORY = ":memory:"
 
 
 class SqliteStore:
-    """A collection in a SQLite file."""
+    """A collection in a SQLite file.
+
+    A file that may not be written can be read. The path `:memory:` names a new temporary file, which `close`
+    deletes. `busy_seconds` is how long a write waits for another process to finish writing.
+    """
 
     def __init__(self, path: str | Path, collection: str = "default", *, busy_seconds: float = 60.0) -> None:
-        self._path = str(path)
+        if not str(path):
+            raise ArgumentError("path must name a file, such as memory.waylore, got ''")
+        self._delete_temporary: Callable[[], object] | None = None
+        self._path = self._create_temporary() if str(path) == MEMORY else str(path)
         self._name = collection
         self._busy_seconds = busy_seconds
         self._threads = threading.local()
         self._connections: dict[threading.Thread, apsw.Connection] = {}
         self._opening = threading.Lock()
-        with file.wrapped_errors(self._path):
+        self._is_read_only = file.is_read_only(self._path)
+        with file.translate_errors(self._path):
             file.prepare(self._connection(), busy_seconds=busy_seconds)
             self._row = file.ensure_collection(self._connection(), collection)
 
@@ -62,94 +75,98 @@ class SqliteStore:
 
     def write(
         self,
-        contributions: Sequence[Contribution],
+        documents: Sequence[IndexedDocument],
         *,
         model: str | None,
-        fingerprints: Mapping[str, str] = NONE,
-        instead_of: Sequence[str] = (),
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
     ) -> int:
-        """Write all of the contributions or none; return how many were new or changed."""
-        with self._writing() as db:
-            if instead_of:
-                writing.forget(db, self._name, instead_of)
-            changed = writing.write(db, self._name, contributions, model=model)
-            writing.keep_fingerprints(db, self._row, fingerprints)
+        """Write all documents or none, and return how many were new or changed."""
+        with self._transaction() as db:
+            if replacing:
+                writing.forget(db, self._name, replacing)
+            changed = writing.write(db, self._name, documents, model=model)
+            writing.store_fingerprints(db, self._row, fingerprints)
             return changed
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
-        """What these files were when they were last read; those of which a document went since are left out."""
-        with self._reading(EVERYTHING) as (db, scope):
+        """Return the fingerprint of each file as of its last read."""
+        with self._snapshot(NO_FILTER) as (db, scope):
             return reading.fingerprints(db, scope, files)
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
-        """What is there of these documents: `Contribution.digest` by identity."""
-        with self._reading(EVERYTHING) as (db, scope):
+        """Return `IndexedDocument.digest` of each of these documents that is stored."""
+        with self._snapshot(NO_FILTER) as (db, scope):
             return reading.digests(db, scope, documents)
 
     def forget(self, documents: Sequence[str]) -> Receipt:
-        """Remove documents with all that nothing else supports, and say what went."""
-        with self._writing() as db:
+        """Remove documents with everything that no other document supports, and return a receipt."""
+        with self._transaction() as db:
             receipt = writing.forget(db, self._name, documents)
         if receipt.documents:
-            with suppress(apsw.Error):  # it is forgotten, and `remains` tells what the log still holds
-                pages.checkpoint(self._path, is_emptying=True)
+            with suppress(apsw.Error):  # the documents are removed; `find_remains` reports what the log still holds
+                pages.checkpoint(self._path, truncate_log=True)
         return receipt
 
-    def remains(self, receipt: Receipt) -> tuple[str, ...]:
-        """What is left of what a receipt says went, a line each; reads the whole file."""
-        with file.wrapped_errors(self._path), closing(self._open()) as db:
-            return verifying.remains(db, self._path, self._row, receipt)
+    def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
+        """Return one line for each trace of the receipt's items. Reads the whole file."""
+        with file.translate_errors(self._path), closing(self._open()) as db:
+            return verifying.find_remains(db, self._path, self._row, receipt)
 
     def compact(self) -> None:
-        """Write the file anew, without any byte that belongs to nothing; no one else can write meanwhile."""
-        with file.wrapped_errors(self._path), closing(self._open()) as db:
+        """Rewrite the file without unused bytes. No other connection can write meanwhile."""
+        with file.translate_errors(self._path), closing(self._open()) as db:
+            file.check_writable(db)
             db.pragma("temp_store", "file")
             db.execute(SQL["vacuum"])
-            pages.checkpoint(self._path, is_emptying=True)
+            pages.checkpoint(self._path, truncate_log=True)
 
-    def touch(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count a use of each, as often as it is named; does not change the collection's version."""
-        with self._writing() as db:
-            writing.touch(db, self._row, "passage", passages, at)
-            writing.touch(db, self._row, "fact", facts, at)
+    def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
+        """Count one use for each time that an item is named; in a read-only file count none.
+
+        The collection's version stays the same.
+        """
+        if self._is_read_only:
+            return
+        with self._transaction() as db:
+            writing.count_uses(db, self._row, "passage", passages, at)
+            writing.count_uses(db, self._row, "fact", facts, at)
 
     # -- searching -------------------------------------------------------------------------------------
 
-    def dense(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by cosine, best first."""
-        with self._reading(where) as (db, scope):
+    def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by cosine similarity, best first."""
+        with self._snapshot(where) as (db, scope):
             return searching.dense(db, scope, vector, top_k=top_k)
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Passages by BM25, best first; only those that share a term with the query."""
-        with self._reading(where) as (db, scope):
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find passages by BM25, best first. A passage must share a term with the query."""
+        with self._snapshot(where) as (db, scope):
             return searching.lexical(db, scope, query, top_k=top_k)
 
-    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = EVERYTHING) -> Ranking:
-        """Entities by the cosine of their names, best first."""
-        with self._reading(where) as (db, scope):
+    def nearest_entities(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        """Find entities by the cosine similarity of their names, best first."""
+        with self._snapshot(where) as (db, scope):
             return searching.nearest_entities(db, scope, vector, top_k=top_k)
 
-    def entities_by_names(
-        self, names: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Entity, ...]]:
-        """Entities that have one of these names or aliases; names are normalised before they are compared."""
-        with self._reading(where) as (db, scope):
+    def entities_by_names(self, names: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, tuple[Entity, ...]]:
+        """Find entities by name or alias. Names are normalised before they are compared."""
+        with self._snapshot(where) as (db, scope):
             return reading.entities_by_names(db, scope, names)
 
-    def keyed(
-        self, keys: Sequence[str], *, most: int, where: Filter = EVERYTHING
+    def find_entities_by_key(
+        self, keys: Sequence[str], *, max_per_key: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[str, ...]]:
-        """Entities whose names have one of these keys, by identity."""
-        with self._reading(where) as (db, scope):
-            return name_keys.keyed(db, scope, keys, most)
+        """Find the ids of entities by the keys of their names (`waylore.names.keys`)."""
+        with self._snapshot(where) as (db, scope):
+            return name_keys.find_entities_by_key(db, scope, keys, max_per_key)
 
-    def alike(
-        self, asked: Mapping[str, Sequence[str]], *, most: int, where: Filter = EVERYTHING
-    ) -> Mapping[str, tuple[Alike, ...]]:
-        """For each entity that asks with keys, the others whose names have one of them."""
-        with self._reading(where) as (db, scope):
-            return name_keys.alike(db, scope, asked, most)
+    def find_similar_entities(
+        self, keys: Mapping[str, Sequence[str]], *, max_per_key: int, where: Filter = NO_FILTER
+    ) -> Mapping[str, tuple[SimilarEntities, ...]]:
+        """Find, for each entity, others whose names have one of its keys."""
+        with self._snapshot(where) as (db, scope):
+            return name_keys.find_similar_entities(db, scope, keys, max_per_key)
 
     # -- the graph -------------------------------------------------------------------------------------
 
@@ -161,12 +178,12 @@ class SqliteStore:
         predicates: Sequence[str] = (),
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts with one of these at either end, strongest first, as the most trusted visible voice has it."""
-        with self._reading(where) as (db, scope):
-            held = scoping.Held(statuses, as_of)
-            return reading.facts_of_entities(db, scope, held, entities, per_entity, predicates)
+        """Return facts by subject or object, strongest first."""
+        with self._snapshot(where) as (db, scope):
+            facts = FactFilter(statuses, as_of)
+            return reading.facts_of_entities(db, scope, facts, entities, per_entity, predicates)
 
     def facts_of_passages(
         self,
@@ -175,18 +192,18 @@ class SqliteStore:
         per_passage: int,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, tuple[Fact, ...]]:
-        """Facts that these passages state, strongest first, each as the passage itself states it."""
-        with self._reading(where) as (db, scope):
-            held = scoping.Held(statuses, as_of)
-            return reading.facts_of_passages(db, scope, held, passages, per_passage)
+        """Return the facts that these passages state, strongest first, each as its passage states it."""
+        with self._snapshot(where) as (db, scope):
+            facts = FactFilter(statuses, as_of)
+            return reading.facts_of_passages(db, scope, facts, passages, per_passage)
 
     def passages_of_entities(
-        self, entities: Sequence[str], *, per_entity: int, where: Filter = EVERYTHING
+        self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """Where entities are mentioned: their own passages first, then by how often."""
-        with self._reading(where) as (db, scope):
+        """Return the mentions of entities: first in passages about the entity, then by count."""
+        with self._snapshot(where) as (db, scope):
             return reading.passages_of_entities(db, scope, entities, per_entity)
 
     def nearby(
@@ -196,73 +213,69 @@ class SqliteStore:
         *,
         per_entity: int,
         keys: Sequence[str] = (),
-        most: int = 0,
-        where: Filter = EVERYTHING,
+        max_per_key: int = 0,
+        where: Filter = NO_FILTER,
     ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
-        """What `passages_of_entities` says, and how near each of those passages is to a vector."""
-        with self._reading(where) as (db, scope):
-            sharing = name_keys.keyed(db, scope, keys, most).values()
-            others = (id_ for ids in sharing if len(ids) <= most for id_ in ids)
+        """Return `passages_of_entities`, and the cosine similarity of each of those passages to a vector."""
+        with self._snapshot(where) as (db, scope):
+            sharing = name_keys.find_entities_by_key(db, scope, keys, max_per_key).values()
+            others = (id_ for ids in sharing if len(ids) <= max_per_key for id_ in ids)
             wanted = list(dict.fromkeys([*entities, *others]))
             mentions = reading.passages_of_entities(db, scope, wanted, per_entity)
             passages = list(dict.fromkeys(m.passage_id for ms in mentions.values() for m in ms))
             return mentions, searching.cosines(db, scope, vector, passages)
 
     def entities_of_passages(
-        self, passages: Sequence[str], *, per_passage: int, where: Filter = EVERYTHING
+        self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """What passages mention: what they are about first, then by how often."""
-        with self._reading(where) as (db, scope):
+        """Return the entities that passages mention: first the passage's subject, then by count."""
+        with self._snapshot(where) as (db, scope):
             return reading.entities_of_passages(db, scope, passages, per_passage)
 
     # -- fetching --------------------------------------------------------------------------------------
 
-    def documents(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """Documents by identity."""
-        with self._reading(where) as (db, scope):
+    def documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return documents by id."""
+        with self._snapshot(where) as (db, scope):
             return reading.documents(db, scope, ids)
 
-    def listed(
+    def list_documents(
         self,
         *,
         under: str = "",
         after: tuple[str, str] = ("", ""),
         limit: int = 1_000,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> tuple[Document, ...]:
-        """Documents whose address begins with `under`, by address and identity, from `after` on."""
-        with self._reading(where) as (db, scope):
-            return reading.listed(db, scope, under, after, limit)
+        """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
+        with self._snapshot(where) as (db, scope):
+            return reading.list_documents(db, scope, under, after, limit)
 
     def passages(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
+        self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
-        """Passages by identity, with their vectors if asked for."""
-        with self._reading(where) as (db, scope):
+        """Return passages by id, with their vectors if `vectors` is true."""
+        with self._snapshot(where) as (db, scope):
             return reading.passages(db, scope, ids, vectors=vectors)
 
-    def sources(self, passages: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Document]:
-        """The documents that passages are of, by the identity of the passage."""
-        with self._reading(where) as (db, scope):
+    def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
+        """Return the document of each passage, by the id of the passage."""
+        with self._snapshot(where) as (db, scope):
             return reading.sources(db, scope, passages)
 
-    def cosines(
-        self, vector: Vector, passages: Sequence[str], *, where: Filter = EVERYTHING
-    ) -> Mapping[str, float]:
-        """How near these passages are to a vector; those without a vector are left out."""
-        with self._reading(where) as (db, scope):
+    def cosines(self, vector: Vector, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
+        with self._snapshot(where) as (db, scope):
             return searching.cosines(db, scope, vector, passages)
 
-    def contributions(self, ids: Sequence[str], *, where: Filter = EVERYTHING) -> Mapping[str, Contribution]:
-        """Documents by identity, each with all that it says, as of one moment."""
-        with self._reading(where) as (db, scope):
-            return reading.contributions(db, scope, ids)
+    def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
+        """Return documents with all their parts by id, from one snapshot."""
+        with self._snapshot(where) as (db, scope):
+            return reading.get_indexed_documents(db, scope, ids)
 
-    def entities(
-        self, ids: Sequence[str], *, where: Filter = EVERYTHING, vectors: bool = False
-    ) -> Mapping[str, Entity]:
-        """Entities by identity, described by what the caller may see, with their vectors if asked for."""
-        with self._reading(where) as (db, scope):
+    def entities(self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False) -> Mapping[str, Entity]:
+        """Return entities by id, described by the documents that the caller may see."""
+        with self._snapshot(where) as (db, scope):
             return reading.entities(db, scope, ids, vectors=vectors)
 
     def facts(
@@ -271,33 +284,33 @@ class SqliteStore:
         *,
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
-        where: Filter = EVERYTHING,
+        where: Filter = NO_FILTER,
     ) -> Mapping[str, Fact]:
-        """Facts by identity, each as its most trusted visible voice has it."""
-        with self._reading(where) as (db, scope):
-            return reading.facts(db, scope, scoping.Held(statuses, as_of), ids)
+        """Return facts by id, each as the most trusted assertion that the caller may see states it."""
+        with self._snapshot(where) as (db, scope):
+            return reading.facts(db, scope, FactFilter(statuses, as_of), ids)
 
-    # -- several at once -------------------------------------------------------------------------------
+    # -- several requests ------------------------------------------------------------------------------
 
-    def together(self, asks: Sequence[Ask[Any]]) -> Sequence[Any]:
-        """Answers to several reading verbs: one after another, for nothing is far away."""
-        return [run_request(self, each) for each in asks]
+    def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
+        """Run read requests one after another, because a local file has no round trips."""
+        return [run_request(self, request) for request in requests]
 
     # -- the collection --------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """A number that grows with every write by anyone."""
+        """Return a number that grows with every write, by any process."""
         return self.statistics().version
 
     def statistics(self) -> Statistics:
-        """How much there is, and the embedding model."""
-        with file.wrapped_errors(self._path):
-            return scoping.collection(self._connection(), self._name).statistics
+        """Return the number of items of each kind, and the embedding model."""
+        with file.translate_errors(self._path):
+            return scoping.read_collection(self._connection(), self._name).statistics
 
-    def export(self) -> Iterator[Contribution]:
-        """Everything, a document at a time, by identity: the same knowledge gives the same stream."""
-        with file.wrapped_errors(self._path):
-            db = self._open()  # a snapshot of its own, however long the reader takes
+    def export(self) -> Iterator[IndexedDocument]:
+        """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""
+        with file.translate_errors(self._path):
+            db = self._open()  # its own snapshot, for as long as the caller iterates
             try:
                 with db:
                     yield from reading.export(db, self._row)
@@ -305,56 +318,69 @@ class SqliteStore:
                 db.close()
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         with self._opening:
             for db in self._connections.values():
                 db.close()
             self._connections.clear()
             self._threads = threading.local()
-        with suppress(apsw.Error):  # what is in the log is safe there
-            pages.checkpoint(self._path)
+        if not self._is_read_only:
+            with suppress(apsw.Error):  # pages in the log are safe there
+                pages.checkpoint(self._path)
+        if self._delete_temporary is not None:
+            self._delete_temporary()
 
-    # -- another embedding model -----------------------------------------------------------------------
+    # -- changing the embedding model ------------------------------------------------------------------
 
-    def unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
-        """Passages, entities and facts that have no vector of this model staged yet."""
-        with self._reading(EVERYTHING) as (db, _):
-            return reembedding.unembedded(db, self._row, model, limit=limit)
+    def list_unembedded(self, model: str, *, limit: int) -> tuple[Embeddable, ...]:
+        """Return passages, entities and facts that have no staged vector of this model."""
+        with self._snapshot(NO_FILTER) as (db, _):
+            return reembedding.list_unembedded(db, self._row, model, limit=limit)
 
-    def stage(self, items: Sequence[Embeddable], *, model: str) -> None:
-        """Keep vectors of a model that is not the collection's yet; searches do not see them."""
-        with self._writing() as db:
-            reembedding.stage(db, self._row, items, model=model)
+    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+        """Store vectors of a model that the collection does not use yet. Searches do not see them."""
+        with self._transaction() as db:
+            reembedding.stage_vectors(db, self._row, items, model=model)
 
-    def adopt(self, model: str) -> bool:
-        """Make the staged vectors the collection's own; False if some are still unembedded."""
-        with self._writing() as db:
-            return reembedding.adopt(db, self._row, model)
+    def activate_model(self, model: str) -> bool:
+        """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
+        with self._transaction() as db:
+            return reembedding.activate_model(db, self._row, model)
 
     # -- connections -----------------------------------------------------------------------------------
 
     def _connection(self) -> apsw.Connection:
         db: apsw.Connection | None = getattr(self._threads, "db", None)
-        if db is None:
+        stamp = file.read_stamp(self._path) if self._is_read_only else ()
+        if db is None or stamp != self._threads.stamp:  # a read-only connection may not notice a writer
+            if db is not None:
+                db.close()
             db = self._threads.db = self._open()
-            self._threads.scopes = scoping.Scopes(db, self._name)
+            self._threads.stamp = stamp
+            self._threads.scopes = scoping.ScopeCache(db, self._name)
             with self._opening:
                 for ended in [thread for thread in self._connections if not thread.is_alive()]:
                     self._connections.pop(ended).close()
                 self._connections[threading.current_thread()] = db
         return db
 
+    def _create_temporary(self) -> str:
+        """Create a folder for a temporary file, which is deleted with this object at the latest."""
+        folder = mkdtemp(prefix="waylore-")
+        self._delete_temporary = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return str(Path(folder) / "memory.waylore")
+
     def _open(self) -> apsw.Connection:
-        return file.connect(self._path, busy_seconds=self._busy_seconds)
+        return file.connect(self._path, busy_seconds=self._busy_seconds, read_only=self._is_read_only)
 
     @contextmanager
-    def _reading(self, where: Filter) -> Iterator[tuple[apsw.Connection, scoping.Scope]]:
-        with file.wrapped_errors(self._path):
+    def _snapshot(self, where: Filter) -> Iterator[tuple[apsw.Connection, scoping.SqliteScope]]:
+        with file.translate_errors(self._path):
             db = self._connection()
             with db:
-                yield db, self._threads.scopes.of(where)
+                yield db, self._threads.scopes.get(where)
 
     @contextmanager
-    def _writing(self) -> Iterator[apsw.Connection]:
-        with file.wrapped_errors(self._path), file.writing(self._connection()) as db:
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        with file.translate_errors(self._path), file.open_transaction(self._connection()) as db:
             yield db

@@ -1,10 +1,18 @@
-"""The command `waylore`: starts the command line, or says what it needs."""
+"""Start the command `waylore`, or name the extra that it needs.
+
+`waylore --version` is answered here, before the command line and its dependencies are imported.
+"""
 
 import sys
 
+import waylore
+
 
 def main() -> None:
-    """What `waylore` runs."""
+    """Run the command line."""
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"waylore {waylore.__version__}\n")
+        return
     try:
         from waylore.surfaces.cli.app import app  # noqa: PLC0415
     except ImportError as error:

@@ -1,36 +1,53 @@
-"""`waylore init`, `add` and `import`: how a collection comes to be, and what goes into it.
+"""`waylore add` and `waylore import`: put files, texts and what other programs know into a collection.
 
-`init` writes settings and loads the model once; adding is the engine's. All of it may be stopped at any moment
-and run again.
+The engine does the work. A command that is interrupted continues when it is run again.
 """
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group
 from rich.text import Text
 
+from waylore.engine.transfer import EXPORT
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.indexing.exports import is_export
-from waylore.indexing.files.progress import Added, Progress
-from waylore.indexing.importers.dispatch import AUTO, FORMATS, Imported
-from waylore.settings.load import Settings
+from waylore.indexing.files.progress import AddReport, Progress, merge_reports
+from waylore.indexing.importers.dispatch import AUTO, FORMATS, ImportReport
+from waylore.settings.sections import Settings
 from waylore.surfaces import wire
-from waylore.surfaces.cli.options import InCollection, StoreAt, file_of, metadata_of, settings_of, using
+from waylore.surfaces.cli.options import (
+    CollectionName,
+    StoreUrl,
+    find_file,
+    load_settings,
+    open_for_writing,
+    read_metadata,
+)
+from waylore.surfaces.cli.setup import set_up_if_unset
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal import hits as shown
-from waylore.surfaces.terminal.output import AsJson, Show, progressing, stoppable, tell, told_errors
+from waylore.surfaces.terminal.output import (
+    AsJson,
+    Show,
+    handle_interrupt,
+    print_result,
+    report_errors,
+    show_progress,
+)
+from waylore.types.knowledge import Metadata
 
-EXPORT = "waylore"  # the format of our own exports
 Labels = Annotated[
-    list[str], typer.Option("--label", "-l", metavar="LABEL", help="Who may read it: everyone, without one.")
+    list[str],
+    typer.Option(
+        "--label", "-l", metavar="LABEL", help="Label that a reader needs; without any, every caller may read."
+    ),
 ]
-Pairs = Annotated[list[str], typer.Option("--metadata", metavar="KEY=VALUE", help="What is known of it.")]
+Pairs = Annotated[list[str], typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata of the documents.")]
 
 
 # -- add -----------------------------------------------------------------------------------------------
@@ -38,152 +55,146 @@ Pairs = Annotated[list[str], typer.Option("--metadata", metavar="KEY=VALUE", hel
 
 def add(
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Files and folders; - reads a text from standard input.")
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Files and folders; - reads a text from standard input."),
     ] = None,
-    text: Annotated[str, typer.Option(help="Add this text instead.")] = "",
-    title: Annotated[str, typer.Option(help="What a text is called.")] = "",
-    uri: Annotated[str, typer.Option(help="A text's address: it replaces what was there.")] = "",
+    text: Annotated[str, typer.Option(help="Text to add instead of files.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the text.")] = "",
+    uri: Annotated[str, typer.Option(help="Address of the text; a text with the same address is replaced.")] = "",
     label: Labels = [],  # noqa: B006
     metadata: Pairs = [],  # noqa: B006
-    prune: Annotated[bool, typer.Option("--prune", help="Forget files that are no longer there.")] = False,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    prune: Annotated[bool, typer.Option("--prune", help="Forget documents of files that no longer exist.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
     """Add files, folders, or one text.
 
-    What did not change costs a hash, what changed replaces what it said. `.gitignore` is honoured. May be
-    stopped at any moment: run again, it goes on.
+    An unchanged file costs a hash; a changed one replaces its documents. `.gitignore` is respected. An interrupted
+    run continues when it is run again. If nothing is set up, the folder is set up first, as by `waylore init`.
+
+    Example: `waylore add docs README.md --label staff`
     """
-    with told_errors():
-        files = _checked(paths or [], text, settings_of(store, collection))
+    with report_errors():
+        files = _check_paths(paths or [], text, load_settings(store, collection))
         if files and (title or uri):
             raise ConfigError("--title and --uri are for one text; a file has its own")
         if prune and not files:
-            raise ConfigError("--prune is for folders: name one")
-    with using(store, collection) as memory, stoppable("Run the same again: it goes on where it stopped."):
-        about = metadata_of(metadata)
+            raise ConfigError("--prune is for folders; name one")
+        _check_labels(label)
+        set_up_if_unset(store, collection)
+    with (
+        open_for_writing(store, collection) as memory,
+        handle_interrupt("Run the same command again to continue."),
+    ):
+        about = read_metadata(metadata)
         if files:
-            added = _added([_add(memory, path, label, about, prune) for path in files])
-            tell(
-                wire.Added.of(added),
-                Group(Text(_summary(added)), *figures.refusals(added.refusals)),
-                as_json,
-            )
+            report = merge_reports([_add(memory, path, label, about, prune) for path in files])
+            people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
+            print_result(wire.AddReport.of(report), people, as_json)
         else:
-            said = text or sys.stdin.read()
-            if not said.strip():
-                raise ConfigError("there is nothing to add: the text is empty")
-            id_ = memory.add(said, title=title, uri=uri, metadata=about, labels=label)
-            tell({"document": id_}, f"added {uri or title or 'a text'} as {id_}", as_json)
+            id_ = memory.add(text or sys.stdin.read(), title=title, uri=uri, metadata=about, labels=label)
+            print_result({"document": id_}, f"added {uri or title or 'a text'} as {id_}", as_json)
 
 
-def _checked(paths: Sequence[str], text: str, settings: Settings) -> list[Path]:
-    """The files and folders; none, where one text is added."""
+def _check_paths(paths: Sequence[str], text: str, settings: Settings) -> list[Path]:
+    """Return the files and folders to add; none if one text is added."""
     if bool(text) == bool(paths) or ("-" in paths and len(paths) > 1):
-        raise ConfigError("say what to add: files and folders, or --text, or - for standard input")
+        raise ConfigError("give files and folders, or --text, or - for standard input")
     files = [Path(path) for path in paths if path != "-"]
-    own = file_of(settings)
+    own = find_file(settings)
     for path in files:
         if not path.exists():
-            raise ConfigError(f"there is nothing at {path}: check the path")
+            raise ConfigError(f"no file or folder {path}; check the path")
         if own and own.exists() and path.samefile(own):
-            raise ConfigError(f"{path} is the store itself; `waylore export` writes what is in it")
+            raise ConfigError(f"{path} is the store itself; `waylore export` writes its content to a file")
     return files
 
 
-def _add(memory: Waylore, path: Path, labels: Sequence[str], metadata: Any, prune: bool) -> Added:
-    with progressing(f"adding {shown.line(path.name or str(path))}") as show:
+def _check_labels(labels: Sequence[str]) -> None:
+    if not all(label.strip() for label in labels):
+        raise ConfigError("--label must not be empty; leave it out if every caller may read")
 
-        def so_far(progress: Progress) -> None:
+
+def _add(memory: Waylore, path: Path, labels: Sequence[str], metadata: Metadata, prune: bool) -> AddReport:
+    with show_progress(f"adding {shown.to_line(path.name or str(path))}") as show:
+
+        def show_files(progress: Progress) -> None:
             counts = f"{progress.files:,}/{progress.of_files:,} files  {progress.passages:,} passages"
             show(progress.bytes, progress.of_bytes, counts)
 
-        return memory.add_files(path, labels=labels, metadata=metadata, prune=prune, progress=so_far)
+        return memory.add_files(path, labels=labels, metadata=metadata, prune=prune, progress=show_files)
 
 
-def _added(parts: Sequence[Added]) -> Added:
-    """What adding several came to."""
-    counts = ("files", "unchanged", "documents", "passages", "facts", "forgotten", "seconds")
-    sums = {name: sum(getattr(part, name) for part in parts) for name in counts}
-    return replace(Added(**sums), refusals=tuple(refusal for part in parts for refusal in part.refusals))
-
-
-def _summary(added: Added) -> str:
-    what = f"{shown.many(added.passages, 'passage')}, {shown.many(added.facts, 'fact')}"
-    new = f"{shown.many(added.documents, 'document')} added ({what})" if added.documents else "nothing new"
-    gone = f", {shown.many(added.forgotten, 'document')} forgotten" if added.forgotten else ""
-    same = f", {added.unchanged:,} unchanged" if added.unchanged else ""
-    return f"{shown.many(added.files, 'file')}: {new}{same}{gone}, in {added.seconds:.1f} s"
+def _summarise(report: AddReport) -> str:
+    content = f"{shown.count(report.passages, 'passage')}, {shown.count(report.facts, 'fact')}"
+    new = f"{shown.count(report.documents, 'document')} added ({content})" if report.documents else "nothing new"
+    forgotten = f", {shown.count(report.forgotten, 'document')} forgotten" if report.forgotten else ""
+    unchanged = f", {report.unchanged:,} unchanged" if report.unchanged else ""
+    return f"{shown.count(report.files, 'file')}: {new}{unchanged}{forgotten}, in {report.seconds:.1f} s"
 
 
 # -- import --------------------------------------------------------------------------------------------
 
 
-def _formats(incomplete: str) -> list[str]:
+def _complete_format(incomplete: str) -> list[str]:
     return [name for name in (AUTO, EXPORT, *FORMATS) if name.startswith(incomplete)]
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A file, or a folder of GraphRAG's.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File, or a folder of GraphRAG's output.", show_default=False)
+    ],
     format_: Annotated[
         str,
-        typer.Option("--format", "-f", help=f"{', '.join((AUTO, EXPORT, *FORMATS))}.", autocompletion=_formats),
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help=f"{', '.join((AUTO, EXPORT, *FORMATS))}.",
+            autocompletion=_complete_format,
+        ),
     ] = AUTO,
     label: Labels = [],  # noqa: B006
     metadata: Pairs = [],  # noqa: B006
-    store: StoreAt = "",
-    collection: InCollection = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add what another program knows, or an export of Waylore's own.
+    """Import an export of Waylore, or what another program knows.
 
-    Triples, papers, the graph of GraphRAG or LightRAG, an MCP memory. Importing the same again changes nothing.
+    Formats: triples, research papers, the graphs of GraphRAG and LightRAG, an MCP memory. Importing the same file
+    again changes nothing.
+
+    Example: `waylore import memory.jsonl`
     """
+    with report_errors():
+        _check_labels(label)
+        set_up_if_unset(store, collection)
     with (
-        using(store, collection) as memory,
-        stoppable("Run the same again: what is there is left as it is."),
-        progressing(f"importing {shown.line(file.name)}") as show,
+        open_for_writing(store, collection) as memory,
+        handle_interrupt("Run the same command again to continue."),
+        show_progress(f"importing {shown.to_line(file.name)}") as show,
     ):
-        if format_ == EXPORT or (format_ == AUTO and is_export(file)):
-            made = _restored(memory, file, label, metadata, show)
-        else:
-            about = metadata_of(metadata)
-            made = memory.import_from(file, format_, labels=label, metadata=about, progress=_counting(show))
-    with told_errors():
-        tell(
-            wire.Imported.of(made),
-            Group(Text(_outcome(made)), *figures.refusals(made.refusals, made.refused)),
-            as_json,
+        if (label or metadata) and (format_ == EXPORT or is_export(file)):
+            raise ConfigError("an export has its own labels and metadata; leave out --label and --metadata")
+        report = memory.import_(
+            file, format_, labels=label, metadata=read_metadata(metadata), progress=_count_documents(show)
         )
-        if not made.documents and made.refused:
+    with report_errors():
+        people = Group(Text(_summarise_import(report)), *figures.list_skipped(report.skipped, report.skipped_count))
+        print_result(wire.ImportReport.of(report), people, as_json)
+        if not report.documents and report.skipped_count:
             raise ConfigError(f"nothing of {file} could be imported")
 
 
-def _restored(
-    memory: Waylore, file: Path, labels: Sequence[str], metadata: Sequence[str], show: Show
-) -> Imported:
-    if labels or metadata:
-        raise ConfigError("an export brings its own labels and metadata: leave --label and --metadata out")
-    if not file.exists():
-        raise ConfigError(f"there is nothing to import at {file}: check the path")
-    seen = 0
-
-    def so_far(done: int) -> None:
-        nonlocal seen
-        seen = done
-        show(done, None, f"{done:,} documents")
-
-    written = memory.import_(file, progress=so_far)
-    return Imported(EXPORT, documents=seen, written=written)
-
-
-def _counting(show: Show) -> Any:
+def _count_documents(show: Show) -> Callable[[int], None]:
     return lambda done: show(done, None, f"{done:,} documents")
 
 
-def _outcome(made: Imported) -> str:
-    refused = f", {made.refused:,} refused" if made.refused else ""
-    repeated = f", {made.repeated:,} repeated" if made.repeated else ""
-    form = f" ({made.format})" if made.format else ""
-    return f"{shown.many(made.documents, 'document')}{form}: {made.written:,} new or changed{repeated}{refused}"
+def _summarise_import(report: ImportReport) -> str:
+    skipped = f", {report.skipped_count:,} skipped" if report.skipped_count else ""
+    repeated = f", {report.repeated:,} repeated" if report.repeated else ""
+    name = f" ({report.format})" if report.format else ""
+    documents = shown.count(report.documents, "document")
+    return f"{documents}{name}: {report.written:,} new or changed{repeated}{skipped}"

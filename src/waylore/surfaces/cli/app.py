@@ -1,69 +1,151 @@
-"""The command line, through typer and rich: which commands there are, and nothing else.
+"""Define the command `waylore`: the table of its subcommands, loaded one by one.
 
-Tables and trees for people, `--json` for programs; an error is one line on stderr that says what to do next,
-and the exit code tells its kind (`cli_terminal`). What a command does is done elsewhere: no `cli_*` decides.
+A subcommand is imported when it runs or when its help is printed, so that `waylore search` loads neither the
+HTTP service nor cells. Commands print tables and trees for people and `--json` for programs. An error is one
+line on stderr that names the next step, and the exit code names its kind (`surfaces.error_kinds`). This module
+does not define what a command does.
 """
 
-from typing import Annotated
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-from typer._completion_classes import completion_init
+from typer._completion_classes import completion_init  # private; typer is pinned below the next minor version
+from typer.core import TyperGroup
+from typer.main import get_group
 
 import waylore
-from waylore.surfaces.cli import add, doctor, graph, init, maintain, search
-from waylore.surfaces.cli.keys import keys_app
-from waylore.surfaces.cli.mcp import mcp_app
-from waylore.surfaces.cli.operate import cells_app, collections_app
-from waylore.surfaces.cli.serve import serve, worker
 
-BEGIN, ASK, KEEP, RUN = "Begin and add", "Ask", "Keep", "Run"
+ADD, SEARCH, MAINTAIN, OPERATE = "Add", "Search", "Maintain", "Operate"
 
 
-def _version(is_asked: bool) -> None:
-    if is_asked:
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """A subcommand: its panel in the help, and `module:name` of its function or group in this package."""
+
+    panel: str
+    place: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+COMMANDS = {
+    "init": CommandEntry(ADD, "init:init"),
+    "add": CommandEntry(ADD, "add:add"),
+    "import": CommandEntry(ADD, "add:import_"),
+    "search": CommandEntry(SEARCH, "search:search"),
+    "explain": CommandEntry(SEARCH, "search:explain"),
+    "graph": CommandEntry(SEARCH, "graph:graph"),
+    "facts": CommandEntry(SEARCH, "graph:facts"),
+    "stats": CommandEntry(SEARCH, "graph:stats"),
+    "forget": CommandEntry(MAINTAIN, "maintain:forget"),
+    "compact": CommandEntry(MAINTAIN, "maintain:compact"),
+    "export": CommandEntry(MAINTAIN, "maintain:export"),
+    "reembed": CommandEntry(MAINTAIN, "maintain:reembed"),
+    "eval": CommandEntry(
+        MAINTAIN,
+        "maintain:evaluate",
+        # The evaluation has a parser of its own, also for `--help`.
+        {
+            "add_help_option": False,
+            "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
+        },
+    ),
+    "serve": CommandEntry(OPERATE, "serve:serve"),
+    "worker": CommandEntry(OPERATE, "serve:worker"),
+    "doctor": CommandEntry(OPERATE, "doctor:doctor"),
+    "config": CommandEntry(OPERATE, "doctor:config"),
+    "completion": CommandEntry(OPERATE, "doctor:completion"),
+    "keys": CommandEntry(OPERATE, "keys:keys_app"),
+    "mcp": CommandEntry(OPERATE, "mcp:mcp_app"),
+    "cells": CommandEntry(OPERATE, "operate:cells_app"),
+    "collections": CommandEntry(OPERATE, "operate:collections_app"),
+}
+
+GUESSES = {  # names of other programs
+    "ask-why": "explain",
+    "delete": "forget",
+    "rm": "forget",
+    "query": "search",
+    "ls": "stats",
+    "ingest": "add",
+    "index": "add",
+}
+
+
+@cache
+def load_command(name: str) -> Any:
+    """Import the subcommand `name` and build its parser."""
+    entry = COMMANDS[name]
+    module, _, attribute = entry.place.partition(":")
+    try:
+        target = getattr(import_module(f"waylore.surfaces.cli.{module}"), attribute)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "waylore":
+            raise
+        sys.exit(f"the command line needs {error.name}: pip install 'waylore[cli]'")
+    parent = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    if isinstance(target, typer.Typer):
+        parent.add_typer(target, name=name, rich_help_panel=entry.panel)
+    else:
+        parent.command(name, rich_help_panel=entry.panel, **entry.options)(target)
+    return get_group(parent).commands[name]
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The subcommands by name, each loaded when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        return load_command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class LazyGroup(TyperGroup):
+    """A group whose subcommands are loaded when they are looked up."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": LazyCommands()})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the subcommand; the name of another program's command is answered with ours."""
+        if args and args[0] in GUESSES:
+            ctx.fail(f"no command {args[0]}; use `waylore {GUESSES[args[0]]}`")
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"waylore {waylore.__version__}")
         raise typer.Exit
 
 
 def _waylore(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Tell the version.")
+    version: Annotated[  # noqa: ARG001 (its callback prints the version)
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Memory and knowledge retrieval for agents: vectors, words and a graph of facts in one search."""
+    from waylore.settings.load import list_old_settings  # noqa: PLC0415 (not for --help and --version)
+
+    if old := ", ".join(f"{name} is now {new}" for name, new in list_old_settings()):
+        typer.echo(f"waylore: settings of the old name are not read: {old}", err=True)
 
 
 app = typer.Typer(
+    cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    add_completion=False,  # `waylore completion` does that
+    add_completion=False,  # `waylore completion` prints the script instead
     context_settings={"help_option_names": ["-h", "--help"]},
     callback=_waylore,
 )
 completion_init()
-
-app.command(rich_help_panel=BEGIN)(init.init)
-app.command(rich_help_panel=BEGIN)(add.add)
-app.command("import", rich_help_panel=BEGIN)(add.import_)
-
-app.command(rich_help_panel=ASK)(search.search)
-app.command("ask-why", rich_help_panel=ASK)(search.ask_why)
-app.command(rich_help_panel=ASK)(graph.graph)
-app.command(rich_help_panel=ASK)(graph.facts)
-app.command(rich_help_panel=ASK)(graph.stats)
-
-app.command(rich_help_panel=KEEP)(maintain.forget)
-app.command(rich_help_panel=KEEP)(maintain.export)
-app.command(rich_help_panel=KEEP)(maintain.reembed)
-app.command("eval", rich_help_panel=KEEP, **maintain.EVALUATE)(maintain.evaluate)
-
-app.command(rich_help_panel=RUN)(serve)
-app.command(rich_help_panel=RUN)(worker)
-app.add_typer(keys_app, name="keys", rich_help_panel=RUN)
-app.add_typer(mcp_app, name="mcp", rich_help_panel=RUN)
-app.command(rich_help_panel=RUN)(doctor.doctor)
-app.command(rich_help_panel=RUN)(doctor.config)
-app.command(rich_help_panel=RUN)(doctor.completion)
-app.add_typer(cells_app, name="cells", rich_help_panel=RUN)
-app.add_typer(collections_app, name="collections", rich_help_panel=RUN)

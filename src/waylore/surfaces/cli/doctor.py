@@ -1,4 +1,4 @@
-"""`waylore doctor`, `config` and `completion`: whether Waylore can work here, and with which settings."""
+"""`waylore doctor`, `config` and `completion`: check this machine, show the settings, complete in a shell."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
@@ -8,80 +8,90 @@ from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
-from typer._completion_shared import get_completion_script  # what `--show-completion` would print
+from typer._completion_shared import get_completion_script  # private; see the pin in pyproject.toml
 
-from waylore.settings.load import Setting, load, told
-from waylore.surfaces.checks import Finding, findings
-from waylore.surfaces.cli.options import InCollection, StoreAt, given
+from waylore.errors import ConfigError
+from waylore.settings.load import Setting, check_settings
+from waylore.surfaces.checks import Finding, run_checks
+from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given
+from waylore.surfaces.error_kinds import find_kind
 from waylore.surfaces.terminal import hits as shown
-from waylore.surfaces.terminal.output import AsJson, tell, told_errors, working
+from waylore.surfaces.terminal.output import AsJson, print_result, report_errors, show_status
 
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
 MARKS = {"good": ("✓", "green"), "note": ("•", "yellow"), "wrong": ("✗", "bold red")}
 
 
-def doctor(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:
-    """Find what is wrong here, and say what to do.
+def doctor(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
+    """Check settings, model, store, collection and disk, and name a remedy for each problem.
 
-    Exits with 1 if something is wrong. Changes nothing.
+    Exits with 1 if a problem was found. Changes nothing.
+
+    Example: `waylore doctor`
     """
-    with told_errors(), working("looking"):
-        found = list(findings(**given(store=store, collection=collection)))
-    tell([asdict(finding) for finding in found], Group(*map(_told, found), _verdict(found)), as_json)
-    if _wrong(found):
+    with report_errors(), show_status("checking"):
+        findings = list(run_checks(**keep_given(store=store, collection=collection)))
+    people = Group(*map(_render_finding, findings), _render_verdict(findings))
+    print_result([asdict(finding) for finding in findings], people, as_json)
+    if _count_problems(findings):
         raise typer.Exit(1)
 
 
-def _told(finding: Finding) -> Table:
+def _render_finding(finding: Finding) -> Table:
     mark, style = MARKS[finding.state]
     table = Table.grid(padding=(0, 1))
     table.add_column(width=1)
     table.add_column(width=10, style="bold")
     table.add_column()
-    remedy = f"\n→ {shown.plain(finding.remedy)}" if finding.remedy else ""
-    table.add_row(Text(mark, style), finding.about, Text.assemble(shown.plain(finding.told), (remedy, "cyan")))
+    remedy = f"\n→ {shown.escape(finding.remedy)}" if finding.remedy else ""
+    message = Text.assemble(shown.escape(finding.message), (remedy, "cyan"))
+    table.add_row(Text(mark, style), finding.subject, message)
     return table
 
 
-def _verdict(found: list[Finding]) -> Text:
-    wrong = _wrong(found)
-    if wrong:
-        return Text(f"\n{wrong} to mend", "bold red")
-    return Text("\nall is well", "bold green")
+def _render_verdict(findings: list[Finding]) -> Text:
+    if problems := _count_problems(findings):
+        return Text(f"\n{shown.count(problems, 'problem')} found", "bold red")
+    return Text("\nNo problems found", "bold green")
 
 
-def _wrong(found: list[Finding]) -> int:
-    return sum(finding.state == "wrong" for finding in found)
+def _count_problems(findings: list[Finding]) -> int:
+    return sum(finding.state == "wrong" for finding in findings)
 
 
-def config(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:
-    """Show every setting and where it came from.
+def config(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
+    """Show every setting and where it comes from.
 
-    The first wins: an option, a variable, `.env`, `waylore.toml`, your own `waylore/config.toml`, its default.
+    A setting that cannot be used is marked, and the exit code is 2. The first of these places wins: an option, an
+    environment variable, a secret file, `.env`, `waylore.toml` here or in a parent folder, your own
+    `waylore/config.toml`, the default. A variable is the name in capitals, such as `WAYLORE_HTTP_PORT`.
+
+    Example: `waylore config`
     """
-    with told_errors():
-        options = given(store=store, collection=collection)
-        known = list(told(load(**options), **options))
-        tell([asdict(one) for one in known], _settings(known), as_json)
+    with report_errors():
+        known = list(check_settings(**keep_given(store=store, collection=collection)))
+        problems = [Text(f"✗ {shown.escape(one.problem)}", "bold red") for one in known if one.problem]
+        print_result([asdict(one) for one in known], Group(_render_settings(known), *problems), as_json)
+        if problems:
+            raise typer.Exit(find_kind(ConfigError()).exit_code)
 
 
-def _settings(known: list[Setting]) -> Table:
+def _render_settings(known: list[Setting]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim")
     table.add_column("setting", no_wrap=True)
     table.add_column("value", overflow="fold")
     table.add_column("from", overflow="fold")
-    table.add_column("variable", no_wrap=True, style="dim")
     for one in known:
         is_set = one.source != "default"
-        value = Text(shown.plain(one.value), "bold green" if is_set else "")
-        table.add_row(one.name, value, Text(one.source, "" if is_set else "dim"), one.variable)
+        style = "bold red" if one.problem else "bold green" if is_set else ""
+        name = Text(f"✗ {shown.escape(one.name)}", style) if one.problem else one.name
+        table.add_row(name, Text(shown.escape(one.value), style), Text(one.source, "" if is_set else "dim"))
     return table
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.", show_default=False)]) -> None:
-    """Print the script that completes in your shell.
+    """Print the completion script for a shell.
 
-    `waylore completion bash >> ~/.bashrc`, for example.
+    Example: `waylore completion bash >> ~/.bashrc`
     """
-    words = {"prog_name": "waylore", "complete_var": "_WAYLORE_COMPLETE", "shell": shell}
-    typer.echo(get_completion_script(**words))
+    typer.echo(get_completion_script(prog_name="waylore", complete_var="_WAYLORE_COMPLETE", shell=shell))

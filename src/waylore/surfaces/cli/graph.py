@@ -1,7 +1,4 @@
-"""`waylore search`, `ask-why`, `graph`, `facts` and `stats`: what is known, and why it was found.
-
-They ask the engine, and `cli_shown` or `wire` says it; they change nothing but counts of use.
-"""
+"""`waylore graph`, `facts` and `stats`: browse what is stored. They search nothing and change nothing."""
 
 from typing import Annotated
 
@@ -11,69 +8,76 @@ from waylore.settings.load import without_password
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
     AsOf,
-    InCollection,
+    CollectionName,
     Labels,
-    StoreAt,
-    file_of,
-    filter_of,
-    looking_at,
-    settings_of,
+    Limit,
+    StoreUrl,
+    build_filter,
+    find_file,
+    load_settings,
+    open_without_models,
 )
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal import hits as shown
-from waylore.surfaces.terminal.output import AsJson, tell
+from waylore.surfaces.terminal.output import AsJson, print_result
 
-Name = Annotated[str, typer.Argument(help="A name or another name of it.", show_default=False)]
+EntityName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the entity.", show_default=False)]
 
 
 def graph(
-    entity: Name,
-    hops: Annotated[int, typer.Option(metavar="N", min=1, max=3, help="How far to look, 1 to 3.")] = 1,
-    most: Annotated[int, typer.Option(metavar="N", min=1, help="The most facts to show.")] = 100,
+    name: EntityName,
+    hops: Annotated[int, typer.Option(metavar="N", min=1, max=3, help="Distance in facts, 1 to 3.")] = 1,
+    limit: Limit = 100,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what stands around an entity, as a tree of facts."""
-    with looking_at(store, collection) as memory:
-        around = memory.graph(entity, hops=hops, most=most, as_of=as_of, where=filter_of(label, ()))
-        people = shown.graph(around) if around else _unknown(entity)
-        tell([wire.Surroundings.of(each) for each in around], people, as_json)
+    """Show the facts around an entity, as a tree.
+
+    Example: `waylore graph "Mara Lindqvist" --hops 2`
+    """
+    with open_without_models(store, collection) as memory:
+        around = memory.graph(name, hops=hops, limit=limit, as_of=as_of, where=build_filter(label, ()))
+        people = shown.render_graph(around) if around else _report_unknown(name)
+        print_result([wire.EntityGraph.of(each) for each in around], people, as_json)
 
 
 def facts(
-    entity: Name,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most facts to show.")] = 100,
+    name: EntityName,
+    limit: Limit = 100,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """List what is known of an entity.
+    """List the facts of an entity, strongest first.
 
-    All of it, each fact with its end, or what held at a time.
+    Without --as-of all facts are listed, each with its period.
+
+    Example: `waylore facts "Mara Lindqvist" --as-of 2024-06-30`
     """
-    with looking_at(store, collection) as memory:
-        known = memory.facts(entity, as_of=as_of, limit=limit, where=filter_of(label, ()))
-        people = shown.facts(known) if known else _unknown(entity)
-        tell([wire.Fact.of(fact) for fact in known], people, as_json)
+    with open_without_models(store, collection) as memory:
+        known = memory.facts(name, as_of=as_of, limit=limit, where=build_filter(label, ()))
+        people = shown.render_facts(known) if known else _report_unknown(name)
+        print_result([wire.Fact.of(fact) for fact in known], people, as_json)
 
 
-def stats(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:
-    """Tell how much a collection holds, and its model."""
-    with looking_at(store, collection) as memory:
-        known, settings = memory.stats(), settings_of(store, collection)
-        file = file_of(settings)
+def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
+    """Show the size of the collection, and its embedding model.
+
+    Example: `waylore stats`
+    """
+    with open_without_models(store, collection) as memory:
+        known, settings = memory.stats(), load_settings(store, collection)
+        file = find_file(settings)
         size = file.stat().st_size if file else None
         place = without_password(settings.store)
-        people = figures.statistics(known, store=place, collection=settings.collection, size=size)
-        tell(wire.Statistics.of(known), people, as_json)
+        people = figures.render_statistics(known, store=place, collection=settings.collection, size=size)
+        print_result(wire.Statistics.of(known), people, as_json)
 
 
-def _unknown(entity: str) -> str:
-    return (
-        f"nothing is known of {shown.line(entity)!r}: `waylore search` finds texts, and the names that they use"
-    )
+def _report_unknown(name: str) -> str:
+    return f"no entity {shown.to_line(name)!r}; `waylore search` finds passages, and the names that they use"

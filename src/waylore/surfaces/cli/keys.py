@@ -1,124 +1,140 @@
-"""`waylore serve` and `waylore keys`: the HTTP service from a terminal, and the keys that open it.
-
-Options reach the processes that answer through the environment, which is where each of them reads its settings.
-"""
+"""`waylore keys`: create, list, rotate and revoke the API keys of the HTTP service."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
 
 from waylore.errors import ConfigError, NotFound
 from waylore.service.registry.open import open_registry
-from waylore.service.registry.protocol import EVERY, SCOPES, Key, Registry, Scope
+from waylore.service.registry.protocol import ALL_COLLECTIONS, SCOPES, Key, Registry, Scope
 from waylore.settings.load import load
-from waylore.surfaces.cli.options import given
-from waylore.surfaces.cli.serve import Allows, Days, Grace, KeyId, KeyName, Opens, Reads, Store
-from waylore.surfaces.terminal.output import AsJson, tell, told_errors
+from waylore.surfaces.cli.options import keep_given
+from waylore.surfaces.cli.serve import Store
+from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
 
 keys_app = typer.Typer(no_args_is_help=True, help="API keys of the HTTP service.")
+
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the key.")]
+KeyId = Annotated[str, typer.Argument(metavar="KEY", help="Id of the key, as `waylore keys list` shows it.")]
+Collections = Annotated[
+    list[str] | None, typer.Option("--collection", help="Collection that the key opens; all if absent.")
+]
+Labels = Annotated[list[str] | None, typer.Option("--label", help="Label of the key's caller; all if absent.")]
+Days = Annotated[float | None, typer.Option("--expires", min=0, help="Days until the key expires; never if absent.")]
+Grace = Annotated[float, typer.Option(min=0, help="Hours that the old token stays valid.")]
+ScopeName = Annotated[str, typer.Option("--scope", help="read, write or admin; each includes the ones before it.")]
 
 
 @keys_app.command("create")
 def create_key(
     name: KeyName,
-    collection: Opens = None,
-    scope: Allows = "read",
-    label: Reads = None,
+    collection: Collections = None,
+    scope: ScopeName = "read",
+    label: Labels = None,
     expires: Days = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key; its token is shown this once."""
-    from waylore.service.keys import issued  # noqa: PLC0415
+    """Create a key and print its token, which is shown only once.
 
-    with _registry(store) as registry:
+    Example: `waylore keys create assistant --collection team --scope write`
+    """
+    from waylore.service.keys import make_key  # noqa: PLC0415
+
+    with _open_registry(store) as registry:
         ends = None if expires is None else datetime.now(UTC) + timedelta(days=expires)
-        key, token = issued(
-            name, collections=collection or [EVERY], scope=_scope(scope), labels=label, expires=ends
+        key, token = make_key(
+            name, collections=collection or [ALL_COLLECTIONS], scope=_check_scope(scope), labels=label, expires=ends
         )
         registry.set_key(key)
-    _tell_token(key, token, as_json)
+    _print_token(key, token, as_json)
 
 
 @keys_app.command("list")
 def list_keys(store: Store = None, as_json: AsJson = False) -> None:
-    """The keys, the oldest first."""
-    with _registry(store) as registry:
-        keys = list(_all_keys(registry))
+    """List the keys, oldest first.
+
+    Example: `waylore keys list`
+    """
+    with _open_registry(store) as registry:
+        keys = list(_list_all(registry))
     table = Table(Column("key", no_wrap=True), "name", "scope", "opens", "last used", "state")
     for key in keys:
-        table.add_row(key.id, key.name, key.scope, _opens(key), _day(key.used), _state(key))
-    tell([_plain(key) for key in keys], table, as_json)
+        table.add_row(key.id, key.name, key.scope, _describe_access(key), _format_time(key.used), _describe_state(key))
+    print_result([_to_json(key) for key in keys], table, as_json)
 
 
 @keys_app.command("rotate")
 def rotate_key(key: KeyId, grace: Grace = 24.0, store: Store = None, as_json: AsJson = False) -> None:
-    """Give a key a new token, shown this once; the former one works for a while longer."""
-    from waylore.service.keys import rotated  # noqa: PLC0415
+    """Give a key a new token, which is shown only once; the old one stays valid for a while.
 
-    with _registry(store) as registry:
-        after, token = rotated(_known(registry, key), grace=timedelta(hours=grace))
+    Example: `waylore keys rotate 0123456789abcdef --grace 1`
+    """
+    from waylore.service.keys import rotate_secret  # noqa: PLC0415
+
+    with _open_registry(store) as registry:
+        after, token = rotate_secret(_find_key(registry, key), grace=timedelta(hours=grace))
         registry.set_key(after)
-    _tell_token(after, token, as_json)
+    _print_token(after, token, as_json)
 
 
 @keys_app.command("revoke")
 def revoke_key(key: KeyId, store: Store = None, as_json: AsJson = False) -> None:
-    """End a key for good, within seconds."""
-    from waylore.service.keys import revoked  # noqa: PLC0415
+    """Revoke a key for good; it takes effect within seconds.
 
-    with _registry(store) as registry:
-        after = revoked(_known(registry, key))
+    Example: `waylore keys revoke 0123456789abcdef`
+    """
+    from waylore.service.keys import mark_revoked  # noqa: PLC0415
+
+    with _open_registry(store) as registry:
+        after = mark_revoked(_find_key(registry, key))
         registry.set_key(after)
-    tell(_plain(after), f"{after.name} ({after.id}) opens nothing any more", as_json)
-
-
-# -- keys ----------------------------------------------------------------------------------------------
+    print_result(_to_json(after), f"{after.name} ({after.id}) is revoked", as_json)
 
 
 @contextmanager
-def _registry(store: str | None) -> Iterator[Registry]:
-    with told_errors():
-        settings = load(**given(store=store or ""))
+def _open_registry(store: str | None) -> Iterator[Registry]:
+    with report_errors():
+        settings = load(**keep_given(store=store or ""))
         with closing(open_registry(settings.store)) as registry:
             yield registry
 
 
-def _all_keys(registry: Registry) -> Iterator[Key]:
-    page = registry.keys()
+def _list_all(registry: Registry) -> Iterator[Key]:
+    page = registry.list_keys()
     while page:
         yield from page
-        page = registry.keys(after=page[-1])
+        page = registry.list_keys(after=page[-1])
 
 
-def _scope(name: str) -> Scope:
+def _check_scope(name: str) -> Scope:
     known = next((scope for scope in SCOPES if scope == name), None)
     if known is None:
-        raise ConfigError(f"there is no scope {name!r}: use {', '.join(SCOPES)}")
+        raise ConfigError(f"unknown scope {name!r}; use {', '.join(SCOPES)}")
     return known
 
 
-def _known(registry: Registry, id_: str) -> Key:
-    key = registry.key(id_)
+def _find_key(registry: Registry, id_: str) -> Key:
+    key = registry.get_key(id_)
     if key is None:
-        raise NotFound(f"there is no key {id_!r}: waylore keys list shows them")
+        raise NotFound(f"no key {id_!r}; list them with `waylore keys list`")
     return key
 
 
-def _tell_token(key: Key, token: str, as_json: bool) -> None:
-    kept = f"{key.name} ({key.id}), shown this once; send it as Authorization: Bearer …"
+def _print_token(key: Key, token: str, as_json: bool) -> None:
+    note = f"{key.name} ({key.id}), shown only once; send it as Authorization: Bearer …"
     if as_json:
-        tell({**_plain(key), "token": token}, "", as_json)
+        print_result({**_to_json(key), "token": token}, "", as_json)
     else:
-        typer.echo(kept, err=True)
+        typer.echo(note, err=True)
         typer.echo(token)
 
 
-def _plain(key: Key) -> dict[str, Any]:
+def _to_json(key: Key) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
@@ -132,18 +148,18 @@ def _plain(key: Key) -> dict[str, Any]:
     }
 
 
-def _opens(key: Key) -> str:
+def _describe_access(key: Key) -> str:
     labels = "" if key.labels is None else f" (labels: {', '.join(sorted(key.labels)) or 'none'})"
     return ", ".join(sorted(key.collections)) + labels
 
 
-def _state(key: Key) -> str:
+def _describe_state(key: Key) -> str:
     if key.revoked:
         return "revoked"
     if key.expires is None:
-        return "good"
-    return f"until {_day(key.expires)}" if key.expires > datetime.now(UTC) else "expired"
+        return "valid"
+    return f"until {_format_time(key.expires)}" if key.expires > datetime.now(UTC) else "expired"
 
 
-def _day(time: datetime | None) -> str:
+def _format_time(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d %H:%M}" if time else "never"

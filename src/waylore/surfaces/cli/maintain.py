@@ -1,13 +1,10 @@
-"""`waylore forget`, `export`, `reembed` and `eval`: what is done with a collection that is there.
-
-Forgetting names documents by identity, by address, or by the folder they came from.
-"""
+"""`waylore forget`, `compact`, `export`, `reembed` and `eval`: maintain an existing collection."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console, Group
@@ -17,152 +14,191 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, NotFound
 from waylore.store.urls import open_store
 from waylore.surfaces import wire
-from waylore.surfaces.cli.options import InCollection, StoreAt, looking_at, settings_of
-from waylore.surfaces.open import embedder_of
+from waylore.surfaces.cli.options import CollectionName, StoreUrl, find_file, load_settings, open_without_models
+from waylore.surfaces.open import create_embedder
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal import hits as shown
-from waylore.surfaces.terminal.output import AsJson, progressing, stoppable, tell, told_errors
-from waylore.types.identity import file_of
+from waylore.surfaces.terminal.output import (
+    AsJson,
+    handle_interrupt,
+    print_result,
+    report_errors,
+    show_progress,
+    show_status,
+)
+from waylore.types.identity import get_file
 from waylore.types.knowledge import Document
 from waylore.types.results import Receipt
 
-PAGE = 1_000
+PAGE = 1_000  # documents that are listed at a time
 
 
 def forget(
     documents: Annotated[
-        list[str], typer.Argument(help="Identities, addresses, or folders that end in /.", show_default=False)
+        list[str],
+        typer.Argument(metavar="DOCUMENT...", help="Ids or addresses of documents, or folders.", show_default=False),
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Read the whole store for what is left.")] = False,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Search the whole store for traces afterwards.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Forget documents, and tell what went.
+    """Remove documents, with everything that no other document supports.
 
-    With them goes all that nothing else supports. At a terminal you are asked first.
+    At a terminal you are asked for confirmation first.
+
+    Example: `waylore forget docs/old.md notes/ --verify`
     """
-    with looking_at(store, collection) as memory:
-        meant = [document for name in documents for document in _meant(memory, name)]
+    with open_without_models(store, collection) as memory:
+        found = [document for name in documents for document in _find_documents(memory, name)]
         if not yes:
-            _ask(meant)
-        receipt = memory.forget(*(document.id for document in meant))
+            _confirm(found)
+        receipt = memory.forget([document.id for document in found])
         remains = list(memory.verify_forgotten(receipt)) if verify else None
-    told = wire.Receipt.of(receipt).model_dump()
     verified = {} if remains is None else {"remains": remains}
-    tell({**told, **verified}, Group(*_gone(receipt, remains)), as_json)
+    result = {**wire.Receipt.of(receipt).model_dump(), **verified}
+    print_result(result, Group(*_summarise(receipt, remains)), as_json)
     if remains:
         raise typer.Exit(1)
 
 
-def _meant(memory: Waylore, name: str) -> list[Document]:
-    """The documents of an identity, an address (a file's rows too), or a folder."""
-    listed = _listed(memory, name)
-    if not name.endswith("/"):
-        listed = (document for document in listed if name in (document.uri, file_of(document.uri)))
-    found = list(listed)
+def _find_documents(memory: Waylore, name: str) -> list[Document]:
+    """Return the documents of an id, of an address (also of the rows of a file), or of a folder."""
+    listed = list(_list_under(memory, name))
+    exact = [document for document in listed if name in (document.uri, get_file(document.uri))]
+    folder = name if name.endswith("/") else f"{name}/"
+    found = exact or [document for document in listed if document.uri.startswith(folder)]
     if not found:
         try:
             found = [memory.get(name).document]
         except NotFound as error:
-            raise NotFound(
-                f"no document {name}: `waylore search --json` tells identities and addresses"
-            ) from error
+            raise NotFound(f"no document {name}; `waylore search --json` shows ids and addresses") from error
     return found
 
 
-def _listed(memory: Waylore, under: str) -> Iterator[Document]:
+def _list_under(memory: Waylore, under: str) -> Iterator[Document]:
     last: Document | None = None
     while page := memory.documents(under=under, after=last, limit=PAGE):
         yield from page
         last = page[-1]
 
 
-def _ask(meant: list[Document]) -> None:
-    """At a terminal, make sure."""
+def _confirm(documents: list[Document]) -> None:
+    """Ask for confirmation at a terminal."""
     if sys.stdin.isatty():
-        Console(stderr=True, highlight=False).print(Group(*figures.documents(meant)))
-        typer.confirm(f"Forget {shown.many(len(meant), 'document')}?", abort=True, err=True)
+        Console(stderr=True, highlight=False).print(Group(*figures.list_documents(documents)))
+        typer.confirm(f"Forget {shown.count(len(documents), 'document')}?", abort=True, err=True)
 
 
-def _gone(receipt: Receipt, remains: list[str] | None) -> Iterator[Text]:
-    passages, entities, facts = map(len, (receipt.passages, receipt.entities, receipt.facts))
+def _summarise(receipt: Receipt, remains: list[str] | None) -> Iterator[Text]:
     counts = (
-        shown.many(passages, "passage"),
-        shown.many(entities, "entity"),
-        shown.many(facts, "fact"),
+        shown.count(len(receipt.documents), "document"),
+        shown.count(len(receipt.passages), "passage"),
+        shown.count(len(receipt.entities), "entity"),
+        shown.count(len(receipt.facts), "fact"),
     )
-    yield Text(f"forgotten: {shown.many(len(receipt.documents), 'document')}, {', '.join(counts)}")
-    for left in remains or ():
-        yield Text(f"left: {shown.line(left)}", "red")
+    yield Text(f"forgotten: {', '.join(counts)}")
+    for trace in remains or ():
+        yield Text(f"still stored: {shown.to_line(trace)}", "red")
     if remains == []:
-        yield Text("verified: nothing of it is left in any table, index or page", "green")
+        yield Text("verified: no trace is left in any table, index or page", "green")
+
+
+def compact(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
+    """Rewrite the store without unused bytes, as forgetting leaves them.
+
+    Takes as long as copying the store. Other processes cannot write meanwhile.
+
+    Example: `waylore compact`
+    """
+    with open_without_models(store, collection) as memory, show_status("compacting"):
+        file = find_file(load_settings(store, collection))
+        before = _measure(file) if file else 0
+        memory.compact()
+    if file is None:
+        print_result({}, "compacted", as_json)
+    else:
+        after = _measure(file)
+        people = f"compacted: {figures.format_bytes(before)} → {figures.format_bytes(after)}"
+        print_result({"bytes_before": before, "bytes_after": after}, people, as_json)
+
+
+def _measure(file: Path) -> int:
+    """Return the size of a store that is one file, with its write-ahead log."""
+    return sum(part.stat().st_size for part in (file, file.with_name(f"{file.name}-wal")) if part.exists())
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File to write; - is standard output.", show_default=False)
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write everything to a file; `waylore import` reads it.
+    """Write the collection to a file of JSON lines; `waylore import` reads it.
 
-    Lines of JSON, vectors included: the same knowledge gives the same bytes.
+    Vectors are included. The same knowledge gives the same bytes.
+
+    Example: `waylore export memory.jsonl`
     """
-    with looking_at(store, collection) as memory, stoppable("Run the same again."):
+    with (
+        open_without_models(store, collection) as memory,
+        handle_interrupt("Run the same command again."),
+    ):
+        if str(file) == "-":
+            _export_to_stdout(memory)
+            return
         if file.exists() and not force:
-            raise ConfigError(f"{file} is there already: name another, or say --force")
-        unfinished = file.with_name(f"{file.name}.part")  # so that the file is whole, or not there
-        of = memory.stats().documents
-        with progressing(f"exporting to {file.name}") as show:
-            try:
-                written = memory.export(unfinished, progress=lambda done: show(done, of, f"{done:,}/{of:,}"))
-            except OSError as error:
-                raise ConfigError(f"{file} cannot be written: {error}") from error
-        unfinished.replace(file)
-        tell(
-            {"file": str(file), "documents": written},
-            f"{shown.many(written, 'document')} in {file}",
-            as_json,
-        )
+            raise ConfigError(f"{file} exists already; name another file, or replace it with --force")
+        total = memory.stats().documents
+        with show_progress(f"exporting to {file.name}") as show:
+            written = memory.export(file, progress=lambda done: show(done, total, f"{done:,}/{total:,}"))
+        documents = shown.count(written, "document")
+        print_result({"file": str(file), "documents": written}, f"{documents} in {file}", as_json)
 
 
-def reembed(store: StoreAt = "", collection: InCollection = "", as_json: AsJson = False) -> None:
-    """Give a collection the model that the settings name.
+def _export_to_stdout(memory: Waylore) -> None:
+    for line in memory.export_lines():
+        sys.stdout.write(line)
+    sys.stdout.flush()
 
-    Searches go on meanwhile with the old vectors. Stopped and run again, it goes on.
+
+def reembed(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
+    """Give the collection the embedding model of the settings.
+
+    Searches use the old vectors until all new ones exist. An interrupted run continues when it is run again.
+
+    Example: `waylore reembed`
     """
-    with told_errors(), stoppable("Run the same again: it goes on where it stopped."):
-        settings = settings_of(store, collection)
-        embedder = embedder_of(settings.embedding)
+    with report_errors(), handle_interrupt("Run the same command again to continue."):
+        settings = load_settings(store, collection)
+        embedder = create_embedder(settings.embedding)
         if embedder is None:
             raise ConfigError(
-                "no embedder is set: set embedding.provider in waylore.toml, or WAYLORE_EMBEDDING_PROVIDER"
+                "no embedder is set; set embedding.provider in waylore.toml, or WAYLORE_EMBEDDING_PROVIDER"
             )
         with closing(open_store(settings.store, settings.collection)) as opened:
             known = opened.statistics()
-        of = known.passages + known.entities + known.facts
-        with progressing(f"embedding with {embedder.name}") as show:
+        total = known.passages + known.entities + known.facts
+        with show_progress(f"embedding with {embedder.name}") as show:
             made = Waylore.reembed(
                 settings.store,
                 embedder=embedder,
                 collection=settings.collection,
-                progress=lambda done: show(done, of, f"{done:,}/{of:,}"),
+                progress=lambda done: show(done, total, f"{done:,}/{total:,}"),
             )
-        told = f"{made:,} texts embedded with {embedder.name}" if made else f"it has {embedder.name} already"
-        tell({"vectors": made, "model": embedder.name}, told, as_json)
+        people = f"embedded {made:,} texts with {embedder.name}" if made else f"already has {embedder.name}"
+        print_result({"vectors": made, "model": embedder.name}, people, as_json)
 
 
 def evaluate(context: typer.Context) -> None:
-    """Measure how well recipes answer benchmark sets."""
-    from waylore.evaluation.__main__ import main  # noqa: PLC0415 (it imports models that other commands do without)
+    """Measure how well recipes answer benchmark sets.
+
+    Example: `waylore eval --data ../shared/data --sets musique-train100`
+    """
+    from waylore.evaluation.__main__ import main  # noqa: PLC0415 (imports models that other commands do not need)
 
     raise typer.Exit(main(context.args, prog="waylore eval"))
-
-
-EVALUATE: dict[str, Any] = {
-    "add_help_option": False,
-    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
-}

@@ -1,6 +1,6 @@
-"""`waylore cells` and `waylore collections`: what operators of several databases need.
+"""`waylore cells` and `waylore collections`: operate several databases.
 
-What is done is done by `store.cells` and `store.moving`; this asks for it and tells it.
+`cells.admin` and `cells.move` do the work.
 """
 
 from collections.abc import Iterator
@@ -12,55 +12,92 @@ from rich.table import Table
 
 from waylore.cells import admin
 from waylore.cells.catalogue.protocol import Catalogue
-from waylore.cells.move import move
+from waylore.cells.move import move_collection
 from waylore.cells.open import open_catalogue
-from waylore.surfaces.terminal.output import AsJson, stoppable, tell, told_errors, working
+from waylore.errors import ConfigError
+from waylore.settings.load import load
+from waylore.store.urls import parse_url
+from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_status
 
-cells_app = typer.Typer(no_args_is_help=True, help="The databases that collections live in.")
-collections_app = typer.Typer(no_args_is_help=True, help="Collections, wherever they live.")
+cells_app = typer.Typer(no_args_is_help=True, help="Databases that hold collections.")
+collections_app = typer.Typer(no_args_is_help=True, help="Collections and the cells that hold them.")
 
-GO_ON = "Run the same again: it goes on where it stopped."
-At = Annotated[str, typer.Option("--catalogue", help="sqlite:///FILE or postgresql://…: the list of cells.")]
+RESUME = "Run the same command again to continue."
+CatalogueUrl = Annotated[
+    str,
+    typer.Option(
+        "--catalogue",
+        metavar="URL",
+        help="Catalogue of cells: sqlite:///FILE or postgresql://…; the store of the settings if absent.",
+    ),
+]
+CellName = Annotated[str, typer.Argument(metavar="CELL", help="Name of the cell.")]
 
 
 @cells_app.command("add")
-def add_cell(name: str, url: str, catalogue: At, as_json: AsJson = False) -> None:
-    """Add a cell, once it can be opened; add one that was drained to use it again."""
-    with _catalogue(catalogue) as known:
-        cell = admin.add(known, name, url)
-    tell({"cell": cell.name, "state": cell.state}, f"{cell.name} is {cell.state}", as_json)
+def add_cell(
+    name: CellName,
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the database.")],
+    catalogue: CatalogueUrl = "",
+    as_json: AsJson = False,
+) -> None:
+    """Add a cell, or use a drained cell again. The database must be reachable.
+
+    Example: `waylore cells add west postgresql://west/waylore --catalogue sqlite:///cells.db`
+    """
+    with _open(catalogue) as known:
+        cell = admin.add_cell(known, name, url)
+    print_result({"cell": cell.name, "state": cell.state}, f"{cell.name} is {cell.state}", as_json)
 
 
 @cells_app.command("list")
-def list_cells(catalogue: At, as_json: AsJson = False) -> None:
-    """The cells, and the collections in each."""
-    with _catalogue(catalogue) as known:
-        found = [(info.cell.name, info.cell.state, info.collections) for info in admin.listed(known)]
+def list_cells(catalogue: CatalogueUrl = "", as_json: AsJson = False) -> None:
+    """List the cells, and the collections in each.
+
+    Example: `waylore cells list --catalogue sqlite:///cells.db`
+    """
+    with _open(catalogue) as known:
+        found = [(info.cell.name, info.cell.state, info.collections) for info in admin.list_cells(known)]
     table = Table("cell", "state", "collections")
     for name, state, collections in found:
         table.add_row(name, state, ", ".join(collections))
     rows = [{"cell": name, "state": state, "collections": list(these)} for name, state, these in found]
-    tell(rows, table, as_json)
+    print_result(rows, table, as_json)
 
 
 @cells_app.command("drain")
-def drain_cell(name: str, catalogue: At, as_json: AsJson = False) -> None:
-    """Move everything out of a cell, and put nothing new into it; run again, it goes on."""
-    with _catalogue(catalogue) as known, stoppable(GO_ON), working(f"draining {name}") as progress:
-        moved = admin.drain(known, name, progress=progress)
-    tell({"cell": name, "moved": list(moved)}, f"{name} is empty, {len(moved)} moved", as_json)
+def drain_cell(name: CellName, catalogue: CatalogueUrl = "", as_json: AsJson = False) -> None:
+    """Move every collection out of a cell, and place no new one in it.
+
+    Example: `waylore cells drain west --catalogue sqlite:///cells.db`
+    """
+    with _open(catalogue) as known, handle_interrupt(RESUME), show_status(f"draining {name}") as progress:
+        moved = admin.drain_cell(known, name, progress=progress)
+    print_result({"cell": name, "moved": list(moved)}, f"{name} is empty, {len(moved)} moved", as_json)
 
 
 @collections_app.command("move")
-def move_collection(name: str, cell: str, catalogue: At, as_json: AsJson = False) -> None:
-    """Move a collection to a cell while it is read and written; run again, it goes on."""
-    with _catalogue(catalogue) as known, stoppable(GO_ON), working(f"moving {name} to {cell}"):
-        move(known, name, cell)
-    tell({"collection": name, "cell": cell}, f"{name} lives in {cell}", as_json)
+def move_to_cell(
+    name: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")],
+    cell: CellName,
+    catalogue: CatalogueUrl = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move a collection to a cell while it is read and written.
+
+    Example: `waylore collections move team west --catalogue sqlite:///cells.db`
+    """
+    with _open(catalogue) as known, handle_interrupt(RESUME), show_status(f"moving {name} to {cell}"):
+        move_collection(known, name, cell)
+    print_result({"collection": name, "cell": cell}, f"{name} is in {cell}", as_json)
 
 
 @contextmanager
-def _catalogue(url: str) -> Iterator[Catalogue]:
-    """A catalogue; what goes wrong with it is told in one line."""
-    with told_errors(), closing(open_catalogue(url)) as catalogue:
-        yield catalogue
+def _open(url: str) -> Iterator[Catalogue]:
+    """Open the catalogue of an option, or of the settings."""
+    with report_errors():
+        address = url or load().store
+        if not url and not parse_url(address).is_cells:
+            raise ConfigError("no catalogue: name one with --catalogue, or set store to cells+…")
+        with closing(open_catalogue(address)) as catalogue:
+            yield catalogue

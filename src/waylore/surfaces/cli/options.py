@@ -1,75 +1,72 @@
-"""Options that several commands have, and what they come to: a collection, a filter, a moment, a recipe.
+"""Options that several commands share, and what they become: settings, a collection, a filter, a recipe.
 
-It opens what a command works on and closes it again; what is asked of it is the command's own affair.
+The functions here open the collection that a command works on, and close it again. Each command decides what it does
+with it.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
+from waylore.dates import to_datetime
 from waylore.engine.waylore import Waylore
-from waylore.errors import ConfigError, NotFound, QueryError
-from waylore.recipes import RECIPES, Recipe
-from waylore.settings.load import Settings, load
+from waylore.errors import ArgumentError, ConfigError, NotFound
+from waylore.recipes import ALIASES, METHODS, RECIPES, Recipe, resolve_method
+from waylore.settings.load import load
+from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
-from waylore.surfaces.open import opened
-from waylore.surfaces.terminal.output import told_errors
+from waylore.surfaces.open import change_recipe, defer_embedder, open_collection, read_search_options
+from waylore.surfaces.terminal.output import report_errors
 from waylore.types.knowledge import Metadata, Scalar
 from waylore.types.search import Filter
 
-ALIASES = {"graph": "chain", "agentic": "auto"}  # what the specification calls them
-METHODS = ("auto", *RECIPES, *ALIASES)
+
+def _complete_method(incomplete: str) -> list[str]:
+    return [name for name in METHODS if name.startswith(incomplete.lower())]
 
 
-def _methods(incomplete: str) -> list[str]:
-    return [name for name in METHODS if name.startswith(incomplete)]
-
-
-def moment(text: str) -> datetime:
-    """A date or a time as ISO 8601 has it; without a zone it is UTC."""
+def parse_date(text: str) -> datetime:
+    """Parse a date or a time by the one rule for dates."""
     try:
-        read = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no date: write 2024-06-30, or 2024-06-30T12:00+02:00") from error
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+        return to_datetime(text, "date")
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
-StoreAt = Annotated[
-    str, typer.Option("--store", metavar="URL", help="A file, postgresql://…, or cells+ a catalogue.")
-]
-InCollection = Annotated[
-    str, typer.Option("--collection", "-c", metavar="NAME", help="The body of knowledge to use.")
-]
+StoreUrl = Annotated[str, typer.Option("--store", metavar="URL", help="Store: a file, postgresql://… or cells+…")]
+CollectionName = Annotated[str, typer.Option("--collection", "-c", metavar="NAME", help="Collection to use.")]
 Method = Annotated[
     str,
     typer.Option(
         "--method",
         "-m",
         metavar="NAME",
-        help=f"{', '.join(name for name in METHODS if name not in ALIASES)}; "
-        "graph is another name for chain, agentic for auto.",
-        autocompletion=_methods,
+        help=f"{', '.join(name for name in METHODS if name not in ALIASES)}; graph is chain, agentic is auto. "
+        "search.method if absent.",
+        autocompletion=_complete_method,
+        show_default=False,
     ),
 ]
-Numbers = Annotated[
+RecipeValues = Annotated[
     list[str],
-    typer.Option(
-        "--recipe", metavar="PART=VALUE", help="Change a number of the method's recipe: walk.max_hops=2."
-    ),
+    typer.Option("--recipe", metavar="PART=VALUE", help="Override a value of the recipe, such as walk.max_hops=2."),
 ]
-Top = Annotated[int | None, typer.Option("--top", "-n", metavar="N", min=1, help="How many hits, at least.")]
+TopK = Annotated[
+    int | None, typer.Option("--top-k", "-k", metavar="N", min=1, help="Number of hits; search.top_k if absent.")
+]
 Labels = Annotated[
     list[str],
     typer.Option(
-        "--label", "-l", metavar="LABEL", help="See what these labels may see; without one, everything."
+        "--label",
+        "-l",
+        metavar="LABEL",
+        help="Search as a caller with this label; without it, everything is visible.",
     ),
 ]
 Where = Annotated[
@@ -78,87 +75,95 @@ Where = Annotated[
 ]
 AsOf = Annotated[
     datetime | None,
-    typer.Option("--as-of", metavar="DATE", parser=moment, help="With the facts that held then."),
+    typer.Option("--as-of", metavar="DATE", parser=parse_date, help="Use the facts that were valid on this date."),
 ]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of facts.")]
 
 
-def settings_of(store: str, collection: str) -> Settings:
-    """The settings, where options win."""
-    return load(**given(store=store, collection=collection))
+def load_settings(store: str, collection: str) -> Settings:
+    """Load the settings; the options come first."""
+    return load(**keep_given(store=store, collection=collection))
 
 
-def given(**options: str) -> dict[str, str]:
-    """The options that were given."""
+def keep_given(**options: str) -> dict[str, str]:
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value}
 
 
 @contextmanager
-def using(store: str, collection: str) -> Iterator[Waylore]:
-    """The collection with its models, made if need be, for what adds; errors within are told."""
-    with told_errors(), opened(settings_of(store, collection)) as memory:
-        yield memory
-
-
-@contextmanager
-def asking(store: str, collection: str, method: str) -> Iterator[Waylore]:
-    """The collection with the models that a method needs, which may take a while; errors within are told."""
-    recipe = RECIPES.get(method_of(method))
-    with told_errors():
-        settings = _of_a_store(store, collection)
-        by_words = recipe is not None and not recipe.hybrid.vector_weight
-        with _without_models(settings) if by_words else opened(settings) as memory:
+def open_for_writing(store: str, collection: str) -> Iterator[Waylore]:
+    """Open the collection with its models, for commands that add; create it if it does not exist."""
+    with report_errors():
+        settings = load_settings(store, collection)
+        with open_collection(settings, embedder=defer_embedder(settings.embedding)) as memory:
             yield memory
 
 
 @contextmanager
-def looking_at(store: str, collection: str) -> Iterator[Waylore]:
-    """The collection without its models; errors within are told."""
-    with told_errors(), _without_models(_of_a_store(store, collection)) as memory:
+def open_for_search(store: str, collection: str, method: str) -> Iterator[Waylore]:
+    """Open an existing collection with the models that a method needs."""
+    with report_errors():
+        settings = _load_existing(store, collection)
+        recipe = RECIPES.get(resolve_method(method or settings.search.method))
+        by_words = recipe is not None and not recipe.hybrid.vector_weight
+        with _open_plain(settings) if by_words else open_collection(settings) as memory:
+            yield memory
+
+
+@contextmanager
+def open_without_models(store: str, collection: str) -> Iterator[Waylore]:
+    """Open an existing collection without its models."""
+    with report_errors(), _open_plain(_load_existing(store, collection)) as memory:
         yield memory
 
 
-def _without_models(settings: Settings) -> Waylore:
-    return Waylore.open(settings.store, collection=settings.collection, functional=settings.functional)
+def _open_plain(settings: Settings) -> Waylore:
+    return Waylore.open(
+        settings.store,
+        collection=settings.collection,
+        single_valued=settings.single_valued,
+        **read_search_options(settings.search),
+    )
 
 
-def _of_a_store(store: str, collection: str) -> Settings:
-    """The settings; a file that is not there is not made by looking into it."""
-    settings = settings_of(store, collection)
-    file = file_of(settings)
+def _load_existing(store: str, collection: str) -> Settings:
+    """Load the settings of a store that exists: a command that reads must not create an empty file."""
+    settings = load_settings(store, collection)
+    file = find_file(settings)
     if file and not file.exists():
-        raise NotFound(f"there is no store at {file}: `waylore init` makes one, --store names another")
+        raise NotFound(f"no store at {file}; create one with `waylore init`, or name another with --store")
     return settings
 
 
-def file_of(settings: Settings) -> Path | None:
-    """The store's file, where it is one."""
+def find_file(settings: Settings) -> Path | None:
+    """Return the file of the store, if the store is a file."""
     parsed = parse_url(settings.store)
     return parsed.path if parsed.is_file and not parsed.is_cells else None
 
 
-def filter_of(labels: Sequence[str], where: Sequence[str]) -> Filter:
-    """What the caller may see and wants to see; a value may be meant as a number or as a text."""
+def build_filter(labels: Sequence[str], where: Sequence[str]) -> Filter:
+    """Build the filter of a search. A value matches as a number and as text."""
     wanted: dict[str, list[Scalar]] = defaultdict(list)
-    for key, value in map(_pair, where):
-        wanted[key] += dict.fromkeys((value, scalar(value)))
-    return Filter(labels=seen_by(labels), metadata=dict(wanted))
+    for key, value in map(_split_pair, where):
+        wanted[key] += dict.fromkeys((value, parse_scalar(value)))
+    return Filter(labels=read_labels(labels), metadata=dict(wanted))
 
 
-def seen_by(labels: Sequence[str]) -> frozenset[str] | None:
-    """Whose eyes to see with: those that see everything, if there are none; an empty one is nobody's."""
+def read_labels(labels: Sequence[str]) -> frozenset[str] | None:
+    """Return the labels of the caller: None, which sees everything, without any; an empty one is no label."""
     return frozenset(filter(None, labels)) if labels else None
 
 
-def metadata_of(pairs: Sequence[str]) -> Metadata:
-    """What is known of a document; a key that comes more than once has several values."""
-    told: dict[str, list[Scalar]] = defaultdict(list)
-    for key, value in map(_pair, pairs):
-        told[key].append(scalar(value))
-    return {key: values if len(values) > 1 else values[0] for key, values in told.items()}
+def read_metadata(pairs: Sequence[str]) -> Metadata:
+    """Return the metadata of a document; a key that is given twice has several values."""
+    values: dict[str, list[Scalar]] = defaultdict(list)
+    for key, value in map(_split_pair, pairs):
+        values[key].append(parse_scalar(value))
+    return {key: several if len(several) > 1 else several[0] for key, several in values.items()}
 
 
-def scalar(text: str) -> Scalar:
-    """A number or a truth value as JSON writes it, else the text itself."""
+def parse_scalar(text: str) -> Scalar:
+    """Return a number or a truth value if the text is one in JSON, else the text."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -166,45 +171,15 @@ def scalar(text: str) -> Scalar:
     return value if isinstance(value, int | float) else text
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not (key and found):
-        raise ConfigError(f"{text!r} is no pair: write key=value")
+def _split_pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise ConfigError(f"{text!r} must be written as key=value")
     return key, value
 
 
-def method_of(name: str) -> str:
-    """A method by its own name."""
-    return ALIASES.get(name, name)
-
-
-def recipe_of(method: str, numbers: Sequence[str]) -> Recipe | None:
-    """The method's recipe with other numbers; None, if none are given."""
-    if not numbers:
-        return None
-    if method not in RECIPES:
-        raise ConfigError(f"--recipe changes one recipe: name it, --method {'|'.join(RECIPES)}")
-    changed: Recipe = RECIPES[method]
-    for path, value in map(_pair, numbers):
-        changed = _changed(changed, path.split("."), value, path)
-    return replace(changed, name=f"{method} with {', '.join(numbers)}")
-
-
-def _changed(part: Any, path: Sequence[str], value: str, told: str) -> Any:
-    first, *rest = path
-    hints = get_type_hints(type(part))
-    if first not in hints:
-        raise ConfigError(f"there is no {told}: use {', '.join(field.name for field in fields(part))}")
-    if rest and hasattr(getattr(part, first), "__dataclass_fields__"):
-        return replace(part, **{first: _changed(getattr(part, first), rest, value, told)})
-    if rest or hasattr(getattr(part, first), "__dataclass_fields__"):
-        raise ConfigError(f"{told} is no number: write part.name=value, as in walk.max_hops=2")
-    return replace(part, **{first: _read(hints[first], value, told)})
-
-
-def _read(kind: Any, value: str, told: str) -> Any:
-    plain = value.split(",") if "tuple" in str(kind) else scalar(value)
-    try:
-        return TypeAdapter(kind).validate_python(plain)
-    except ValidationError as error:
-        raise QueryError(f"{told}={value}: {error.errors()[0]['msg']}") from error
+def choose_method(method: str, values: Sequence[str]) -> str | Recipe | None:
+    """Return the method of a search: a recipe if values of it are changed, None for the operator's default."""
+    if not values:
+        return resolve_method(method) if method else None
+    return change_recipe(resolve_method(method or "graph"), values)

@@ -1,6 +1,6 @@
-"""`waylore search`, `ask-why`, `graph`, `facts` and `stats`: what is known, and why it was found.
+"""`waylore search` and `waylore explain`: find passages, and show why a passage was found.
 
-They ask the engine, and `cli_shown` or `wire` says it; they change nothing but counts of use.
+The engine searches; `terminal.hits` prints the result for people, `wire` for programs. Nothing changes but use counts.
 """
 
 import time
@@ -10,117 +10,135 @@ from typing import Annotated, Any
 
 import typer
 
-from waylore.config import Context
 from waylore.errors import NotFound
-from waylore.retrieval.context import Style
-from waylore.surfaces import wire
+from waylore.retrieval.context import Layout, RenderedContext
 from waylore.surfaces.cli.options import (
     AsOf,
-    InCollection,
+    CollectionName,
     Labels,
     Method,
-    Numbers,
-    StoreAt,
-    Top,
+    RecipeValues,
+    StoreUrl,
+    TopK,
     Where,
-    asking,
-    filter_of,
-    method_of,
-    recipe_of,
+    build_filter,
+    choose_method,
+    open_for_search,
 )
 from waylore.surfaces.terminal import hits as shown
-from waylore.surfaces.terminal.output import AsJson, tell
-from waylore.types.search import Found
+from waylore.surfaces.terminal.output import AsJson, print_result
+from waylore.types.search import SearchResult
 
-Question = Annotated[str, typer.Argument(help="What you want to know.", show_default=False)]
+MIN_ID_LENGTH = 7  # characters from which on an argument may be the beginning of a passage's id
+Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question, or keywords.", show_default=False)]
 
 
 def search(
     question: Question,
-    method: Method = "chain",
-    recipe: Numbers = [],  # noqa: B006 (typer copies it)
-    top: Top = None,
+    method: Method = "",
+    recipe: RecipeValues = [],  # noqa: B006 (typer copies it)
+    top_k: TopK = None,
     label: Labels = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     as_of: AsOf = None,
-    explain: Annotated[bool, typer.Option("--explain", "-e", help="Say why each hit was found.")] = False,
-    context: Annotated[bool, typer.Option("--context", help="The text to hand to a model instead.")] = False,
-    style: Annotated[
-        Style, typer.Option(metavar="NAME", help="How it is written: passages, graph or narrative.")
+    explain: Annotated[bool, typer.Option("--explain", "-e", help="Show scores and facts for each hit.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="Print the text for a model instead of hits.")] = False,
+    layout: Annotated[
+        Layout, typer.Option(metavar="NAME", help="Layout of that text: passages, graph or narrative.")
     ] = "graph",
-    tokens: Annotated[int, typer.Option(metavar="N", min=1, help="The most tokens that it may take.")] = 4_000,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", metavar="N", min=1, help="Length of that text in tokens.")
+    ] = 4_000,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Find what bears on a question, each hit with the path to it.
+    """Search the collection and show the best passages, each with the path that led to it.
 
-    The method `chain` walks facts from what the question names; `hybrid` is plain search, `auto` chooses by
-    the question. What the graph finds is added to what plain search finds, it takes nothing away.
+    The method `graph` follows facts from the entities that the question names, `hybrid` is plain search, and `auto`
+    chooses by the question. The graph adds to the hits of plain search, it removes none.
+
+    Example: `waylore search "Who owns the session service?" -k 5`
     """
-    with asking(store, collection, method) as memory:
-        began = time.perf_counter()
-        found = memory.search(question, **_asked(method, recipe, top, label, where, as_of))
+    with open_for_search(store, collection, method) as memory:
+        started = time.perf_counter()
+        result = memory.search(question, **_read_options(method, recipe, top_k, label, where, as_of))
         if context:
-            made = memory.context(found, style=style, config=Context(max_tokens=tokens))
-            tell(wire.Context.of(made), shown.plain(made.text), as_json)
+            made = memory.context(result, layout=layout, max_tokens=max_tokens)
+            print_result(_to_wire(made) if as_json else None, shown.escape(made.text), as_json)
         else:
-            people = shown.answer(found, time.perf_counter() - began, explained=explain)
-            tell(wire.Found.of(found), people, as_json)
-        if not found.hits and not memory.stats().documents:
-            typer.echo("waylore: the collection is empty: `waylore add PATH` fills it", err=True)
+            people = shown.render_result(result, time.perf_counter() - started, explained=explain)
+            print_result(_to_wire(result) if as_json else None, people, as_json)
+        if not result.hits and not memory.stats().documents:
+            typer.echo("waylore: the collection is empty; add to it with `waylore add PATH`", err=True)
 
 
-def ask_why(
+def explain(
     question: Question,
-    hit: Annotated[str, typer.Argument(help="Its place among the hits, or its passage's identity.")] = "1",
-    method: Method = "chain",
-    recipe: Numbers = [],  # noqa: B006
-    top: Top = None,
+    hit: Annotated[str, typer.Argument(metavar="RANK", help="Rank of the hit, or the id of its passage.")] = "1",
+    method: Method = "",
+    recipe: RecipeValues = [],  # noqa: B006
+    top_k: TopK = None,
     label: Labels = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     as_of: AsOf = None,
-    store: StoreAt = "",
-    collection: InCollection = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say why a hit was found, as a tree.
+    """Show why a hit was found, as a tree.
 
-    What each search made of it, the facts of its path, the gate's decision, the time of each stage.
+    The tree has the hit's rank in each search, the facts of its path, the decision of the gate, and the time of each
+    stage.
+
+    Example: `waylore explain "Who owns the session service?" 2`
     """
-    with asking(store, collection, method) as memory:
-        began = time.perf_counter()
-        found = memory.search(question, **_asked(method, recipe, top, label, where, as_of), count_use=False)
-        seconds = time.perf_counter() - began
-        rank = _rank(found, hit)
-        of_hit = wire.Found.of(found).model_copy(update={"hits": [wire.Hit.of(found.hits[rank - 1])]})
-        tell({"rank": rank, "found": of_hit}, shown.why(found, rank, seconds), as_json)
+    with open_for_search(store, collection, method) as memory:
+        started = time.perf_counter()
+        options = _read_options(method, recipe, top_k, label, where, as_of)
+        result = memory.search(question, **options, record_use=False)
+        seconds = time.perf_counter() - started
+        rank = _find_rank(result, hit)
+        of_hit = {"rank": rank, "result": _to_wire(result, rank)} if as_json else None
+        print_result(of_hit, shown.render_explanation(result, rank, seconds), as_json)
 
 
-def _asked(
+def _to_wire(result: SearchResult | RenderedContext, rank: int = 0) -> Any:
+    """Return a result as its JSON model, with the one hit of `rank` if it is given.
+
+    The models take as long to define as the rest of a search to import, so that only `--json` imports them.
+    """
+    from waylore.surfaces import wire  # noqa: PLC0415
+
+    if not isinstance(result, SearchResult):
+        return wire.Context.of(result)
+    made = wire.SearchResult.of(result)
+    return made.model_copy(update={"hits": [made.hits[rank - 1]]}) if rank else made
+
+
+def _read_options(
     method: str,
-    numbers: Sequence[str],
-    top: int | None,
+    values: Sequence[str],
+    top_k: int | None,
     labels: Sequence[str],
     where: Sequence[str],
     as_of: datetime | None,
 ) -> dict[str, Any]:
-    """How to search, as the engine takes it."""
-    name = method_of(method)
+    """Return the options of a search as the engine takes them."""
     return {
-        "top_k": top,
-        "where": filter_of(labels, where),
-        "method": name,
-        "recipe": recipe_of(name, numbers),
+        "top_k": top_k,
+        "where": build_filter(labels, where),
+        "method": choose_method(method, values),
         "as_of": as_of,
     }
 
 
-def _rank(found: Found, hit: str) -> int:
-    """The place of a hit that is named by its place or its passage."""
-    ids = [each.passage.id for each in found.hits]
-    rank = next((at for at, id_ in enumerate(ids, 1) if len(hit) > 6 and id_.startswith(hit)), 0)
+def _find_rank(result: SearchResult, hit: str) -> int:
+    """Return the rank of a hit that is given by its rank or by the id of its passage."""
+    ids = [each.passage.id for each in result.hits]
+    is_id = len(hit) >= MIN_ID_LENGTH
+    rank = next((at for at, id_ in enumerate(ids, 1) if is_id and id_.startswith(hit)), 0)
     rank = rank or (int(hit) if hit.isdecimal() else 0)
     if not 1 <= rank <= len(ids):
-        raise NotFound(f"there is no hit {hit} among {len(ids)}: give its place, or ask for more with --top")
+        raise NotFound(f"no hit {hit} among {len(ids)}; give a rank from 1 on, or get more hits with --top-k")
     return rank

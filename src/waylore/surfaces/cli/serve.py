@@ -1,6 +1,6 @@
-"""`waylore serve` and `waylore keys`: the HTTP service from a terminal, and the keys that open it.
+"""`waylore serve` and `waylore worker`: run the HTTP service, and the background jobs.
 
-Options reach the processes that answer through the environment, which is where each of them reads its settings.
+Options reach the worker processes through the environment, from which each process reads its settings.
 """
 
 import asyncio
@@ -14,31 +14,24 @@ from typing import Annotated
 import typer
 
 from waylore.errors import ConfigError
-from waylore.providers.optional import needing
+from waylore.providers.optional import require_extra
 from waylore.service.callers import is_loopback
-from waylore.settings.load import Settings, hand_on, load
+from waylore.settings.load import export_options, load
+from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
-from waylore.surfaces.cli.options import given
-from waylore.surfaces.terminal.output import told_errors
+from waylore.surfaces.cli.options import keep_given
+from waylore.surfaces.terminal.output import report_errors
 
 FACTORY = "waylore.surfaces.http.app:from_environment"
-CONNECTIONS = 1_000  # that one process holds; beyond them requests are refused
-FINISH_SECONDS = 30  # that requests have to end when the service is told to
+MAX_CONNECTIONS = 1_000  # of one process; requests beyond are refused
+SHUTDOWN_SECONDS = 30  # for running requests to finish
+STARTUP_SECONDS = 60  # for a worker process to import everything; uvicorn's 5 kill it on a busy machine
 
-Store = Annotated[str | None, typer.Option(help="A file, postgresql://…, or cells+ a catalogue.")]
-Host = Annotated[str | None, typer.Option(help="The address to listen on; http.host if absent.")]
-Port = Annotated[int | None, typer.Option(help="The port to listen on, 0 for any; http.port if absent.")]
-Workers = Annotated[int | None, typer.Option(help="Processes that answer; http.workers if absent.")]
-NoAuth = Annotated[bool, typer.Option("--no-auth", help="Let anyone do anything; on loopback only.")]
-KeyName = Annotated[str, typer.Argument(help="What you call it.")]
-KeyId = Annotated[str, typer.Argument(help="Its identity, as `waylore keys list` shows it.")]
-Opens = Annotated[list[str] | None, typer.Option("--collection", help="One that it opens; all, if absent.")]
-Reads = Annotated[list[str] | None, typer.Option("--label", help="A label that it reads; all, if absent.")]
-Days = Annotated[
-    float | None, typer.Option("--expires", min=0, help="In how many days it ends; never, if absent.")
-]
-Grace = Annotated[float, typer.Option(min=0, help="Hours that the former secret goes on working.")]
-Allows = Annotated[str, typer.Option("--scope", help="read, write or admin; each allows the ones before it.")]
+Store = Annotated[str | None, typer.Option(help="Store: a file, postgresql://… or cells+…")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on; http.host if absent.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on, 0 for any; http.port if absent.")]
+Workers = Annotated[int | None, typer.Option(help="Number of processes; http.workers if absent.")]
+NoAuth = Annotated[bool, typer.Option("--no-auth", help="Require no key; on loopback only.")]
 
 
 def serve(
@@ -48,37 +41,36 @@ def serve(
     workers: Workers = None,
     no_auth: NoAuth = False,
 ) -> None:
-    """Answer over HTTP until told to stop; requests that are under way are finished."""
-    with told_errors():
+    """Run the HTTP service until it is interrupted; running requests are finished.
+
+    Example: `waylore serve --port 8080`
+    """
+    with report_errors():
         http = {"host": host, "port": port, "workers": workers, "auth": False if no_auth else None}
-        hand_on({"store": store, **{f"http_{name}": value for name, value in http.items()}})
+        export_options({"store": store, **{f"http_{name}": value for name, value in http.items()}})
         settings = load()
         _check(settings)
-        with needing("the HTTP service needs", "http"):
-            from waylore.surfaces.http.app import open_service  # noqa: PLC0415
-        with open_service(settings) as service:  # what cannot be opened is told here, in a line
-            has_keys = bool(service.registry.keys(limit=1))
+        with require_extra("the HTTP service needs", "http"):
+            from waylore.surfaces.http.app import open_configured_service  # noqa: PLC0415
+        with open_configured_service(settings) as service:  # report errors before the processes start
+            has_keys = bool(service.registry.list_keys(limit=1))
         if settings.http.auth and not has_keys:
-            typer.echo("there is no key yet; make one: waylore keys create NAME --scope admin", err=True)
+            typer.echo("no API key exists yet; create one with `waylore keys create NAME --scope admin`", err=True)
         _run(settings)
-
-
-# -- serving -------------------------------------------------------------------------------------------
 
 
 def _check(settings: Settings) -> None:
     http = settings.http
     if not http.auth and not is_loopback(http.host):
         raise ConfigError(
-            f"without keys anyone who reaches {http.host} may do anything: listen on 127.0.0.1, or leave "
-            "http.auth on"
+            f"http.auth is off and {http.host} is not loopback; listen on 127.0.0.1, or leave http.auth on"
         )
     if http.workers > 1 and not parse_url(settings.store).is_server:
-        raise ConfigError("a file is served by one process: set http.workers to 1, or use PostgreSQL")
+        raise ConfigError("a file can be served by one process only; set http.workers to 1, or use PostgreSQL")
 
 
 def _run(settings: Settings) -> None:
-    """As `uvicorn.run` does, but the port is known and told before anything is answered."""
+    """Run uvicorn like `uvicorn.run`, but print the port before the first request is answered."""
     import uvicorn  # noqa: PLC0415
     from uvicorn.supervisors import Multiprocess  # noqa: PLC0415
 
@@ -88,22 +80,21 @@ def _run(settings: Settings) -> None:
         host=settings.http.host,
         port=settings.http.port,
         workers=settings.http.workers,
-        timeout_graceful_shutdown=FINISH_SECONDS,
-        http="waylore.surfaces.http.limits:Impatient",
-        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_worker_healthcheck=STARTUP_SECONDS,
+        http="waylore.surfaces.http.limits:IdleTimeoutProtocol",
+        limit_concurrency=MAX_CONNECTIONS,
         server_header=False,
         log_config=None,
     )
     socket = config.bind_socket()
-    socket.setsockopt(
-        IPPROTO_TCP, TCP_NODELAY, 1
-    )  # asyncio does so only for sockets that it made: 40 ms an answer
-    socket.listen(config.backlog)  # who comes while the store is being opened waits
+    socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)  # asyncio sets it only on its own sockets; saves 40 ms
+    socket.listen(config.backlog)  # requests wait while the store is opened
     host, port = socket.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(f"listening on http://{shown}:{port} (its reference: /docs)", err=True)
+    typer.echo(f"listening on http://{shown}:{port} (API reference at /docs)", err=True)
     if config.workers > 1:
-        with _counting_together(settings):
+        with _share_metrics(settings):
             Multiprocess(config, sockets=[socket]).run()
         return
     server = uvicorn.Server(config)
@@ -112,49 +103,51 @@ def _run(settings: Settings) -> None:
         raise typer.Exit(1)
 
 
-def _counting_together(settings: Settings) -> AbstractContextManager[None]:
-    """Processes that answer together count together, where anything is counted."""
+def _share_metrics(settings: Settings) -> AbstractContextManager[None]:
+    """Let the processes share their metrics, if metrics are on."""
     if not settings.telemetry.metrics:
         return nullcontext()
-    from waylore.surfaces.telemetry.metrics import shared  # noqa: PLC0415
+    from waylore.surfaces.telemetry.metrics import share_metrics  # noqa: PLC0415
 
-    return shared()
-
-
-Store_worker = Annotated[str | None, typer.Option(help="postgresql://…, or cells+ a catalogue there.")]
-Count = Annotated[int, typer.Option("--jobs", min=1, help="Jobs to do at the same time.")]
+    return share_metrics()
 
 
-def worker(store: Store_worker = None, jobs: Count = 2) -> None:
-    """Do jobs until told to stop; a job that is stopped is gone on with by whoever comes next."""
-    with told_errors():
-        known = load(**given(store=store or ""))
-        settings = known.model_copy(update={"http": known.http.model_copy(update={"jobs": jobs})})
+ServerStore = Annotated[str | None, typer.Option("--store", help="Store: postgresql://… or cells+postgresql://…")]
+Concurrency = Annotated[int, typer.Option("--jobs", min=1, help="Number of jobs to run at once.")]
+
+
+def worker(store: ServerStore = None, jobs: Concurrency = 2) -> None:
+    """Run background jobs until interrupted. An unfinished job is resumed by the next worker.
+
+    Example: `waylore worker --jobs 4`
+    """
+    with report_errors():
+        settings = load(**keep_given(store=store or ""), jobs={"concurrency": jobs})
         _check_worker(settings)
-        asyncio.run(_worked(settings))
+        asyncio.run(_run_jobs(settings))
 
 
 def _check_worker(settings: Settings) -> None:
     if not parse_url(settings.store).is_server:
         raise ConfigError(
-            "the jobs of a file are done by the service itself: run `waylore serve`, or use a store in PostgreSQL"
+            "the service itself runs the jobs of a file; run `waylore serve`, or use a store in PostgreSQL"
         )
 
 
-async def _worked(settings: Settings) -> None:
-    from waylore.service.background import Background, opened_background  # noqa: PLC0415
-    from waylore.service.jobs.work import Bench  # noqa: PLC0415
+async def _run_jobs(settings: Settings) -> None:
+    from waylore.service.background import Background, open_background  # noqa: PLC0415
+    from waylore.service.jobs.work import JobResources  # noqa: PLC0415
     from waylore.service.open_collections import OpenCollections  # noqa: PLC0415
-    from waylore.surfaces.open import embedder_of, opened  # noqa: PLC0415
+    from waylore.surfaces.open import create_embedder, open_collection  # noqa: PLC0415
 
     @contextmanager
-    def ready() -> Iterator[Background]:
-        embedder = embedder_of(settings.embedding)
-        open_one = partial(opened, settings, embedder=embedder)
-        collections = OpenCollections(lambda name: open_one(collection=name), most=settings.http.jobs)
+    def open_jobs() -> Iterator[Background]:
+        embedder = create_embedder(settings.embedding)
+        open_one = partial(open_collection, settings, embedder=embedder)
+        collections = OpenCollections(lambda name: open_one(collection=name), max_idle=settings.jobs.concurrency)
         try:
-            bench = Bench(collections.lent, settings.store, embedder)
-            with opened_background(settings, bench) as background:
+            resources = JobResources(collections.borrow, settings.store, embedder)
+            with open_background(settings, resources) as background:
                 yield background
         finally:
             collections.close()
@@ -162,7 +155,7 @@ async def _worked(settings: Settings) -> None:
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, ended.set)
-    with ready() as background:
-        async with background.working():
-            typer.echo(f"doing jobs, {settings.http.jobs} at a time", err=True)
+    with open_jobs() as background:
+        async with background.run():
+            typer.echo(f"running up to {settings.jobs.concurrency} jobs at once", err=True)
             await ended.wait()

@@ -1,8 +1,9 @@
-"""Who calls, as routes ask for it: parameters that give the caller, or a collection that the caller may use.
+"""Authenticate the caller of a request and give routes their collection, as FastAPI dependencies.
 
-`Reading`, `Writing` and `Governing` are collections with a caller of that scope; `Administrator` is a caller
-who may administer. The order of refusals is: unknown (401), too many requests (429), no such collection (404),
-too small a scope (403).
+`ReadAccess`, `WriteAccess` and `AdminAccess` are a collection and a caller with that scope; `AdminCaller` is a
+caller with the scope admin. Errors come in this order: unknown caller (401), too many requests (429), no such
+collection (404), scope too small (403). The module also replays responses for idempotency keys. What a route does
+is in the module of its subject.
 """
 
 import asyncio
@@ -22,222 +23,231 @@ from starlette.exceptions import HTTPException
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import Forbidden
-from waylore.service.callers import ANYONE, NAME, Caller, Unauthenticated, is_loopback, require
-from waylore.service.registry.protocol import Claimed, Kept, Scope
-from waylore.service.service import Service
-from waylore.surfaces.http.problems import TRY_LATER
-from waylore.surfaces.http.responses import OF_ALL, problems
-
-BEARER = HTTPBearer(
-    auto_error=False, description="An API key (`waylore_…`), or a token of the OpenID provider."
+from waylore.service.callers import (
+    ANYONE,
+    COLLECTION_NAME_PATTERN,
+    Caller,
+    Unauthenticated,
+    is_loopback,
+    require,
 )
+from waylore.service.registry.protocol import CachedResponse, IdempotencyKey, Scope
+from waylore.service.service import Service
+from waylore.surfaces.http.problems import RETRY_SOON
+from waylore.surfaces.http.responses import COMMON_STATUSES, describe_problems
+
+BEARER = HTTPBearer(auto_error=False, description="An API key (`waylore_…`), or a token of the OpenID provider.")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`waylore_…`).")
-SCHEMES = [Security(BEARER), Security(HEADER)]  # for the OpenAPI document alone: `caller_of` reads the headers
-CollectionName = Annotated[str, Path(pattern=NAME, description="A collection's name.", examples=["default"])]
+SCHEMES = [Security(BEARER), Security(HEADER)]  # only for the OpenAPI document; `get_caller` reads the headers
+CollectionName = Annotated[
+    str, Path(pattern=COLLECTION_NAME_PATTERN, description="Name of a collection.", examples=["default"])
+]
 T = TypeVar("T")
 
 
-def service_of(request: Request) -> Service:
-    """The service that runs."""
+def get_service(request: Request) -> Service:
+    """Return the running service."""
     service: Service = request.app.state.service
     return service
 
 
-async def caller_of(request: Request) -> Caller:
-    """Who calls; found out, and counted, once a request."""
+async def get_caller(request: Request) -> Caller:
+    """Return the caller; authenticate and count the request if this is the first call for it."""
     known: Caller | None = getattr(request.state, "caller", None)
     if known is None:
-        known = request.state.caller = await _caller(request)
-        _count(request, known.id)
+        known = request.state.caller = await _authenticate(request)
+        _count_request(request, known.id)
     return known
 
 
-async def _caller(request: Request) -> Caller:
-    service = service_of(request)
+async def _authenticate(request: Request) -> Caller:
+    service = get_service(request)
     if not service.settings.http.auth:
-        _require_near(request)
+        _require_local_name(request)
         return ANYONE
     try:
-        return await service.known(_token(request))
+        return await service.authenticate(_read_token(request))
     except Unauthenticated:
-        _count(request, f"address:{request.client.host if request.client else ''}")
+        _count_request(request, f"address:{request.client.host if request.client else ''}")
         raise
 
 
-def _require_near(request: Request) -> None:
-    """Where nobody is asked, a page that has its name lead to this machine (DNS rebinding) must not get in."""
+def _require_local_name(request: Request) -> None:
+    """Refuse names of other machines: a web page could let its name lead to this machine (DNS rebinding)."""
     name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     if "." in name and not is_loopback(name):
-        raise Forbidden(f"this service asks for no key and does not answer to {name}: call it localhost")
+        raise Forbidden(f"this service runs without keys and does not answer to {name}; use localhost")
 
 
-def _token(request: Request) -> str:
-    """What the caller shows; who shows two things, of which one may be wrong, is not believed either."""
-    given = [*request.headers.getlist("authorization"), *request.headers.getlist("x-api-key")]
-    if len(given) != 1:
+def _read_token(request: Request) -> str:
+    """Return the token of the caller. A request with two tokens is refused, because one of them may be wrong."""
+    tokens = [*request.headers.getlist("authorization"), *request.headers.getlist("x-api-key")]
+    if len(tokens) != 1:
         raise Unauthenticated
-    kind, _, token = given[0].partition(" ")
+    scheme, _, token = tokens[0].partition(" ")
     if "authorization" in request.headers:
-        return token.strip() if kind.lower() == "bearer" else ""
-    return given[0]
+        return token.strip() if scheme.lower() == "bearer" else ""
+    return tokens[0]
 
 
-def _count(request: Request, who: str) -> None:
-    """Refuse one request too many; `http_guard` tells the figures with every answer."""
-    rates = service_of(request).rates
-    taken = rates.take(who)
-    if rates.most:
+def _count_request(request: Request, caller: str) -> None:
+    """Raise 429 if the caller has no requests left; `limits` adds the rate headers to every response."""
+    rates = get_service(request).rate_limiter
+    taken = rates.count_request(caller)
+    if rates.limit:
         request.state.rate = {
-            "RateLimit-Policy": f'"default";q={rates.most};w={rates.window:.0f}',
-            "RateLimit": f'"default";r={taken.left};t={ceil(taken.seconds)}',
+            "RateLimit-Policy": f'"default";q={rates.limit};w={rates.window:.0f}',
+            "RateLimit": f'"default";r={taken.remaining};t={ceil(taken.seconds)}',
         }
     if not taken.is_allowed:
         wait = str(ceil(taken.seconds))
-        raise HTTPException(
-            429, f"no more than {rates.most} requests a minute: wait {wait} s", {"Retry-After": wait}
-        )
+        message = f"more than {rates.limit} requests per minute; try again in {wait} s"
+        raise HTTPException(429, message, {"Retry-After": wait})
 
 
-Running = Annotated[Service, Depends(service_of)]
-Known = Annotated[Caller, Depends(caller_of)]
+CurrentService = Annotated[Service, Depends(get_service)]
+CurrentCaller = Annotated[Caller, Depends(get_caller)]
 
 
-def administrator(caller: Known) -> Caller:
-    """A caller who may administer."""
+def require_admin(caller: CurrentCaller) -> Caller:
+    """Return the caller if it has the scope admin."""
     require(caller, "admin")
     return caller
 
 
-Administrator = Annotated[Caller, Depends(administrator)]
+AdminCaller = Annotated[Caller, Depends(require_admin)]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """A collection, and who stands before it."""
+class CollectionAccess:
+    """A collection and a caller who may use it."""
 
     service: Service
     caller: Caller
     collection: str
 
-    async def ask(self, verb: Callable[[Waylore], T]) -> T:
-        """What the collection answers."""
-        return await self.service.ask(self.collection, verb)
+    async def run(self, call: Callable[[Waylore], T]) -> T:
+        """Run a call on the collection in a thread."""
+        return await self.service.run_on_collection(self.collection, call)
 
 
-def _desk(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[Desk]]:
-    async def desk(service: Running, caller: Known, collection: CollectionName) -> Desk:
-        find = service.collection_of_late if scope == "read" else service.collection
-        found = await find(caller, collection)
+def _require_scope(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[CollectionAccess]]:
+    async def get_access(
+        service: CurrentService, caller: CurrentCaller, collection: CollectionName
+    ) -> CollectionAccess:
+        find = service.get_cached_collection if scope == "read" else service.get_collection
+        known = await find(caller, collection)
         require(caller, scope)
-        return Desk(service, caller, found.name)
+        return CollectionAccess(service, caller, known.name)
 
-    return desk
+    return get_access
 
 
-Reading = Annotated[Desk, Depends(_desk("read"))]
-Writing = Annotated[Desk, Depends(_desk("write"))]
-Governing = Annotated[Desk, Depends(_desk("admin"))]
+ReadAccess = Annotated[CollectionAccess, Depends(_require_scope("read"))]
+WriteAccess = Annotated[CollectionAccess, Depends(_require_scope("write"))]
+AdminAccess = Annotated[CollectionAccess, Depends(_require_scope("admin"))]
 
-WORD = r"^[!-~]{1,255}$"
-KEPT_SECONDS = 86_400.0  # for which an answer can be asked for again
+IDEMPOTENCY_KEY_PATTERN = r"^[!-~]{1,255}$"
+REPLAY_SECONDS = 86_400.0  # how long a response can be repeated
 JSON = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def once(
+def describe_idempotency_key(
     idempotency_key: Annotated[
         str | None,
         Header(
-            pattern=WORD, description="A word of your own; sent again with the same request, it is done once."
+            pattern=IDEMPOTENCY_KEY_PATTERN,
+            description="A word of your own. The same request with the same word runs once.",
         ),
     ] = None,
 ) -> None:
-    """Documents the header; the route itself reads it."""
+    """Add the header to the OpenAPI document. `Route` reads it."""
 
 
-ONCE = Depends(once)
+IDEMPOTENT = Depends(describe_idempotency_key)
 
 
 class Route(APIRoute):
-    """A route of a known caller, within the limits of the service."""
+    """A route that authenticates its caller and has a time limit."""
 
     def get_route_handler(self) -> Handler:
-        """The route's own work, with what comes before it."""
+        """Return the handler of the route, after authentication and within the limits."""
         handle = super().get_route_handler()
-        if any(dependency.dependency is once for dependency in self.dependencies):
-            handle = _done_once(handle)
+        if any(dependency.dependency is describe_idempotency_key for dependency in self.dependencies):
+            handle = _run_once(handle)
 
-        async def handled(request: Request) -> Response:
-            await caller_of(request)
-            seconds = service_of(request).settings.http.seconds
+        async def handle_in_time(request: Request) -> Response:
+            await get_caller(request)
+            seconds = get_service(request).settings.http.request_timeout
             if self.body_field is not None:
-                await _read(request, seconds)
+                await _read_body(request, seconds)
             async with asyncio.timeout(seconds):
                 return await handle(request)
 
-        return handled
+        return handle_in_time
 
 
-def router_of(tag: str, prefix: str) -> APIRouter:
-    """The routes of a subject: of known callers, with the problems that all of them may have."""
+def create_router(tag: str, prefix: str) -> APIRouter:
+    """Return a router for the routes of a subject, with the error responses that all of them share."""
     return APIRouter(
         prefix=prefix,
         tags=[tag],
         route_class=Route,
         dependencies=SCHEMES,
-        responses=problems(*OF_ALL),
+        responses=describe_problems(*COMMON_STATUSES),
     )
 
 
-async def _read(request: Request, seconds: float) -> None:
-    """Read the body, if it is one that can be understood."""
+async def _read_body(request: Request, seconds: float) -> None:
     media_type = request.headers.get("content-type", "")
     if not JSON.match(media_type):
-        raise HTTPException(415, f"the body must be application/json, not {media_type or 'of no type'}")
+        raise HTTPException(415, f"the body must be application/json, got {media_type or 'no media type'}")
     try:
         async with asyncio.timeout(seconds):
             await request.body()
     except TimeoutError as error:
-        raise HTTPException(408, "the body came too slowly: send it again, faster") from error
+        raise HTTPException(408, "the body arrived too slowly; send it again, faster") from error
 
 
-def _done_once(handle: Handler) -> Handler:
-    async def handled(request: Request) -> Response:
+def _run_once(handle: Handler) -> Handler:
+    async def handle_once(request: Request) -> Response:
         word = request.headers.get("idempotency-key", "")
-        if not re.fullmatch(WORD, word):
+        if not re.fullmatch(IDEMPOTENCY_KEY_PATTERN, word):
             return await handle(request)
-        return await _claimed(request, handle, await _claim(request, word))
+        return await _handle_or_replay(request, handle, await _make_key(request, word))
 
-    return handled
-
-
-async def _claim(request: Request, word: str) -> Claimed:
-    caller: Caller = await caller_of(request)
-    asked = sha256(f"{request.method} {request.url.path}?{request.url.query}\n".encode())
-    asked.update(await request.body())
-    return Claimed(caller.id, word, asked.hexdigest())
+    return handle_once
 
 
-async def _claimed(request: Request, handle: Handler, claimed: Claimed) -> Response:
-    service, now = service_of(request), time.time()
-    longest = now + 2 * service.settings.http.seconds  # then whoever did it must have died
-    known = await service.look(lambda registry: registry.claim(claimed, now=now, until=longest))
+async def _make_key(request: Request, word: str) -> IdempotencyKey:
+    caller: Caller = await get_caller(request)
+    digest = sha256(f"{request.method} {request.url.path}?{request.url.query}\n".encode())
+    digest.update(await request.body())
+    return IdempotencyKey(caller.id, word, digest.hexdigest())
+
+
+async def _handle_or_replay(request: Request, handle: Handler, key: IdempotencyKey) -> Response:
+    service, now = get_service(request), time.time()
+    until = now + 2 * service.settings.http.request_timeout  # after that, the process that ran it must be dead
+    known = await service.run_on_registry(lambda registry: registry.claim(key, now=now, until=until))
     if known is not None:
-        return _again(known, claimed)
+        return _replay(known, key)
     try:
         response = await handle(request)
     except BaseException:
-        await service.look(lambda registry: registry.release(claimed))
+        await service.run_on_registry(lambda registry: registry.release(key))
         raise
-    answer = Kept(claimed.digest, response.status_code, bytes(response.body), response.media_type or "")
-    await service.look(lambda registry: registry.keep(claimed, answer, until=time.time() + KEPT_SECONDS))
+    answer = CachedResponse(key.digest, response.status_code, bytes(response.body), response.media_type or "")
+    end = time.time() + REPLAY_SECONDS
+    await service.run_on_registry(lambda registry: registry.store_response(key, answer, until=end))
     return response
 
 
-def _again(known: Kept, claimed: Claimed) -> Response:
-    """The answer that was given before, if this is the same request and it is done."""
-    if known.digest != claimed.digest:
-        raise HTTPException(422, "this Idempotency-Key came with another request before: use a new one")
+def _replay(known: CachedResponse, key: IdempotencyKey) -> Response:
+    """Return the earlier response, if the request is the same and has finished."""
+    if known.digest != key.digest:
+        raise HTTPException(422, "this Idempotency-Key was used with another request; use a new one")
     if not known.status:
-        raise HTTPException(409, "the same request is being done: ask again in a second", TRY_LATER)
+        raise HTTPException(409, "the same request is running; try again in a second", RETRY_SOON)
     return Response(known.body, known.status, {"Idempotency-Replayed": "true"}, known.media_type)

@@ -1,7 +1,6 @@
-"""The HTTP service, through FastAPI: `create_app` puts routes, errors and limits together.
+"""Create the HTTP service with FastAPI: routes, error handlers, limits, health and the OpenAPI document.
 
-What a route does is in the `http_…` module of its subject; what a running service holds is in `http_service`,
-who may call in `http_callers`. Nothing here decides what is found.
+What a route does is in the module of its subject. `service` holds the running service and decides who may call.
 """
 
 import asyncio
@@ -15,18 +14,18 @@ from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 
 from waylore import __version__
-from waylore.service.service import Service, opened_service
-from waylore.settings.load import Settings, load
+from waylore.service.service import Service, open_service
+from waylore.settings.load import load
+from waylore.settings.sections import Settings
 from waylore.surfaces.http import collections, documents, jobs, keys, search, uploads
-from waylore.surfaces.http.access import Running
-from waylore.surfaces.http.instrumentation import Instrumented
-from waylore.surfaces.http.limits import Guard
-from waylore.surfaces.http.mcp import alive as mcp_alive
-from waylore.surfaces.http.mcp import with_mcp
-from waylore.surfaces.http.problems import MEDIA_TYPE, tell_problems
-from waylore.surfaces.http.responses import Alive, Ready
-from waylore.surfaces.open import embedder_of, opened
-from waylore.surfaces.telemetry.setup import configured
+from waylore.surfaces.http.access import CurrentService
+from waylore.surfaces.http.instrumentation import Instrumentation
+from waylore.surfaces.http.limits import RequestLimits
+from waylore.surfaces.http.mcp import add_mcp, run_mcp
+from waylore.surfaces.http.problems import MEDIA_TYPE, add_error_handlers
+from waylore.surfaces.http.responses import Liveness, Readiness
+from waylore.surfaces.open import create_embedder, open_collection
+from waylore.surfaces.telemetry.setup import configure
 
 router = APIRouter(tags=["health"])
 ROUTERS = (
@@ -38,113 +37,115 @@ ROUTERS = (
     keys.router,
     router,
 )
-SHOWN = ("X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed")
+EXPOSED_HEADERS = ("X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed")
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The service of these settings; it opens its store when it starts."""
+    """Return the application for these settings. It opens the store when it starts."""
     app = FastAPI(
         title="Waylore",
         version=__version__,
         summary="Memory and knowledge retrieval for agents.",
-        lifespan=partial(_running, settings),
+        lifespan=partial(_run, settings),
         redirect_slashes=False,
     )
     for each in ROUTERS:
         app.include_router(each)
-    app.state.mcp = with_mcp(app)
-    tell_problems(app)
-    app.openapi = partial(described, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it
-    if settings.http.cors:
+    app.state.mcp = add_mcp(app)
+    add_error_handlers(app)
+    app.openapi = partial(build_openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it
+    if settings.http.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=settings.http.cors,
+            allow_origins=settings.http.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=SHOWN,
+            expose_headers=EXPOSED_HEADERS,
         )
-    app.add_middleware(Guard, settings=settings.http)
-    app.add_middleware(Instrumented, telemetry=configured(settings.telemetry))
+    app.add_middleware(RequestLimits, settings=settings.http)
+    app.add_middleware(Instrumentation, telemetry=configure(settings.telemetry))
     return app
 
 
-def open_service(settings: Settings) -> AbstractContextManager[Service]:
-    """Return the service of these settings, to be entered."""
-    embedder = embedder_of(settings.embedding)
-    return opened_service(
-        settings, embedder, lambda collection: opened(settings, embedder=embedder, collection=collection)
+def open_configured_service(settings: Settings) -> AbstractContextManager[Service]:
+    """Return the service for these settings as a context manager."""
+    embedder = create_embedder(settings.embedding)
+    return open_service(
+        settings,
+        embedder,
+        lambda collection: open_collection(settings, embedder=embedder, collection=collection),
     )
 
 
 def from_environment() -> FastAPI:
-    """The service as the environment and the files of settings have it: what a worker process starts."""
+    """Return the application for the settings of the environment and the files; each worker process calls it."""
     return create_app(load())
 
 
 @asynccontextmanager
-async def _running(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
-    """Opening and closing may take seconds, so both are done in a thread."""
-    opening = open_service(settings)
+async def _run(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
+    """Open and close the service in a thread, because both may take seconds."""
+    opening = open_configured_service(settings)
     service = app.state.service = await asyncio.to_thread(opening.__enter__)
-    tidying = asyncio.create_task(service.keep_tidy())
+    sweeping = asyncio.create_task(service.keep_sweeping())
     try:
-        async with service.background.working(), mcp_alive(app.state.mcp):
+        async with service.background.run(), run_mcp(app.state.mcp):
             yield
     finally:
-        tidying.cancel()
+        sweeping.cancel()
         await asyncio.to_thread(opening.__exit__, None, None, None)
 
 
 @router.get("/healthz", operation_id="healthz")
-async def alive() -> Alive:
-    """Tell that the process answers; nothing else is looked at."""
-    return Alive(status="ok")
+async def check_liveness() -> Liveness:
+    """Return ok while the process answers. Nothing else is checked."""
+    return Liveness(status="ok")
 
 
 @router.get(
     "/readyz",
     operation_id="readyz",
-    responses={503: {"model": Ready, "description": "Something cannot be reached."}},
+    responses={503: {"model": Readiness, "description": "The store or the model is unavailable."}},
 )
-async def ready(service: Running, response: Response) -> Ready:
-    """Tell whether the store answers and the model is loaded."""
-    store, model = await service.reaches_store(), await service.reaches_model()
+async def check_readiness(service: CurrentService, response: Response) -> Readiness:
+    """Check that the store answers and the model is loaded."""
+    store, model = await service.is_store_available(), await service.is_model_available()
     if not (store and model):
         response.status_code = 503
-    told = {True: "ok", False: "unreachable"}
-    return Ready(status="ok" if store and model else "not ready", store=told[store], model=told[model])
+    words = {True: "ok", False: "unreachable"}
+    return Readiness(status="ok" if store and model else "not ready", store=words[store], model=words[model])
 
 
 TAGS = {
-    "collections": "Bodies of knowledge; each is seen by its callers only.",
-    "documents": "What was added: texts, and facts that came without one.",
-    "asking": "What is known that bears on a question, and why.",
-    "jobs": "What is done in the background: files that were uploaded, and whole collections.",
+    "collections": "Collections of knowledge. A caller sees only its own.",
+    "documents": "Documents: added texts, and facts that came without a text.",
+    "search": "Search, context for a model, explanations, and the graph around an entity.",
+    "jobs": "Background jobs: uploaded files, and work on whole collections.",
     "keys": "API keys, for administrators.",
-    "health": "Whether the service is alive and ready.",
+    "health": "Liveness and readiness of the service.",
 }
 HEADERS = {
     "X-Request-Id": {
-        "description": "The request's identity: yours, if you sent one.",
+        "description": "Id of the request; your own if you sent one.",
         "schema": {"type": "string"},
         "required": True,
     }
 }
 
 
-def described(app: FastAPI) -> dict[str, Any]:
-    """The document, made once."""
+def build_openapi(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document; it is built once."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title,
             version=app.version,
             summary=app.summary,
             routes=app.routes,
-            tags=[{"name": name, "description": told} for name, told in TAGS.items()],
+            tags=[{"name": name, "description": description} for name, description in TAGS.items()],
         )
-        for operation in _operations(document):
+        for operation in _list_operations(document):
             operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
-        for status, response in _responses(document):
+        for status, response in _list_responses(document):
             response["headers"] = HEADERS
             if status >= 400 and _is_problem(response):
                 response["content"] = {MEDIA_TYPE: response["content"]["application/json"]}
@@ -152,13 +153,13 @@ def described(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _responses(document: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for operation in _operations(document):
+def _list_responses(document: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for operation in _list_operations(document):
         for status, response in operation["responses"].items():
             yield int(status), response
 
 
-def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for operations in document["paths"].values():
         yield from operations.values()
 

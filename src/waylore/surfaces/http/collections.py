@@ -1,4 +1,4 @@
-"""Collections over HTTP: which there are, making one, how much it holds, and forgetting one with all of it."""
+"""Routes for collections: list, create, describe, count and delete them."""
 
 import time
 from datetime import UTC, datetime
@@ -6,31 +6,49 @@ from datetime import UTC, datetime
 from fastapi import Response
 
 from waylore.engine.waylore import Waylore
-from waylore.service.callers import no_collection, require, require_all_labels
-from waylore.service.jobs.work import emptied
-from waylore.service.registry.protocol import EVERY, Collection
-from waylore.surfaces.http.access import CollectionName, Governing, Known, Reading, Running, router_of
-from waylore.surfaces.http.requests import After, Limit, NewCollection
-from waylore.surfaces.http.responses import OF_BODIES, CollectionInfo, Collections, cursor, last_of, problems
+from waylore.service.callers import make_not_found_error, require, require_all_labels
+from waylore.service.jobs.work import delete_documents
+from waylore.service.registry.protocol import ALL_COLLECTIONS, RegisteredCollection
+from waylore.surfaces.http.access import (
+    AdminAccess,
+    CollectionName,
+    CurrentCaller,
+    CurrentService,
+    ReadAccess,
+    create_router,
+)
+from waylore.surfaces.http.requests import Cursor, Limit, NewCollection
+from waylore.surfaces.http.responses import (
+    BODY_STATUSES,
+    CollectionInfo,
+    CollectionPage,
+    describe_problems,
+    make_cursor,
+    read_cursor,
+)
 from waylore.surfaces.wire import Statistics
 
-router = router_of("collections", "/v1/collections")
+router = create_router("collections", "/v1/collections")
 
 
 @router.get("", operation_id="list_collections")
-async def listed(service: Running, caller: Known, after: After = None, limit: Limit = 100) -> Collections:
+async def list_collections(
+    service: CurrentService, caller: CurrentCaller, cursor: Cursor = None, limit: Limit = 100
+) -> CollectionPage:
     """List the collections that you may see by name, a page at a time."""
-    last, _ = last_of(service.secret, "collections", after) if after else ("", "")
-    among = None if EVERY in caller.collections else caller.collections
-    found = await service.look(lambda registry: registry.collections(after=last, limit=limit, among=among))
-    more = cursor(service.secret, "collections", (found[-1].name, "")) if len(found) == limit else None
-    return Collections(collections=[CollectionInfo.of(one) for one in found], next=more)
+    last, _ = read_cursor(service.secret, "collections", cursor) if cursor else ("", "")
+    among = None if ALL_COLLECTIONS in caller.collections else caller.collections
+    page = await service.run_on_registry(
+        lambda registry: registry.list_collections(after=last, limit=limit, among=among)
+    )
+    more = make_cursor(service.secret, "collections", (page[-1].name, "")) if len(page) == limit else None
+    return CollectionPage(collections=[CollectionInfo.of(each) for each in page], next=more)
 
 
 @router.get("/{collection}", operation_id="get_collection")
-async def one(service: Running, caller: Known, collection: CollectionName) -> CollectionInfo:
-    """Tell what a collection is for."""
-    return CollectionInfo.of(await service.collection(caller, collection))
+async def get_collection(service: CurrentService, caller: CurrentCaller, collection: CollectionName) -> CollectionInfo:
+    """Return the description of a collection."""
+    return CollectionInfo.of(await service.get_collection(caller, collection))
 
 
 @router.put(
@@ -38,43 +56,48 @@ async def one(service: Running, caller: Known, collection: CollectionName) -> Co
     operation_id="put_collection",
     status_code=201,
     responses={
-        200: {"model": CollectionInfo, "description": "It was there, and is described anew."},
-        **problems(*OF_BODIES),
+        200: {"model": CollectionInfo, "description": "The collection existed; its description was changed."},
+        **describe_problems(*BODY_STATUSES),
     },
 )
-async def made(
-    service: Running, caller: Known, collection: CollectionName, body: NewCollection, response: Response
+async def put_collection(
+    service: CurrentService,
+    caller: CurrentCaller,
+    collection: CollectionName,
+    body: NewCollection,
+    response: Response,
 ) -> CollectionInfo:
-    """Make a collection, or describe it anew; one that is there keeps what it holds."""
-    if not caller.sees(collection):
-        raise no_collection(collection)
+    """Create a collection, or change its description. The documents of an existing collection stay."""
+    if not caller.can_see(collection):
+        raise make_not_found_error(collection)
     require(caller, "admin")
-    wanted = Collection(collection, body.description, datetime.now(UTC))
-    if not await service.look(lambda registry: registry.set_collection(wanted)):
+    wanted = RegisteredCollection(collection, body.description, datetime.now(UTC))
+    if not await service.run_on_registry(lambda registry: registry.set_collection(wanted)):
         response.status_code = 200
-    return CollectionInfo.of(await service.collection(caller, collection))
+    return CollectionInfo.of(await service.get_collection(caller, collection))
 
 
 @router.delete("/{collection}", operation_id="delete_collection", status_code=204)
-async def removed(desk: Governing) -> None:
-    """Forget a collection with all that it holds; if that takes too long, ask again to go on."""
-    require_all_labels(desk.caller)
-    await desk.service.file(lambda jobs: jobs.given_up(desk.collection))
-    until = time.monotonic() + desk.service.settings.http.seconds
-    await desk.ask(lambda waylore: _empty(waylore, until))
-    await desk.service.look(lambda registry: registry.remove_collection(desk.collection))
-    desk.service.shown.pop(desk.collection, None)
-    await desk.ask(lambda waylore: _empty(waylore, until))  # what somebody added in between
+async def delete_collection(access: AdminAccess) -> None:
+    """Delete a collection with all of its documents. If that takes too long, repeat the request to continue."""
+    require_all_labels(access.caller)
+    service, name = access.service, access.collection
+    await service.run_on_jobs(lambda jobs: jobs.cancel_all(name))
+    until = time.monotonic() + service.settings.http.request_timeout
+    await access.run(lambda waylore: _delete_documents(waylore, until))
+    await service.run_on_registry(lambda registry: registry.remove_collection(name))
+    service.collection_cache.pop(name, None)
+    await access.run(lambda waylore: _delete_documents(waylore, until))  # documents added in the meantime
 
 
 @router.get("/{collection}/stats", operation_id="stats")
-async def stats(desk: Reading) -> Statistics:
-    """Count what a collection holds, and tell the embedding model that it was made with."""
-    require_all_labels(desk.caller)
-    return Statistics.of(await desk.ask(lambda waylore: waylore.stats()))
+async def get_stats(access: ReadAccess) -> Statistics:
+    """Return the size of a collection, and the embedding model that it was made with."""
+    require_all_labels(access.caller)
+    return Statistics.of(await access.run(lambda waylore: waylore.stats()))
 
 
-def _empty(waylore: Waylore, until: float) -> None:
-    for _ in emptied(waylore):
+def _delete_documents(waylore: Waylore, until: float) -> None:
+    for _ in delete_documents(waylore):
         if time.monotonic() > until:
             raise TimeoutError

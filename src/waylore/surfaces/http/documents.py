@@ -1,4 +1,4 @@
-"""Documents and facts over HTTP: adding, listing, reading and forgetting them, and exporting them all."""
+"""Routes for documents and facts: add, list, read and forget them, verify a receipt, and export a collection."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -7,156 +7,167 @@ from itertools import islice
 from typing import Annotated
 
 from anyio import CancelScope
-from fastapi import Path, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
+from waylore import types
 from waylore.engine.waylore import Waylore
 from waylore.errors import Forbidden, NotFound
 from waylore.service.callers import Caller, require_all_labels
-from waylore.surfaces.http.access import ONCE, Desk, Reading, Writing, router_of
+from waylore.surfaces.http.access import IDEMPOTENT, CollectionAccess, ReadAccess, WriteAccess, create_router
 from waylore.surfaces.http.requests import (
-    ANY,
-    IDENTITY,
-    SAYING,
-    After,
-    Identities,
+    TEXT_PATTERN,
+    VISIBLE_PATTERN,
+    Cursor,
+    ForgetRequest,
     Limit,
     NewDocument,
     NewFacts,
     ReceiptBody,
     Time,
+    describe_id,
+    make_id_check,
 )
 from waylore.surfaces.http.responses import (
-    OF_BODIES,
+    BODY_STATUSES,
+    AddedDocument,
+    AddedFacts,
+    DocumentPage,
     Facts,
-    Page,
-    Stored,
-    StoredFacts,
-    Verified,
-    cursor,
-    last_of,
-    leads_to,
-    problems,
+    VerificationResult,
+    describe_problems,
+    make_cursor,
+    make_links,
+    read_cursor,
 )
-from waylore.surfaces.wire import Contribution, Document, Receipt
+from waylore.surfaces.wire import Document, IndexedDocument, Receipt
 from waylore.types.identity import document_id
-from waylore.types.knowledge import Document as Known
-from waylore.types.search import EVERYTHING, Filter
+from waylore.types.search import NO_FILTER, Filter
 
-LINES = 64  # of an export, that are made at a time
-router = router_of("documents", "/v1/collections/{collection}")
-WITH_BODY = problems(*OF_BODIES)
-OF_A_DOCUMENT = leads_to(
+EXPORT_BATCH_LINES = 64
+router = create_router("documents", "/v1/collections/{collection}")
+BODY_PROBLEMS = describe_problems(*BODY_STATUSES)
+DOCUMENT_LINKS = make_links(
     "get_document", "forget_document", collection="$request.path.collection", document="$response.body#/id"
 )
-DocumentId = Annotated[str, Path(pattern=IDENTITY, description="A document's identity.")]
-Under = Annotated[str, Query(max_length=1_000, pattern=ANY, description="How the address begins.")]
+DocumentId = Annotated[str, make_id_check("document"), describe_id("document")]
+Under = Annotated[
+    str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only addresses that begin with this.")
+]
 EntityName = Annotated[
     str,
-    Query(min_length=1, max_length=1_000, pattern=SAYING, description="An entity's name.", examples=["login"]),
+    Query(
+        min_length=1,
+        max_length=1_000,
+        pattern=VISIBLE_PATTERN,
+        description="Name of an entity.",
+        examples=["login"],
+    ),
 ]
-AsOf = Annotated[Time | None, Query(description="What held at that time; all, if absent.")]
+AsOf = Annotated[Time | None, Query(description="Only facts that were valid at this time; all facts if absent.")]
+FactLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of facts.")]
 
 
 @router.post(
     "/documents",
     operation_id="add_document",
     status_code=201,
-    dependencies=[ONCE],
-    responses={201: {"links": OF_A_DOCUMENT}, **WITH_BODY},
+    dependencies=[IDEMPOTENT],
+    responses={201: {"links": DOCUMENT_LINKS}, **BODY_PROBLEMS},
 )
-async def added(desk: Writing, body: NewDocument) -> Stored:
-    """Add a text and the facts it states; adding the same again changes nothing."""
-    id_ = await desk.ask(lambda waylore: _add(waylore, desk.caller, body))
-    return Stored(id=id_)
+async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
+    """Add a text and the facts it states. Adding the same text again changes nothing."""
+    id_ = await access.run(lambda waylore: _add(waylore, access.caller, body))
+    return AddedDocument(id=id_)
 
 
 @router.get("/documents", operation_id="list_documents")
-async def listed(
-    desk: Reading,
-    under: Under = "",
-    after: After = None,
-    limit: Limit = 100,
-) -> Page:
+async def list_documents(
+    access: ReadAccess, under: Under = "", cursor: Cursor = None, limit: Limit = 100
+) -> DocumentPage:
     """List documents by address, a page at a time."""
-    secret = desk.service.secret
-    of = f"{desk.collection}/{under}"
-    last = last_of(secret, of, after) if after else ("", "")
-    since = Known(id=last[1], uri=last[0])
-    found = await desk.ask(
-        lambda waylore: waylore.documents(under=under, after=since, limit=limit, where=desk.caller.where)
+    secret = access.service.secret
+    list_name = f"{access.collection}/{under}"
+    last = read_cursor(secret, list_name, cursor) if cursor else ("", "")
+    after = types.Document(id=last[1], uri=last[0])
+    page = await access.run(
+        lambda waylore: waylore.documents(under=under, after=after, limit=limit, where=access.caller.where)
     )
-    more = cursor(secret, of, (found[-1].uri, found[-1].id)) if len(found) == limit else None
-    return Page(documents=[Document.of(one) for one in found], next=more)
+    more = make_cursor(secret, list_name, (page[-1].uri, page[-1].id)) if len(page) == limit else None
+    return DocumentPage(documents=[Document.of(each) for each in page], next=more)
 
 
 @router.get("/documents/{document}", operation_id="get_document")
-async def one(desk: Reading, document: DocumentId) -> Contribution:
-    """Read a document with all that it says."""
-    return await desk.ask(lambda waylore: Contribution.of(waylore.get(document, where=desk.caller.where)))
+async def get_document(access: ReadAccess, document: DocumentId) -> IndexedDocument:
+    """Return a document with its passages, entities and facts."""
+
+    def read(waylore: Waylore) -> IndexedDocument:
+        try:
+            return IndexedDocument.of(waylore.get(document, where=access.caller.where))
+        except NotFound as error:
+            raise _make_not_found_error(document) from error
+
+    return await access.run(read)
 
 
 @router.delete("/documents/{document}", operation_id="forget_document")
-async def forgotten(desk: Writing, document: DocumentId) -> Receipt:
-    """Forget a document with all that nothing else supports; the receipt says what went."""
-    receipt = await desk.ask(lambda waylore: waylore.forget(document, where=desk.caller.where))
+async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
+    """Forget a document with everything that no other document supports. The receipt lists what was removed."""
+    receipt = await access.run(lambda waylore: waylore.forget(document, where=access.caller.where))
     if not receipt.documents:
-        raise NotFound(f"no document {document} that you may see")
+        raise _make_not_found_error(document)
     return Receipt.of(receipt)
 
 
-@router.post("/documents/forget", operation_id="forget_documents", dependencies=[ONCE], responses=WITH_BODY)
-async def all_forgotten(desk: Writing, body: Identities) -> Receipt:
-    """Forget documents; those that are not there are passed over."""
-    return Receipt.of(await desk.ask(lambda waylore: waylore.forget(*body.documents, where=desk.caller.where)))
+@router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
+async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
+    """Forget documents by id or address. Those that do not exist are listed in `missing` of the receipt."""
+    return Receipt.of(await access.run(lambda waylore: waylore.forget(*body.documents, where=access.caller.where)))
 
 
-@router.post("/receipts/verify", operation_id="verify_receipt", responses=WITH_BODY)
-async def verified(desk: Writing, body: ReceiptBody) -> Verified:
-    """Look whether anything is left of what a receipt says went; reads the whole collection."""
-    require_all_labels(desk.caller)
-    return Verified(left=list(await desk.ask(lambda waylore: waylore.verify_forgotten(body.back()))))
+@router.post("/receipts/verify", operation_id="verify_receipt", responses=BODY_PROBLEMS)
+async def verify_receipt(access: WriteAccess, body: ReceiptBody) -> VerificationResult:
+    """Check that nothing of a receipt's items is still stored. Reads the whole collection."""
+    require_all_labels(access.caller)
+    left = await access.run(lambda waylore: waylore.verify_forgotten(body.to_receipt()))
+    return VerificationResult(left=list(left))
 
 
-@router.post("/facts", operation_id="add_facts", status_code=201, dependencies=[ONCE], responses=WITH_BODY)
-async def facts_added(desk: Writing, body: NewFacts) -> StoredFacts:
+@router.post("/facts", operation_id="add_facts", status_code=201, dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
+async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     """Add facts that come without a text."""
-    _require_labels(desk.caller, body.labels)
-    claims = [claim.claim(body.source) for claim in body.facts]
-    ids = await desk.ask(
-        lambda waylore: waylore.add_facts(
-            claims, metadata=body.metadata, labels=body.labels, source=body.source
-        )
+    _require_labels(access.caller, body.labels)
+    facts = [fact.to_new_fact(body.source) for fact in body.facts]
+    ids = await access.run(
+        lambda waylore: waylore.add_facts(facts, metadata=body.metadata, labels=body.labels, source=body.source)
     )
-    return StoredFacts(ids=list(ids))
+    return AddedFacts(ids=list(ids))
 
 
-@router.get("/facts", operation_id="list_facts", tags=["asking"])
-async def facts(
-    desk: Reading, entity: EntityName, as_of: AsOf = None, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
-) -> Facts:
-    """Tell what is known of an entity, strongest first."""
-    where = desk.caller.where
+@router.get("/facts", operation_id="list_facts", tags=["search"])
+async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100) -> Facts:
+    """Return the facts of an entity, strongest first."""
+    where = access.caller.where
 
-    def known(waylore: Waylore) -> Facts:
+    def read(waylore: Waylore) -> Facts:
         return Facts.of({"facts": waylore.facts(entity, as_of=as_of, limit=limit, where=where)})
 
-    return await desk.ask(known)
+    return await access.run(read)
 
 
 @router.get(
     "/export",
     operation_id="export",
     response_class=StreamingResponse,
-    responses={200: {"description": "A collection as lines of JSON.", "content": {"application/x-ndjson": {}}}},
+    responses={200: {"description": "The collection as lines of JSON.", "content": {"application/x-ndjson": {}}}},
 )
-async def exported(desk: Reading) -> Response:
-    """Read everything, vectors included, as lines of JSON that `Waylore.import_` takes."""
-    require_all_labels(desk.caller)
+async def export(access: ReadAccess) -> Response:
+    """Return the whole collection with its vectors, as lines of JSON that `Waylore.import_` reads."""
+    require_all_labels(access.caller)
     stack = ExitStack()
-    lines = await desk.ask(lambda _: _export(stack, desk))
-    return Streamed(_streamed(stack, desk, lines), media_type="application/x-ndjson")
+    lines = await access.run(lambda _: _open_export(stack, access))
+    return ClosingStream(_stream(stack, access, lines), media_type="application/x-ndjson")
 
 
 def _add(waylore: Waylore, caller: Caller, body: NewDocument) -> str:
@@ -169,24 +180,24 @@ def _add(waylore: Waylore, caller: Caller, body: NewDocument) -> str:
         metadata=body.metadata,
         labels=body.labels,
         source=body.source,
-        facts=[claim.claim(body.source) for claim in body.facts],
+        facts=[fact.to_new_fact(body.source) for fact in body.facts],
     )
 
 
 def _require_labels(caller: Caller, labels: list[str]) -> None:
-    if not caller.covers((), labels):
-        given = ", ".join(sorted(caller.labels or ())) or "none"
-        raise Forbidden(f"your key gives the labels {given} only: use those")
+    if not caller.can_grant((), labels):
+        own = ", ".join(sorted(caller.labels or ())) or "none"
+        raise Forbidden(f"labels must be among those of your key: {own}")
 
 
 def _require_own_address(waylore: Waylore, caller: Caller, uri: str) -> None:
-    """A text replaces what has its address: that must not be something that the caller may not see."""
+    """Raise Forbidden if the text would replace a document that the caller may not see."""
     if caller.labels is None or not uri:
         return
     id_ = document_id(uri=uri)
-    is_there, is_seen = (_has(waylore, id_, where) for where in (EVERYTHING, caller.where))
-    if is_there and not is_seen:
-        raise Forbidden("another document has that address, which you may not see: choose another address")
+    exists, is_visible = (_has(waylore, id_, where) for where in (NO_FILTER, caller.where))
+    if exists and not is_visible:
+        raise Forbidden("uri is used by a document that you may not see; choose another")
 
 
 def _has(waylore: Waylore, id_: str, where: Filter) -> bool:
@@ -197,31 +208,35 @@ def _has(waylore: Waylore, id_: str, where: Filter) -> bool:
     return True
 
 
-def _export(stack: ExitStack, desk: Desk) -> Iterator[str]:
-    """The lines; the collection stays open until the stack is closed."""
-    waylore = stack.enter_context(desk.service.collections.lent(desk.collection))
-    lines = waylore.exported()
+def _make_not_found_error(document: str) -> NotFound:
+    return NotFound(f"no document {document}; GET …/documents lists the documents that you may see")
+
+
+def _open_export(stack: ExitStack, access: CollectionAccess) -> Iterator[str]:
+    """Return the lines of an export. The collection stays open until the stack is closed."""
+    waylore = stack.enter_context(access.service.collections.borrow(access.collection))
+    lines = waylore.export_lines()
     stack.callback(lines.close)
     return lines
 
 
-class Streamed(StreamingResponse):
-    """An answer that is made as it is read; what makes it is let go at once when the reader goes away."""
+class ClosingStream(StreamingResponse):
+    """A streamed response that closes its source at once when the client disconnects."""
 
     async def stream_response(self, send: Send) -> None:
-        """Send all of it, or as much as is read."""
-        made = self.body_iterator
-        assert isinstance(made, AsyncGenerator)  # noqa: S101
+        """Send the response until its end, or until the client disconnects."""
+        source = self.body_iterator
+        assert isinstance(source, AsyncGenerator)  # noqa: S101
         try:
             await super().stream_response(send)
         finally:
             with CancelScope(shield=True):
-                await made.aclose()
+                await source.aclose()
 
 
-async def _streamed(stack: ExitStack, desk: Desk, lines: Iterator[str]) -> AsyncIterator[str]:
+async def _stream(stack: ExitStack, access: CollectionAccess, lines: Iterator[str]) -> AsyncIterator[str]:
     try:
-        while some := await desk.ask(lambda _: "".join(islice(lines, LINES))):
-            yield some
+        while batch := await access.run(lambda _: "".join(islice(lines, EXPORT_BATCH_LINES))):
+            yield batch
     finally:
         await asyncio.to_thread(stack.close)

@@ -1,9 +1,9 @@
-"""What happens around an HTTP request: its identity, a span, its time by route, a line in the log, `/metrics`.
+"""Give every HTTP request an id, and record its span, its time by route and a log line; serve `/metrics`.
 
-`Instrumented` goes around the whole service, so that also what authentication refused is seen. A route is told
-by its template, never by the path, which may hold names and questions. A `traceparent` that comes with a
-request is gone on with. Without telemetry a request still gets its identity (`X-Request-Id`). It knows no route
-of the service but `/metrics`, which is open to whoever reaches the port: it tells numbers, and no content.
+`Instrumentation` wraps the whole service, so that refused requests are recorded too. A route is recorded by its
+template, never by its path, because a path may hold names and questions. A `traceparent` header is continued.
+Without telemetry a request still gets its id (`X-Request-Id`). `/metrics` is open to every client that can reach the
+port: it has numbers and no content.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from waylore.surfaces.telemetry.setup import Telemetry
 
 log = logging.getLogger(__name__)
 HEADER = "X-Request-Id"
-GIVEN = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+ID_PATTERN = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 METRICS = ("GET", "/metrics")
 
 
-class Instrumented:
-    """An ASGI application, watched; `scope["state"]["request_id"]` is what the request is called."""
+class Instrumentation:
+    """ASGI middleware that records requests; `scope["state"]["request_id"]` is the id of the request."""
 
     def __init__(self, app: ASGIApp, telemetry: Telemetry | None) -> None:
         self.app = app
@@ -38,74 +38,74 @@ class Instrumented:
         self._mounts = {mount.path for mount in mounts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI wants it."""
+        """Handle a request, or the lifespan of the application."""
         if scope["type"] == "lifespan":
-            await self._alive(scope, receive, send)
+            await self._run_lifespan(scope, receive, send)
         elif scope["type"] != "http":
             await self.app(scope, receive, send)
         elif self._telemetry and self._telemetry.metrics and (scope["method"], scope["path"]) == METRICS:
             accepted = Headers(scope=scope).get("accept", "")
-            told, content_type = await asyncio.to_thread(self._telemetry.metrics.exposition, accepted)
-            await Response(told, headers={"Content-Type": content_type})(scope, receive, send)
+            text, content_type = await asyncio.to_thread(self._telemetry.metrics.expose, accepted)
+            await Response(text, headers={"Content-Type": content_type})(scope, receive, send)
         else:
-            await self._request(scope, receive, send)
+            await self._handle_request(scope, receive, send)
 
-    async def _alive(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def flushing(message: Message) -> None:
+    async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def flush_and_send(message: Message) -> None:
             if self._telemetry and message["type"].startswith("lifespan.shutdown"):
                 await asyncio.to_thread(self._telemetry.flush)
             await send(message)
 
-        await self.app(scope, receive, flushing)
+        await self.app(scope, receive, flush_and_send)
 
-    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, self._telemetry)
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = ObservedRequest(scope, self._telemetry)
         scope.setdefault("state", {})["request_id"] = request.id
-        scope["fastapi.telemetry"] = None  # FastAPI's own spans hold the path and what was asked
+        scope["fastapi.telemetry"] = None  # FastAPI's own spans hold the path and the query
 
-        async def noting(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 request.status = str(message["status"])
                 MutableHeaders(scope=message)[HEADER] = request.id
             await send(message)
 
-        with request.watched(self._mounts):
-            await self.app(scope, receive, noting)
+        with request.observe(self._mounts):
+            await self.app(scope, receive, send_with_id)
 
 
-class Request:
-    """One request: what it is called, and what became of it."""
+class ObservedRequest:
+    """One request with its id, and its status when the response has started."""
 
     def __init__(self, scope: Scope, telemetry: Telemetry | None) -> None:
-        given = Headers(scope=scope).get(HEADER, "")
-        self.id = given if GIVEN.fullmatch(given) else uuid4().hex
-        self.status = "none"  # until an answer begins
+        sent = Headers(scope=scope).get(HEADER, "")
+        self.id = sent if ID_PATTERN.fullmatch(sent) else uuid4().hex
+        self.status = "none"  # until the response starts
         self._scope = scope
         self._root = scope.get("root_path", "")
         self._telemetry = telemetry
         self._method = scope["method"] if scope["method"] in METHODS else "_OTHER"
 
     @contextmanager
-    def watched(self, mounts: set[str]) -> Iterator[None]:
-        """While it is answered."""
+    def observe(self, mounts: set[str]) -> Iterator[None]:
+        """Record the span, the metrics and the log line of the request."""
         if self._telemetry is None:
             yield
             return
-        began = time.perf_counter()
-        with ExitStack() as watching:
-            self._enter(watching, self._telemetry, mounts)
+        started = time.perf_counter()
+        with ExitStack() as stack:
+            self._enter(stack, self._telemetry, mounts)
             try:
                 yield
             finally:
-                seconds = time.perf_counter() - began
-                known = {"method": self._method, "route": self.route(mounts), "status": self.status}
+                seconds = time.perf_counter() - started
+                labels = {"method": self._method, "route": self.get_route(mounts), "status": self.status}
                 if self._telemetry.metrics:
-                    self._telemetry.metrics.request(**known, seconds=seconds)
+                    self._telemetry.metrics.record_request(**labels, seconds=seconds)
                 level = logging.ERROR if self.status.startswith("5") else logging.INFO
-                log.log(level, "request", extra={**known, "seconds": round(seconds, 6)})
+                log.log(level, "request", extra={**labels, "seconds": round(seconds, 6)})
 
-    def route(self, mounts: set[str]) -> str:
-        """The template of the route, below the path of what is mounted; `unmatched` if there is none."""
+    def get_route(self, mounts: set[str]) -> str:
+        """Return the template of the route after the path of its mount; `unmatched` if there is none."""
         below = self._scope.get("root_path", "").removeprefix(self._root)
         mounted = below if below in mounts else ""
         included = self._scope.get("fastapi", {}).get("effective_route_context")
@@ -113,19 +113,17 @@ class Request:
         template = getattr(route, "path_format", "") if not isinstance(route, Mount) else ""
         return mounted + template or "unmatched"
 
-    def _enter(self, watching: ExitStack, telemetry: Telemetry, mounts: set[str]) -> None:
-        from waylore.surfaces.telemetry import logs, spans  # noqa: PLC0415 (there is telemetry)
+    def _enter(self, stack: ExitStack, telemetry: Telemetry, mounts: set[str]) -> None:
+        from waylore.surfaces.telemetry import logs, spans  # noqa: PLC0415 (they need the extra telemetry)
 
-        watching.enter_context(logs.of_request(self.id))
+        stack.enter_context(logs.bind_request(self.id))
         if telemetry.metrics:
-            watching.enter_context(telemetry.metrics.in_flight())
+            stack.enter_context(telemetry.metrics.count_in_flight())
         if telemetry.spans:
-            span = watching.enter_context(
-                telemetry.spans.request(self._method, dict(Headers(scope=self._scope)))
-            )
+            span = stack.enter_context(telemetry.spans.observe_request(self._method, dict(Headers(scope=self._scope))))
             span.set_attribute("waylore.request.id", self.id)
 
-            def told() -> None:
-                spans.answered(span, self._method, self.route(mounts), self.status)
+            def finish() -> None:
+                spans.finish_request(span, self._method, self.get_route(mounts), self.status)
 
-            watching.callback(told)
+            stack.callback(finish)

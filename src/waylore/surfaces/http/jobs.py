@@ -1,72 +1,95 @@
-"""Jobs over HTTP: asking for one, listing them, following one, cancelling it.
+"""Routes for background jobs: start, list, read, follow and cancel them.
 
-A caller who reads some labels only sees their own jobs. Events are server-sent: one whenever a job changed, and
-the last when it is over; who comes back with `Last-Event-ID` is told what came after it.
+A caller who may read some labels only sees its own jobs. Events are server-sent events: one for each change of a
+job, and the last when it ends. A client that reconnects with `Last-Event-ID` gets the events after that one.
 """
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 
-from fastapi import Header, Path
+from fastapi import Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
 from waylore.service.callers import require_all_labels
 from waylore.service.jobs import protocol as jobs
-from waylore.surfaces.http.access import ONCE, Desk, Governing, Reading, Writing, router_of
-from waylore.surfaces.http.problems import TRY_LATER
-from waylore.surfaces.http.requests import IDENTITY, After, Body, Limit
-from waylore.surfaces.http.responses import OF_BODIES, Job, Jobs, cursor, last_of, problems
+from waylore.surfaces.http.access import (
+    IDEMPOTENT,
+    AdminAccess,
+    CollectionAccess,
+    ReadAccess,
+    WriteAccess,
+    create_router,
+)
+from waylore.surfaces.http.problems import RETRY_SOON
+from waylore.surfaces.http.requests import Body, Cursor, Limit, describe_id, make_id_check
+from waylore.surfaces.http.responses import (
+    BODY_STATUSES,
+    JobPage,
+    JobResponse,
+    describe_problems,
+    make_cursor,
+    read_cursor,
+)
 
 HEARTBEAT_SECONDS = 15.0
-router = router_of("jobs", "/v1/collections/{collection}/jobs")
-JobId = Annotated[str, Path(pattern=IDENTITY, description="A job's identity.")]
-Version = Annotated[
-    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$", description="The last event that came.")
+router = create_router("jobs", "/v1/collections/{collection}/jobs")
+JobId = Annotated[str, make_id_check("job"), describe_id("job")]
+LastEventId = Annotated[
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$", description="Id of the last received event.")
 ]
 
 
 class NewJob(Body):
-    """What is to be done with a whole collection: forget all that it holds, or embed it anew."""
+    """Work on a whole collection: forget all documents, or compute all vectors again."""
 
     kind: Literal["forget", "reembed"]
 
 
-@router.post("", operation_id="start_job", status_code=202, dependencies=[ONCE], responses=problems(*OF_BODIES))
-async def submitted(desk: Governing, body: NewJob) -> Job:
-    """Have all documents forgotten, or give them vectors of the service's model."""
-    require_all_labels(desk.caller)
-    made = await desk.service.file(
-        lambda known: known.submitted(desk.collection, body.kind, {}, caller=desk.caller.id)
+@router.post(
+    "",
+    operation_id="start_job",
+    status_code=202,
+    dependencies=[IDEMPOTENT],
+    responses=describe_problems(*BODY_STATUSES),
+)
+async def start_job(access: AdminAccess, body: NewJob) -> JobResponse:
+    """Forget all documents of a collection, or compute their vectors with the service's model."""
+    require_all_labels(access.caller)
+    job = await access.service.run_on_jobs(
+        lambda runner: runner.submit(access.collection, body.kind, {}, caller=access.caller.id)
     )
-    return Job.of(made)
+    return JobResponse.of(job)
 
 
 @router.get("", operation_id="list_jobs")
-async def listed(desk: Reading, after: After = None, limit: Limit = 100) -> Jobs:
-    """List jobs, the newest first, a page at a time; those that are over are listed for thirty days."""
-    secret = desk.service.secret
-    of = f"jobs of {desk.collection}"
-    last = last_of(secret, of, after) if after else None
+async def list_jobs(access: ReadAccess, cursor: Cursor = None, limit: Limit = 100) -> JobPage:
+    """List jobs, newest first, a page at a time. Ended jobs are listed for thirty days."""
+    secret = access.service.secret
+    list_name = f"jobs of {access.collection}"
+    last = read_cursor(secret, list_name, cursor) if cursor else None
     before = (float(last[0]), last[1]) if last else None
-    found = await desk.service.file(
-        lambda known: known.jobs(desk.collection, caller=_whose(desk), before=before, limit=limit)
+    page = await access.service.run_on_jobs(
+        lambda runner: runner.list_jobs(access.collection, caller=_choose_caller(access), before=before, limit=limit)
     )
-    more = (repr(found[-1].made_at.timestamp()), found[-1].id) if len(found) == limit else None
-    return Jobs(jobs=[Job.of(one) for one in found], next=cursor(secret, of, more) if more else None)
+    end = (repr(page[-1].made_at.timestamp()), page[-1].id) if len(page) == limit else None
+    more = make_cursor(secret, list_name, end) if end else None
+    return JobPage(jobs=[JobResponse.of(each) for each in page], next=more)
 
 
 @router.get("/{job}", operation_id="get_job")
-async def one(desk: Reading, job: JobId) -> Job:
-    """Tell how far a job is, or what became of it."""
-    return Job.of(await _found(desk, job))
+async def get_job(access: ReadAccess, job: JobId) -> JobResponse:
+    """Return a job with its progress, and its result when it has ended."""
+    return JobResponse.of(await _get_job(access, job))
 
 
 @router.post("/{job}/cancel", operation_id="cancel_job")
-async def cancelled(desk: Writing, job: JobId) -> Job:
-    """Cancel a job: at once if it waits, after its next step if it runs; what it wrote by then stays."""
-    return Job.of(
-        await desk.service.file(lambda known: known.cancelled(desk.collection, job, caller=_whose(desk)))
+async def cancel_job(access: WriteAccess, job: JobId) -> JobResponse:
+    """Cancel a job: at once if it waits, after its next step if it runs. What it has written stays."""
+    return JobResponse.of(
+        await access.service.run_on_jobs(
+            lambda runner: runner.cancel(access.collection, job, caller=_choose_caller(access))
+        )
     )
 
 
@@ -74,31 +97,33 @@ async def cancelled(desk: Writing, job: JobId) -> Job:
     "/{job}/events",
     operation_id="follow_job",
     response_class=EventSourceResponse,
-    responses={200: {"description": "A job whenever it changed.", "content": {"text/event-stream": {}}}},
+    responses={200: {"description": "One event for each change.", "content": {"text/event-stream": {}}}},
 )
-async def followed(desk: Reading, job: JobId, last: Version = "") -> EventSourceResponse:
-    """Follow a job until it is over: each event is the job as it is then, its `id` grows."""
-    first = await _found(desk, job)
-    if desk.service.background.followers.is_full:
-        raise HTTPException(503, "too many follow jobs already: ask for the job now and then", TRY_LATER)
+async def follow_job(access: ReadAccess, job: JobId, last: LastEventId = "") -> EventSourceResponse:
+    """Follow a job until it ends. The data of each event is the job at that moment; the ids of events grow."""
+    first = await _get_job(access, job)
+    if access.service.background.followers.is_full:
+        raise HTTPException(503, "too many clients follow jobs; read the job from time to time", RETRY_SOON)
     return EventSourceResponse(
-        _events(desk, first, int(last or -1)),
+        _stream_events(access, first, int(last or -1)),
         ping=HEARTBEAT_SECONDS,
-        send_timeout=desk.service.settings.http.stall,
+        send_timeout=access.service.settings.http.idle_timeout,
     )
 
 
-async def _events(desk: Desk, first: jobs.Job, after: int) -> AsyncIterator[ServerSentEvent]:
-    known = desk.service.background.jobs
-    with desk.service.background.followers.one():
-        async for job in known.events(lambda: _found(desk, first.id), after=after):
-            yield ServerSentEvent(Job.of(job).model_dump_json(), event=job.state, id=str(job.version))
+async def _stream_events(access: CollectionAccess, first: jobs.Job, after: int) -> AsyncIterator[ServerSentEvent]:
+    runner = access.service.background.jobs
+    with access.service.background.followers.reserve():
+        async for job in runner.follow(lambda: _get_job(access, first.id), after=after):
+            yield ServerSentEvent(JobResponse.of(job).model_dump_json(), event=job.state, id=str(job.version))
 
 
-async def _found(desk: Desk, id_: str) -> jobs.Job:
-    return await desk.service.file(lambda known: known.job(desk.collection, id_, caller=_whose(desk)))
+async def _get_job(access: CollectionAccess, id_: str) -> jobs.Job:
+    return await access.service.run_on_jobs(
+        lambda runner: runner.get_job(access.collection, id_, caller=_choose_caller(access))
+    )
 
 
-def _whose(desk: Desk) -> str | None:
-    """Everyone's jobs, or those of a caller who does not see everything."""
-    return None if desk.caller.labels is None else desk.caller.id
+def _choose_caller(access: CollectionAccess) -> str | None:
+    """Return whose jobs the caller may see: None for all, or its own id if it may see some labels only."""
+    return None if access.caller.labels is None else access.caller.id

@@ -1,87 +1,88 @@
-"""API keys over HTTP, for administrators: making, listing, rotating and revoking them.
+"""Routes for API keys, for administrators: create, list, rotate and revoke them.
 
-Nobody hands on more than they have: who administers some collections, or reads some labels, governs keys for
-those alone, and others are not there for them.
+Callers cannot grant more than they have. An administrator of some collections or labels manages the keys of those;
+other keys do not exist for this caller.
 """
 
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import Path
-
 from waylore.errors import Forbidden, NotFound
 from waylore.service.callers import Caller
-from waylore.service.keys import issued, revoked, rotated
+from waylore.service.keys import make_key, mark_revoked, rotate_secret
 from waylore.service.registry.protocol import Key
 from waylore.service.service import Service
-from waylore.surfaces.http.access import Administrator, Running, router_of
-from waylore.surfaces.http.requests import After, Limit, NewKey, Rotation
+from waylore.surfaces.http.access import AdminCaller, CurrentService, create_router
+from waylore.surfaces.http.requests import Cursor, Limit, NewKey, Rotation, describe_id, make_id_check
 from waylore.surfaces.http.responses import (
-    OF_BODIES,
+    BODY_STATUSES,
     IssuedKey,
     KeyInfo,
-    Keys,
-    cursor,
-    last_of,
-    leads_to,
-    problems,
+    KeyPage,
+    describe_problems,
+    make_cursor,
+    make_links,
+    read_cursor,
 )
 
-router = router_of("keys", "/v1/keys")
-OF_A_KEY = leads_to("rotate_key", "revoke_key", key="$response.body#/info/id")
-KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="A key's identity.")]
+router = create_router("keys", "/v1/keys")
+KEY_LINKS = make_links("rotate_key", "revoke_key", key="$response.body#/info/id")
+KeyId = Annotated[str, make_id_check("key", r"^[0-9a-f]{16}$"), describe_id("key", r"^[0-9a-f]{16}$")]
 
 
 @router.get("", operation_id="list_keys")
-async def listed(service: Running, caller: Administrator, after: After = None, limit: Limit = 100) -> Keys:
-    """List the keys that you may govern, revoked ones too; a page may have fewer than its limit, or none."""
-    id_, _ = last_of(service.secret, "keys", after) if after else ("", "")
-    found = await service.look(lambda registry: registry.keys(after=registry.key(id_), limit=limit))
-    more = cursor(service.secret, "keys", (found[-1].id, "")) if len(found) == limit else None
-    governed = [KeyInfo.of(key) for key in found if caller.covers(key.collections, key.labels)]
-    return Keys(keys=governed, next=more)
+async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor = None, limit: Limit = 100) -> KeyPage:
+    """List the keys that you may manage, revoked ones too. A page may have fewer keys than its limit, or none."""
+    id_, _ = read_cursor(service.secret, "keys", cursor) if cursor else ("", "")
+    page = await service.run_on_registry(lambda registry: registry.list_keys(after=registry.get_key(id_), limit=limit))
+    more = make_cursor(service.secret, "keys", (page[-1].id, "")) if len(page) == limit else None
+    visible = [KeyInfo.of(key) for key in page if caller.can_grant(key.collections, key.labels)]
+    return KeyPage(keys=visible, next=more)
 
 
 @router.post(
-    "", operation_id="create_key", status_code=201, responses={201: {"links": OF_A_KEY}, **problems(*OF_BODIES)}
+    "",
+    operation_id="create_key",
+    status_code=201,
+    responses={201: {"links": KEY_LINKS}, **describe_problems(*BODY_STATUSES)},
 )
-async def made(service: Running, caller: Administrator, body: NewKey) -> IssuedKey:
-    """Make a key; its token is told this once."""
-    if not caller.covers(body.collections, body.labels):
-        raise Forbidden("you cannot hand on collections or labels that your own key has not: leave them out")
-    key, token = issued(
+async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey) -> IssuedKey:
+    """Create a key. Its token is shown only once."""
+    if not caller.can_grant(body.collections, body.labels):
+        raise Forbidden("collections and labels must be among those of your own key; leave the others out")
+    key, token = make_key(
         body.name, collections=body.collections, scope=body.scope, labels=body.labels, expires=body.expires
     )
-    await service.look(lambda registry: registry.set_key(key))
+    await service.run_on_registry(lambda registry: registry.set_key(key))
     return IssuedKey(info=KeyInfo.of(key), token=token)
 
 
-@router.post("/{key}/rotate", operation_id="rotate_key", responses=problems(*OF_BODIES))
-async def turned(service: Running, caller: Administrator, key: KeyId, body: Rotation) -> IssuedKey:
-    """Give a key a new token; the former one works for a while longer."""
-    known = await _governed(service, caller, key)
+@router.post("/{key}/rotate", operation_id="rotate_key", responses=describe_problems(*BODY_STATUSES))
+async def rotate_key(service: CurrentService, caller: AdminCaller, key: KeyId, body: Rotation) -> IssuedKey:
+    """Give a key a new token. The previous token works for a while longer."""
+    known = await _find_key(service, caller, key)
     if known.revoked:
-        raise NotFound(f"key {key} is revoked: make a new one")
-    after, token = rotated(known, grace=timedelta(seconds=body.grace_seconds))
-    await _changed(service, after)
-    return IssuedKey(info=KeyInfo.of(after), token=token)
+        raise NotFound(f"key {key} is revoked; create a new one")
+    rotated, token = rotate_secret(known, grace=timedelta(seconds=body.grace_seconds))
+    await _store_key(service, rotated)
+    return IssuedKey(info=KeyInfo.of(rotated), token=token)
 
 
 @router.delete("/{key}", operation_id="revoke_key")
-async def withdrawn(service: Running, caller: Administrator, key: KeyId) -> KeyInfo:
-    """Revoke a key for good; it opens nothing from a moment later on."""
-    after = revoked(await _governed(service, caller, key))
-    await _changed(service, after)
-    return KeyInfo.of(after)
+async def revoke_key(service: CurrentService, caller: AdminCaller, key: KeyId) -> KeyInfo:
+    """Revoke a key. It cannot be used any more after a few seconds, and this cannot be undone."""
+    revoked = mark_revoked(await _find_key(service, caller, key))
+    await _store_key(service, revoked)
+    return KeyInfo.of(revoked)
 
 
-async def _governed(service: Service, caller: Caller, id_: str) -> Key:
-    key = await service.look(lambda registry: registry.key(id_))
-    if key is None or not caller.covers(key.collections, key.labels):
-        raise NotFound(f"there is no key {id_} that you may govern: GET /v1/keys lists those")
+async def _find_key(service: Service, caller: Caller, id_: str) -> Key:
+    key = await service.run_on_registry(lambda registry: registry.get_key(id_))
+    if key is None or not caller.can_grant(key.collections, key.labels):
+        raise NotFound(f"no key {id_}; GET /v1/keys lists the keys that you may manage")
     return key
 
 
-async def _changed(service: Service, key: Key) -> None:
-    await service.look(lambda registry: registry.set_key(key))
-    service.keyholders.forget(key.id)
+async def _store_key(service: Service, key: Key) -> None:
+    await service.run_on_registry(lambda registry: registry.set_key(key))
+    service.api_keys.forget(key.id)

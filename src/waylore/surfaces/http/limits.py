@@ -1,8 +1,8 @@
-"""What surrounds every request: a limit on its size, and an answer whatever happens.
+"""Limit the size and the time of requests, and close connections that stall.
 
-A body that is larger than it may be is refused as soon as that is known, whether or not its length was told
-before; one that stops coming is given up, and so is a caller who does not read the answer. Uploads have limits
-of their own and pass. An error that nobody foresaw becomes a problem like all others, and the log has it.
+A body that is too large is refused as soon as this is known, with or without a declared length. A body that stops
+arriving is refused, and a client that does not read the response is disconnected. Uploads have their own limits in
+`service.spool`. An unexpected error becomes a problem like all others, and the log has it.
 """
 
 import asyncio
@@ -17,130 +17,129 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from waylore.settings.load import load
-from waylore.settings.sections import Http
-from waylore.surfaces.http.problems import problem, unforeseen
+from waylore.settings.sections import HttpSettings
+from waylore.surfaces.http.problems import create_response, handle_internal_error
 
 UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")
 log = logging.getLogger(__name__)
 CLOSE = {"Connection": "close"}  # the rest of the body is not read
 
 
-class Unread(Exception):
-    """The caller does not read its answer, or too slowly; the connection is closed."""
+class SlowReader(Exception):
+    """The client reads the response too slowly; the connection is closed."""
 
 
-class Guard:
-    """An application around another."""
+class RequestLimits:
+    """ASGI middleware that enforces the limits and adds the rate headers."""
 
-    def __init__(self, app: ASGIApp, settings: Http) -> None:
+    def __init__(self, app: ASGIApp, settings: HttpSettings) -> None:
         self._app = app
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request within the limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        asked = Headers(scope=scope)
         has_begun = False
 
-        async def marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal has_begun
             if message["type"] == "http.response.start":
                 has_begun = True
-                MutableHeaders(scope=message).update(_told(scope, message["status"]))
-            await self._sent(send, message)
+                MutableHeaders(scope=message).update(_make_headers(scope, message["status"]))
+            await self._send_in_time(send, message)
 
         try:
-            if self._is_too_large(scope, asked):
-                raise self._too_large()
-            await self._app(scope, self._limited(scope, receive), marked)
-        except HTTPException as refused:
-            request = Request(scope)
-            await problem(request, refused.status_code, refused.detail, headers=refused.headers)(
-                scope, receive, marked
-            )
-        except Unread:
-            log.info("request %s: the caller does not read the answer", state["request_id"])
+            if self._is_too_large(scope, Headers(scope=scope)):
+                raise self._make_too_large_error()
+            await self._app(scope, self._limit_body(scope, receive), send_with_headers)
+        except HTTPException as error:
+            response = create_response(Request(scope), error.status_code, error.detail, headers=error.headers)
+            await response(scope, receive, send_with_headers)
+        except SlowReader:
+            log.info("request %s: the client does not read the response", state["request_id"])
         except Exception as error:
             if has_begun:
                 raise
-            await unforeseen(Request(scope), error)(scope, receive, marked)
+            await handle_internal_error(Request(scope), error)(scope, receive, send_with_headers)
 
-    async def _sent(self, send: Send, message: Message) -> None:
+    async def _send_in_time(self, send: Send, message: Message) -> None:
         try:
-            async with asyncio.timeout(self._settings.stall):
+            async with asyncio.timeout(self._settings.idle_timeout):
                 await send(message)
         except TimeoutError as error:
-            raise Unread from error
+            raise SlowReader from error
 
-    def _is_too_large(self, scope: Scope, asked: Headers) -> bool:
-        told = asked.get("content-length", "")
-        return told.isdigit() and int(told[:20]) > self._settings.max_body and not UPLOADS.match(scope["path"])
+    def _is_too_large(self, scope: Scope, headers: Headers) -> bool:
+        length = headers.get("content-length", "")
+        if not length.isdigit() or UPLOADS.match(scope["path"]):
+            return False
+        return int(length[:20]) > self._settings.max_body_bytes
 
-    def _too_large(self) -> HTTPException:
-        most = self._settings.max_body
-        return HTTPException(
-            413, f"a request may have {most} bytes (http.max_body): upload a file instead", CLOSE
-        )
+    def _make_too_large_error(self) -> HTTPException:
+        limit = self._settings.max_body_bytes
+        message = f"the request is larger than {limit} bytes (http.max_body_bytes); upload a file instead"
+        return HTTPException(413, message, CLOSE)
 
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
         if UPLOADS.match(scope["path"]):
             return receive
-        read, is_whole = 0, False
+        received, is_complete = 0, False
 
-        async def limited() -> Message:
-            nonlocal read, is_whole
-            if is_whole:  # what comes after the body is the caller leaving
+        async def receive_in_time() -> Message:
+            nonlocal received, is_complete
+            if is_complete:  # the next message is the disconnection of the client, which may come late
                 return await receive()
             try:
-                async with asyncio.timeout(self._settings.stall):
+                async with asyncio.timeout(self._settings.idle_timeout):
                     message = await receive()
             except TimeoutError as error:
-                raise HTTPException(408, "the body stopped coming: send it again, faster", CLOSE) from error
-            read += len(message.get("body", b""))
-            is_whole = not message.get("more_body", False)
-            if read > self._settings.max_body:
-                raise self._too_large()
+                raise HTTPException(408, "the body stopped arriving; send it again, faster", CLOSE) from error
+            received += len(message.get("body", b""))
+            is_complete = not message.get("more_body", False)
+            if received > self._settings.max_body_bytes:
+                raise self._make_too_large_error()
             return message
 
-        return limited
+        return receive_in_time
 
 
-def _told(scope: Scope, status: int) -> dict[str, str]:
-    """What every answer says of its request; the rest of an upload that is refused is not read."""
+def _make_headers(scope: Scope, status: int) -> dict[str, str]:
+    """Return the rate headers, and for a refused upload the one that closes the connection."""
     is_refused = status >= 400 and UPLOADS.match(scope["path"])
     return {**scope["state"].get("rate", {}), **(CLOSE if is_refused else {})}
 
 
 @cache
-def _stall() -> float:
-    """As the process reads it: uvicorn makes connections, and tells them nothing of ours."""
-    return load().http.stall
+def _read_idle_timeout() -> float:
+    """Return the setting as this process reads it, because uvicorn passes no settings to its protocols."""
+    return load().http.idle_timeout
 
 
-class Impatient(H11Protocol):
-    """HTTP over one connection, which must be of use."""
+class IdleTimeoutProtocol(H11Protocol):
+    """HTTP on one connection. The connection is closed if it sends no complete request in time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Begin to watch."""
+        """Start the timer."""
         super().connection_made(transport)
-        self._last, self._since = self.cycle, self.loop.time()
-        self._watch = self.loop.call_later(_stall() / 2, self._look)
+        self.last_cycle, self.idle_since = self.cycle, self.loop.time()
+        self.idle_timer = self.loop.call_later(_read_idle_timeout() / 2, self.close_if_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """There is nothing left to watch."""
-        self._watch.cancel()
+        """Stop the timer."""
+        self.idle_timer.cancel()
         super().connection_lost(exc)
 
-    def _look(self) -> None:
+    def close_if_idle(self) -> None:
+        """Close the connection if no request was handled for too long, else start the timer again."""
         now = self.loop.time()
         cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn says
         is_idle = self.transport.is_closing() or cycle is None or cycle.response_complete
-        if not is_idle or self.cycle is not self._last:
-            self._last, self._since = self.cycle, now
-        if now - self._since > _stall():
+        if not is_idle or self.cycle is not self.last_cycle:
+            self.last_cycle, self.idle_since = self.cycle, now
+        if now - self.idle_since > _read_idle_timeout():
             self.transport.abort()
         else:
-            self._watch = self.loop.call_later(_stall() / 2, self._look)
+            self.idle_timer = self.loop.call_later(_read_idle_timeout() / 2, self.close_if_idle)

@@ -1,161 +1,184 @@
-"""Errors as HTTP tells them: problem+json (RFC 9457), one shape for every status.
+"""Write every error as problem+json (RFC 9457), in one shape for every status.
 
-The words are the error's own, which say what to do next; an error that nobody foresaw is logged under the
-request's identity and told without its words. What status a kind of error has is in `kinds`.
+The detail is the message of the error, which names the remedy. An unexpected error is logged with the id of its
+request, and the response does not contain its message. `surfaces.error_kinds` has the status of each kind of error.
 """
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, get_type_hints
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ExceptionHandler
 
 from waylore.errors import WayloreError
 from waylore.service.callers import Unauthenticated
-from waylore.surfaces.error_kinds import kind_of
+from waylore.surfaces.error_kinds import describe_unknown, find_kind
 from waylore.surfaces.wire import Wire
 
 MEDIA_TYPE = "application/problem+json"
-ASK_FOR_A_KEY = {"WWW-Authenticate": 'Bearer realm="waylore"'}
-TRY_LATER = {"Retry-After": "1"}
-USUAL = {
-    400: ("bad-request", "The request cannot be understood"),
-    401: ("unauthenticated", "Nobody is known by that"),
-    404: ("not-found", "There is nothing under that address"),
-    405: ("method-not-allowed", "That cannot be done here"),
-    408: ("too-late", "The request did not come in time"),
-    409: ("conflict", "That cannot be done now"),
-    413: ("too-large", "The request is too large"),
-    415: ("not-read", "A body of that kind is not read here"),
-    422: ("invalid", "The request makes no sense"),
-    429: ("too-many-requests", "There were too many requests"),
-    500: ("failed", "The service failed"),
-    504: ("too-slow", "That took too long"),
-}  # of problems that are no error of Waylore: the kind, and its title
+AUTHENTICATE = {"WWW-Authenticate": 'Bearer realm="waylore"'}
+RETRY_SOON = {"Retry-After": "1"}
+MAX_LISTED_ERRORS = 3  # errors of fields that the detail repeats
+TITLES = {
+    400: ("bad-request", "Bad request"),
+    401: ("unauthenticated", "Missing or invalid credentials"),
+    403: ("forbidden", "Permission denied"),
+    404: ("not-found", "Not found"),
+    405: ("method-not-allowed", "Method not allowed"),
+    408: ("request-timeout", "Request timed out"),
+    409: ("conflict", "Conflict"),
+    413: ("too-large", "Request too large"),
+    415: ("unsupported-media-type", "Unsupported media type"),
+    422: ("invalid", "Invalid request"),
+    429: ("too-many-requests", "Too many requests"),
+    500: ("internal-error", "Internal error"),
+    503: ("unavailable", "Service unavailable"),
+    504: ("timeout", "Timed out"),
+    507: ("disk-full", "Disk nearly full"),
+}  # the kind and the title of problems that are no error of Waylore
 log = logging.getLogger(__name__)
 
 
-class Mistake(Wire):
-    """One thing that is wrong with a request: where, and what."""
+class FieldError(Wire):
+    """An error in one field of a request."""
 
-    at: str
-    says: str
+    field: str = Field(description="place and name of the field, such as body.query")
+    message: str
 
 
 class Problem(Wire):
-    """What went wrong (RFC 9457)."""
+    """An error (RFC 9457)."""
 
-    type: str = Field(description="the kind of problem, as urn:waylore:problem:KIND")
+    type: str = Field(description="kind of the error, as urn:waylore:problem:KIND")
     title: str
     status: int
-    detail: str = Field(description="what to do next")
-    request_id: str = Field(description="the request, as the log names it")
-    errors: list[Mistake] = Field(description="what is wrong with the request, where that can be told")
+    detail: str = Field(description="what is wrong, and the remedy")
+    request_id: str = Field(description="id of the request in the log")
+    errors: list[FieldError] = Field(description="errors in single fields of the request")
 
 
-def problem(
+def create_response(
     request: Request,
     status: int,
     detail: str,
     *,
     kind: str = "",
     title: str = "",
-    errors: Sequence[Mistake] = (),
+    errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """An answer that says what went wrong."""
-    usual = USUAL.get(status, USUAL[400])
-    told = Problem(
-        type=f"urn:waylore:problem:{kind or usual[0]}",
-        title=title or usual[1],
+    """Return the response for a problem."""
+    default_kind, default_title = TITLES.get(status, TITLES[400])
+    problem = Problem(
+        type=f"urn:waylore:problem:{kind or default_kind}",
+        title=title or default_title,
         status=status,
         detail=detail,
         request_id=request.scope.get("state", {}).get("request_id", ""),
         errors=list(errors),
     )
-    return JSONResponse(told.model_dump(mode="json"), status, dict(headers or {}), MEDIA_TYPE)
+    return JSONResponse(problem.model_dump(mode="json"), status, dict(headers or {}), MEDIA_TYPE)
 
 
-def unforeseen(request: Request, error: Exception) -> JSONResponse:
-    """An error of ours: its words may hold what the caller must not see, so only the log has them."""
+def handle_internal_error(request: Request, error: Exception) -> JSONResponse:
+    """Log an unexpected error. Its message may hold what the caller must not see, so the response omits it."""
     log.error("request %s failed", request.state.request_id, exc_info=error)
-    return problem(request, 500, "this is our mistake; the log has it under this request_id")
+    return create_response(request, 500, "internal error; the log of the service has it under this request_id")
 
 
-def tell_problems(app: FastAPI) -> None:
-    """Have an application tell every error as a problem."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Let an application write every error as a problem."""
     handlers: dict[type[Exception], ExceptionHandler] = {
-        WayloreError: _ours,
-        ValueError: _ours,
-        Unauthenticated: _unauthenticated,
-        RequestValidationError: _invalid,
-        HTTPException: _refused,
-        TimeoutError: _too_slow,
-        ValidationError: unforeseen,  # of what we answer: what is asked is checked by FastAPI
+        WayloreError: _handle_error,
+        ValueError: _handle_error,
+        Unauthenticated: _handle_unauthenticated,
+        RequestValidationError: _handle_invalid_request,
+        HTTPException: _handle_http_error,
+        TimeoutError: _handle_timeout,
+        ValidationError: handle_internal_error,  # a response of ours; FastAPI checks the requests
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
 
 
-def _ours(request: Request, error: Exception) -> JSONResponse:
-    kind = kind_of(error)
+def _handle_error(request: Request, error: Exception) -> JSONResponse:
+    kind = find_kind(error)
     if kind.status == 500:
-        return unforeseen(request, error)
-    headers = TRY_LATER if kind.status == 503 else {}
-    return problem(request, kind.status, str(error), kind=kind.name, title=kind.title, headers=headers)
+        return handle_internal_error(request, error)
+    headers = RETRY_SOON if kind.status == 503 else {}
+    return create_response(request, kind.status, str(error), kind=kind.name, title=kind.title, headers=headers)
 
 
-def _unauthenticated(request: Request, error: Exception) -> JSONResponse:
-    return problem(request, 401, str(error), headers=ASK_FOR_A_KEY)
+def _handle_unauthenticated(request: Request, error: Exception) -> JSONResponse:
+    return create_response(request, 401, str(error), headers=AUTHENTICATE)
 
 
-def _invalid(request: Request, error: Exception) -> JSONResponse:
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    mistakes = [_mistake(one) for one in found]
-    told = "; ".join(f"{one.at}: {one.says}" for one in mistakes[:3])
-    return problem(request, 422, told, errors=mistakes)
+def _handle_invalid_request(request: Request, error: Exception) -> JSONResponse:
+    details = error.errors() if isinstance(error, RequestValidationError) else []
+    known = _list_body_fields(request)
+    errors = [_describe(each, known) for each in details]
+    shown = [_join(each) for each in errors[:MAX_LISTED_ERRORS]]
+    return create_response(request, 422, "; ".join(shown), errors=errors)
 
 
-def _mistake(found: Mapping[str, Any]) -> Mistake:
-    """Without what was sent: it may be a secret, or half of a character that cannot be told."""
-    return Mistake(at=_tellable(".".join(map(str, found["loc"]))), says=_tellable(str(found["msg"])))
+def _list_body_fields(request: Request) -> Collection[str]:
+    """Return the names of the fields of the body that the route of a request takes."""
+    endpoint = request.scope.get("endpoint")
+    body = get_type_hints(endpoint).get("body") if callable(endpoint) else None
+    return body.model_fields if isinstance(body, type) and issubclass(body, BaseModel) else ()
 
 
-def _tellable(text: str) -> str:
+def _describe(detail: Mapping[str, Any], known: Collection[str]) -> FieldError:
+    """Describe an error without the value: it may be secret, or half of a character that JSON cannot hold."""
+    place = [str(part) for part in detail["loc"]]
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden":
+        is_top = len(place) == 2
+        message = describe_unknown("field", place[-1], known) if is_top else f"unknown field {place[-1]}"
+    return FieldError(field=_replace_surrogates(".".join(place)), message=_replace_surrogates(message))
+
+
+def _join(error: FieldError) -> str:
+    """Return the error as one line, which names the field once."""
+    name = error.field.rpartition(".")[2]
+    is_named = error.message.startswith((f"{name} ", "unknown field "))
+    return error.message if is_named else f"{error.field}: {error.message}"
+
+
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _refused(request: Request, error: Exception) -> JSONResponse:
+def _handle_http_error(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
-        return unforeseen(request, error)
+        return handle_internal_error(request, error)
     if error.status_code == 404:
-        return problem(request, 404, "there is nothing at this address: /openapi.json lists what there is")
+        return create_response(request, 404, "no route at this address; /openapi.json lists all routes")
     if error.status_code == 405:
-        allowed = ", ".join(_methods(request))
-        return problem(request, 405, f"here you may {allowed}", headers={"Allow": allowed})
-    return problem(request, error.status_code, str(error.detail), headers=error.headers)
+        allowed = ", ".join(_list_methods(request))
+        return create_response(request, 405, f"allowed methods: {allowed}", headers={"Allow": allowed})
+    return create_response(request, error.status_code, str(error.detail), headers=error.headers)
 
 
-def _methods(request: Request) -> list[str]:
-    """What can be done at an address: a route knows only its own method, the OpenAPI document all of them."""
+def _list_methods(request: Request) -> list[str]:
+    """Return the methods of an address. A route knows only its own; the OpenAPI document lists all of them."""
     paths = request.app.openapi()["paths"]
-    found = [path for path in paths if re.fullmatch(_pattern(path), request.url.path)]
-    nearest = min(found, key=lambda path: path.count("{"), default="")
+    matching = [path for path in paths if re.fullmatch(_to_pattern(path), request.url.path)]
+    nearest = min(matching, key=lambda path: path.count("{"), default="")
     return sorted(map(str.upper, paths.get(nearest, ["get"])))
 
 
-def _pattern(path: str) -> str:
+def _to_pattern(path: str) -> str:
     escaped = re.escape(path).replace(r"\{uri\}", ".+")  # an address may have slashes
     return re.sub(r"\\{.+?\\}", "[^/]+", escaped)
 
 
-def _too_slow(request: Request, _: Exception) -> JSONResponse:
-    return problem(
-        request, 504, "this took longer than http.seconds: ask for less, or try later", headers=TRY_LATER
-    )
+def _handle_timeout(request: Request, _: Exception) -> JSONResponse:
+    detail = "the request took longer than http.request_timeout; request less, or try again later"
+    return create_response(request, 504, detail, headers=RETRY_SOON)

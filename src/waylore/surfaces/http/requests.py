@@ -1,102 +1,149 @@
-"""What callers send, with every limit in its schema: what that allows is taken, what it does not is refused.
+"""Define the bodies and parameters of requests, with every limit in the schema.
 
-Numbers and truths are not guessed from texts. No text has a NUL (PostgreSQL holds none), none is endless, and a
-text that must say something has a character that can be seen.
+A request that its schema allows is accepted, any other is refused. Numbers and booleans are not guessed from
+strings. No string contains NUL, because PostgreSQL stores none, and every string has a maximum length. A string
+that must not be empty has at least one visible character.
 """
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import Query
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
+from fastapi import Path, Query
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from waylore import types
-from waylore.retrieval.context import Style
-from waylore.service.callers import NAME
+from waylore.dates import to_datetime
+from waylore.errors import NotFound
+from waylore.retrieval.context import Layout
+from waylore.service.callers import COLLECTION_NAME_PATTERN
 from waylore.service.registry.protocol import Scope
 from waylore.surfaces import wire
-from waylore.surfaces.http.responses import PATTERN
+from waylore.surfaces.http.responses import CURSOR_PATTERN
 from waylore.types.knowledge import Source, Status
 
-ANY = r"^[^\x00]*$"
-SAYING = r"^[^\x00]*[^\s\x00-\x1f\x7f-\x9f\ufeff][^\x00]*$"  # something that no engine takes for nothing
-LINE = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"
-IDENTITY = r"^[0-9a-f]{32}$"
-NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
-LARGEST = 2**53  # beyond it, JSON's numbers are not what was meant
-METHODS = Literal[
-    "auto", "chain", "hybrid", "vector", "keyword", "neighbourhood", "guided", "activation", "citations"
+TEXT_PATTERN = r"^[^\x00]*$"
+VISIBLE_PATTERN = r"^[^\x00]*[^\s\x00-\x1f\x7f-\x9f\ufeff][^\x00]*$"  # no engine takes it for an empty string
+LINE_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"
+ID_PATTERN = r"^[0-9a-f]{32}$"
+NO_OTHER_KEYS: dict[str, Any] = {"additionalProperties": False}
+MAX_EXACT_INT = 2**53  # JSON numbers beyond it lose digits
+MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for the schema
+    "auto",
+    "chain",
+    "hybrid",
+    "vector",
+    "keyword",
+    "neighbourhood",
+    "guided",
+    "activation",
+    "citations",
+    "graph_only",
+    "graph",
+    "agentic",
 ]
 
 
-def _whole(value: Any) -> Any:
-    """JSON tells no 5 from 5.0."""
+def _to_whole(value: Any) -> Any:
+    """Return a whole number as an int, because JSON does not distinguish 5 from 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _is_text(value: Any) -> Any:
-    if not isinstance(value, str) or len(value) < len("2026-01-01T00:00:00Z"):
-        raise ValueError("a time is a text such as 2026-01-01T00:00:00Z")
-    return value
+def _to_lower(value: Any) -> Any:
+    """Return a string in lower case, because methods have no case."""
+    return value.lower() if isinstance(value, str) else value
 
 
-def _in_utc(value: datetime) -> datetime:
-    if value.tzinfo is None:
-        raise ValueError("a time needs its zone, such as Z")
+def _to_time(value: Any, info: ValidationInfo) -> datetime:
+    """Return a date or time by the rule of `waylore.dates`, in UTC."""
+    name = info.field_name or "date"
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z")
     try:
-        return value.astimezone(UTC)
+        return to_datetime(value, name).astimezone(UTC)
     except OverflowError as error:
-        raise ValueError("a time must be between the years 1 and 9999") from error
+        raise ValueError(f"{name} must be between the years 1 and 9999") from error
 
 
-Short = Annotated[str, Field(max_length=1_000, pattern=ANY)]
-Saying = Annotated[str, Field(min_length=1, max_length=1_000, pattern=SAYING)]
-Asked = Annotated[str, Field(min_length=1, max_length=8_000, pattern=SAYING)]
-Word = Annotated[str, Field(pattern=LINE)]
-Whole = Annotated[int, BeforeValidator(_whole)]
-Identity = Annotated[str, Field(pattern=IDENTITY, min_length=32, max_length=32)]
+def _to_fact(value: Any) -> Any:
+    """Return a subject, predicate and object as the object that has these fields."""
+    is_triple = isinstance(value, list) and len(value) == 3
+    return dict(zip(("subject", "predicate", "object"), value, strict=True)) if is_triple else value
+
+
+def make_id_check(kind: str, pattern: str = ID_PATTERN) -> AfterValidator:
+    """Return the check of an id in a path. An id that cannot exist is not found, like any other unknown id."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise NotFound(f"no {kind} {value[:80]}")
+        return value
+
+    return AfterValidator(check)
+
+
+def describe_id(kind: str, pattern: str = ID_PATTERN) -> Any:
+    """Return the description of an id in a path, for the OpenAPI document."""
+    return Path(description=f"Id of a {kind}.", json_schema_extra={"pattern": pattern})
+
+
+Short = Annotated[str, Field(max_length=1_000, pattern=TEXT_PATTERN)]
+Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=VISIBLE_PATTERN)]
+QueryText = Annotated[str, Field(min_length=1, max_length=8_000, pattern=VISIBLE_PATTERN)]
+Line = Annotated[str, Field(pattern=LINE_PATTERN)]
+Whole = Annotated[int, BeforeValidator(_to_whole)]
+Id = Annotated[str, Field(pattern=ID_PATTERN, min_length=32, max_length=32)]
 Time = Annotated[
     datetime,
     Strict(False),
-    AfterValidator(_in_utc),
-    BeforeValidator(_is_text),
+    BeforeValidator(_to_time),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]}),
 ]
-Text = Annotated[str, Field(max_length=10_000, pattern=ANY)]
+Text = Annotated[str, Field(max_length=10_000, pattern=TEXT_PATTERN)]
 Value = (
     Text
-    | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+    | Annotated[int, Field(ge=-MAX_EXACT_INT, le=MAX_EXACT_INT)]
     | Annotated[float, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
     | bool
 )
-Metadata = Annotated[
-    dict[Word, Value | Annotated[list[Value], Field(max_length=100)]],
-    Field(max_length=100, description="What is known of it, to filter by.", json_schema_extra=NO_OTHERS),
+Values = Annotated[
+    dict[Line, Value | Annotated[list[Value], Field(max_length=100)]],
+    Field(max_length=100, json_schema_extra=NO_OTHER_KEYS),
 ]
+Metadata = Annotated[Values, Field(description="Values to filter by.")]
 Labels = Annotated[
-    list[Word], Field(max_length=100, description="Who may read it: everyone, if there are none.")
+    list[Line], Field(max_length=100, description="Permissions; without any, every caller may read the document.")
 ]
 
 
-After = Annotated[
+Cursor = Annotated[
     str | None,
-    Query(alias="cursor", pattern=PATTERN, max_length=8_000, description="`next` of the page before."),
+    Query(alias="cursor", pattern=CURSOR_PATTERN, max_length=8_000, description="`next` of the previous page."),
 ]
-Limit = Annotated[int, Query(ge=1, le=1_000, description="The most of a page.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items in the page.")]
 
 
 class Body(wire.Wire):
-    """What every body is: closed, and taken at its word."""
+    """The base of all bodies: without unknown fields and without conversions."""
 
     model_config = ConfigDict(strict=True)
 
 
-class Claim(Body):
-    """A fact, by names; its object is a plain value where `is_value`."""
+class NewFactBody(Body):
+    """A fact, by names. If `is_value` is set, the object is a plain value."""
 
-    subject: Saying
-    predicate: Saying
-    object: Saying
+    subject: Name
+    predicate: Name
+    object: Name
     statement: Text = ""
     weight: float = Field(default=5.0, ge=1, le=10)
     confidence: float = Field(default=1.0, ge=0, le=1)
@@ -107,102 +154,135 @@ class Claim(Body):
     object_type: Short = ""
     is_value: bool = False
 
-    def claim(self, source: Source) -> types.Claim:
-        """As the engine takes it."""
-        said: dict[str, Any] = dict(self)
-        return types.Claim(**said, source=source)
+    def to_new_fact(self, source: Source) -> types.NewFact:
+        """Return the fact as the engine takes it."""
+        fields: dict[str, Any] = dict(self)
+        return types.NewFact(**fields, source=source)
+
+
+class TripleSchema:
+    """Adds the triple to the JSON schema of a fact."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        name = {"type": "string", "minLength": 1, "maxLength": 1_000, "pattern": VISIBLE_PATTERN}
+        triple = {
+            "type": "array",
+            "items": name,
+            "minItems": 3,
+            "maxItems": 3,
+            "description": "Subject, predicate and object.",
+            "examples": [["login", "needs", "session service"]],
+        }
+        return {"anyOf": [handler(schema), triple]}
+
+
+FactLike = Annotated[NewFactBody, BeforeValidator(_to_fact), TripleSchema()]
 
 
 class NewDocument(Body):
-    """A text, and what is known of it; the facts it states are found in it, unless they are given."""
+    """A text with its metadata. Without facts, the extractor of the service finds them in the text."""
 
     text: str = Field(
-        max_length=5_000_000, pattern=SAYING, min_length=1, examples=["The login needs the session service."]
+        max_length=5_000_000,
+        pattern=VISIBLE_PATTERN,
+        min_length=1,
+        examples=["The login needs the session service."],
     )
     title: Short = ""
-    uri: Short = Field(default="", description="Its address; a text with the same one replaces what was there.")
+    uri: Short = Field(default="", description="Address; a text with the same address replaces the document.")
     metadata: Metadata = Field(default={})
     labels: Labels = Field(default=[])
     source: Source = "file"
-    facts: list[Claim] = Field(default=[], max_length=1_000)
+    facts: list[FactLike] = Field(default=[], max_length=1_000)
 
 
 class NewFacts(Body):
     """Facts that come without a text."""
 
-    facts: list[Claim] = Field(min_length=1, max_length=1_000)
+    facts: list[FactLike] = Field(min_length=1, max_length=1_000)
     metadata: Metadata = Field(default={})
     labels: Labels = Field(default=[])
     source: Source = "user_edit"
 
 
-class Identities(Body):
-    """Documents by identity."""
+class ForgetRequest(Body):
+    """Documents to forget."""
 
-    documents: list[Identity] = Field(min_length=1, max_length=1_000)
+    documents: list[Name] = Field(min_length=1, max_length=1_000, description="Ids or addresses of documents.")
 
 
 class ReceiptBody(Body):
-    """A receipt, as forgetting gave it."""
+    """A receipt, as returned when documents were forgotten."""
 
-    documents: list[Identity] = Field(max_length=100_000)
-    passages: list[Identity] = Field(default=[], max_length=1_000_000)
-    entities: list[Identity] = Field(default=[], max_length=1_000_000)
-    facts: list[Identity] = Field(default=[], max_length=1_000_000)
+    documents: list[Id] = Field(max_length=100_000)
+    passages: list[Id] = Field(default=[], max_length=1_000_000)
+    entities: list[Id] = Field(default=[], max_length=1_000_000)
+    facts: list[Id] = Field(default=[], max_length=1_000_000)
+    missing: list[Name] = Field(default=[], max_length=100_000)
 
-    def back(self) -> types.Receipt:
-        """As the engine takes it."""
-        ids = (self.documents, self.passages, self.entities, self.facts)
-        return types.Receipt(*map(tuple, ids))
+    def to_receipt(self) -> types.Receipt:
+        """Return the receipt as the engine takes it."""
+        parts = (self.documents, self.passages, self.entities, self.facts, self.missing)
+        return types.Receipt(*map(tuple, parts))
 
 
-class Question(Body):
-    """A question, and which passages may answer it."""
+class SearchRequest(Body):
+    """A question, with the documents that may answer it."""
 
-    query: Asked = Field(examples=["Who can help with the login?"])
-    top_k: Whole = Field(default=10, ge=1, le=100, description="How many hits; the graph may add a few.")
-    method: METHODS = Field(default="chain", description="How to search; auto chooses by the question.")
-    metadata: Metadata = Field(default={}, description="What a document must have, a value of each key.")
-    labels: list[Word] | None = Field(
-        default=None, max_length=100, description="Read as somebody with these labels would; yours, if absent."
+    query: QueryText = Field(examples=["Who can help with the login?"])
+    top_k: Annotated[int, Field(ge=1, le=100), BeforeValidator(_to_whole)] | None = Field(
+        default=None,
+        description="Number of hits; the service's setting if absent. The graph may add a few.",
     )
-    as_of: Time | None = Field(default=None, description="Use the facts that held then; now, if absent.")
+    method: Annotated[MethodName, BeforeValidator(_to_lower)] | None = Field(
+        default=None,
+        description="How to search; the service's setting if absent. auto chooses by the question; graph is "
+        "another name for chain, agentic for auto.",
+    )
+    where: Values = Field(default={}, description="Metadata that a document must have; of a list, one of the values.")
+    labels: list[Line] | None = Field(
+        default=None, max_length=100, description="Search as a caller with these labels; your own if absent."
+    )
+    as_of: Time | None = Field(
+        default=None,
+        description="Use the facts that were valid at this time; now if absent. A date is its first moment.",
+    )
 
 
-class ContextQuestion(Question):
-    """A question, and what the text that answers it should be like."""
+class ContextRequest(SearchRequest):
+    """A question, with the layout and length of the text for a model."""
 
-    style: Style = "graph"
+    layout: Layout = "graph"
     max_tokens: Whole = Field(default=4_000, ge=100, le=100_000)
 
 
-class HitQuestion(Question):
-    """A question, and one of the passages that answer it."""
+class ExplainRequest(SearchRequest):
+    """A question and one of its hits."""
 
-    passage: Identity
+    passage: Id
 
 
 class NewCollection(Body):
-    """What a collection is for."""
+    """The description of a collection."""
 
     description: Short = ""
 
 
 class NewKey(Body):
-    """What a key is to open."""
+    """The name and the rights of a new API key."""
 
-    name: Word = Field(examples=["the assistant"])
-    collections: list[Annotated[str, Field(pattern=rf"{NAME}|^\*$")]] = Field(
-        min_length=1, max_length=1_000, description="Collections by name, or * for all.", examples=[["default"]]
+    name: Line = Field(examples=["the assistant"])
+    collections: list[Annotated[str, Field(pattern=rf"{COLLECTION_NAME_PATTERN}|^\*$")]] = Field(
+        min_length=1, max_length=1_000, description="Names of collections, or * for all.", examples=[["default"]]
     )
     scope: Scope = "read"
-    labels: list[Word] | None = Field(
-        default=None, max_length=100, description="The labels that it reads; all, if absent."
+    labels: list[Line] | None = Field(
+        default=None, max_length=100, description="Labels that the key may read; all if absent."
     )
     expires: Time | None = None
 
 
 class Rotation(Body):
-    """For how long the former secret goes on working."""
+    """The time for which the previous secret still works."""
 
     grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)

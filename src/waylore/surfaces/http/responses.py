@@ -1,4 +1,7 @@
-"""What routes answer with beside the words of Waylore in `wire`: pages, lists, keys, and their problems."""
+"""Define the responses of routes: pages, lists, keys and jobs, and sign the cursors of pages.
+
+The JSON of Waylore's own types is in `surfaces.wire`. Nothing here reads the store.
+"""
 
 import base64
 import binascii
@@ -12,70 +15,70 @@ from pydantic import AfterValidator, Field
 
 from waylore.errors import NotFound
 from waylore.service.jobs import protocol as jobs
-from waylore.service.jobs.protocol import Kind, State
+from waylore.service.jobs.protocol import JobKind, JobState
 from waylore.service.registry.protocol import Scope
 from waylore.surfaces.http.problems import Problem
-from waylore.surfaces.wire import Added, Document, Fact, Imported, Surroundings, Wire
+from waylore.surfaces.wire import AddReport, Document, EntityGraph, Fact, ImportReport, Wire
 
-WHEN: dict[int, str] = {
-    400: "The request cannot be understood, or not be done that way.",
-    401: "There is no key or token, or it is not known.",
-    403: "The key may not do that.",
-    404: "There is nothing under that name that the key may see.",
-    408: "The request did not come in time.",
-    409: "It cannot be done now: it is being done already, or was made with another model.",
+STATUS_DESCRIPTIONS: dict[int, str] = {
+    400: "The request cannot be read, or is not possible with the settings of the service.",
+    401: "The API key or token is missing or unknown.",
+    403: "The key lacks the permission.",
+    404: "The item does not exist, or the key may not see it.",
+    408: "The request did not arrive in time.",
+    409: "The same request is running, or the collection was made with another model.",
     413: "The request is too large.",
-    415: "The body is of a kind that is not read here.",
-    422: "The request makes no sense; `errors` says where.",
-    429: "There were too many requests.",
-    500: "The service failed; its log has the request's identity.",
-    503: "The store or a model cannot be reached, or too many are waiting.",
-    504: "It took too long.",
+    415: "The media type of the body is not supported.",
+    422: "The request is invalid; `errors` lists the fields.",
+    429: "Too many requests.",
+    500: "Internal error; the log of the service has it under the id of the request.",
+    503: "The store or a model is unavailable, or too many requests are waiting.",
+    504: "The request took too long.",
     507: "The disk is nearly full.",
 }
-OF_ALL = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 504)
-OF_BODIES = (415,)
+COMMON_STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 504)
+BODY_STATUSES = (415,)
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route documents beside its answer."""
-    return {status: {"model": Problem, "description": WHEN[status]} for status in statuses}
+def describe_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the error responses of a route for the OpenAPI document."""
+    return {status: {"model": Problem, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
 
 
-def leads_to(*operations: str, body: dict[str, str] | None = None, **parameters: str) -> dict[str, Any]:
-    """Links of an answer: operations that take what it says, or what was asked."""
-    linked = {"parameters": parameters, **({"requestBody": body} if body else {})}
-    return {operation: {"operationId": operation, **linked} for operation in operations}
+def make_links(*operations: str, body: dict[str, str] | None = None, **parameters: str) -> dict[str, Any]:
+    """Return the links of a response: operations that take values of the response or of the request."""
+    link = {"parameters": parameters, **({"requestBody": body} if body else {})}
+    return {operation: {"operationId": operation, **link} for operation in operations}
 
 
 class CollectionInfo(Wire):
-    """A collection, what it is for, and since when it is there."""
+    """A collection, its description, and when it was created."""
 
     name: str
     description: str
     created: datetime
 
 
-class Collections(Wire):
-    """Collections that a caller may see, by name; `next` is the cursor of the next page, null on the last."""
+class CollectionPage(Wire):
+    """Collections that the caller may see, by name; `next` is the cursor of the next page, null on the last."""
 
     collections: list[CollectionInfo]
     next: str | None
 
 
-class Stored(Wire):
-    """The document that a text became."""
+class AddedDocument(Wire):
+    """The id of the document of an added text."""
 
     id: str
 
 
-class StoredFacts(Wire):
-    """The documents that facts became, in their order."""
+class AddedFacts(Wire):
+    """The ids of the documents of added facts, in their order."""
 
     ids: list[str]
 
 
-class Page(Wire):
+class DocumentPage(Wire):
     """Documents by address; `next` is the cursor of the next page, null on the last."""
 
     documents: list[Document]
@@ -83,19 +86,19 @@ class Page(Wire):
 
 
 class Facts(Wire):
-    """What is known of an entity, strongest first."""
+    """The facts of an entity, strongest first."""
 
     facts: list[Fact]
 
 
 class Graph(Wire):
-    """What stands around the entities of a name; nothing, if nobody is called so."""
+    """The facts around the entities of a name; empty if no entity has the name."""
 
-    around: list[Surroundings]
+    around: list[EntityGraph]
 
 
-class Verified(Wire):
-    """What is left of what a receipt says went, a line each; nothing, if all of it is gone."""
+class VerificationResult(Wire):
+    """One line for each trace of a receipt's items that is still stored; empty if all are gone."""
 
     left: list[str]
 
@@ -114,65 +117,64 @@ class KeyInfo(Wire):
     used: datetime | None
 
 
-class Keys(Wire):
-    """Keys that a caller may govern, the oldest first; `next` is the next page's cursor, null on the last."""
+class KeyPage(Wire):
+    """Keys that the caller may manage, oldest first; `next` is the cursor of the next page, null on the last."""
 
     keys: list[KeyInfo]
     next: str | None
 
 
 class IssuedKey(Wire):
-    """A key with its token, which is told this once."""
+    """A key with its token. The token is shown only once."""
 
     info: KeyInfo
     token: str
 
 
-class Alive(Wire):
+class Liveness(Wire):
     """The process answers."""
 
     status: str
 
 
-class Ready(Wire):
-    """Whether the service can do its work, and what of it cannot be reached."""
+class Readiness(Wire):
+    """Whether the store and the model are available."""
 
     status: str
     store: str
     model: str
 
 
-SIGNED = 16  # bytes of the signature
-PATTERN = r"^[A-Za-z0-9_-]+$"
+SIGNATURE_BYTES = 16
+CURSOR_PATTERN = r"^[A-Za-z0-9_-]+$"
 
 
-def cursor(secret: bytes, of: str, last: tuple[str, str]) -> str:
-    """The cursor after an item of a list."""
-    told = json.dumps(last).encode()
-    return base64.urlsafe_b64encode(_signature(secret, of, told) + told).decode().rstrip("=")
+def make_cursor(secret: bytes, list_name: str, last: tuple[str, str]) -> str:
+    """Return the cursor after an item of a list, signed so that it holds for this list only."""
+    position = json.dumps(last).encode()
+    return base64.urlsafe_b64encode(_sign(secret, list_name, position) + position).decode().rstrip("=")
 
 
-def last_of(secret: bytes, of: str, given: str) -> tuple[str, str]:
-    """The item that a cursor comes after, if it is a cursor of that list."""
+def read_cursor(secret: bytes, list_name: str, cursor: str) -> tuple[str, str]:
+    """Return the item before a page. Raise NotFound if the cursor is not one of this list."""
     try:
-        raw = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     except (binascii.Error, ValueError):
         raw = b""
-    signature, told = raw[:SIGNED], raw[SIGNED:]
-    if not told or not hmac.compare_digest(signature, _signature(secret, of, told)):
-        raise NotFound(
-            "there is no such page: take the cursor from `next` of the page before, of the same list"
-        )
-    uri, id_ = json.loads(told)
+    signature, position = raw[:SIGNATURE_BYTES], raw[SIGNATURE_BYTES:]
+    if not position or not hmac.compare_digest(signature, _sign(secret, list_name, position)):
+        raise NotFound("no such page; use the cursor in `next` of the previous page of the same list")
+    uri, id_ = json.loads(position)
     return str(uri), str(id_)
 
 
-def _signature(secret: bytes, of: str, told: bytes) -> bytes:
-    return hmac.new(secret, of.encode("utf-8", "surrogatepass") + b"\0" + told, sha256).digest()[:SIGNED]
+def _sign(secret: bytes, list_name: str, position: bytes) -> bytes:
+    message = list_name.encode("utf-8", "surrogatepass") + b"\0" + position
+    return hmac.new(secret, message, sha256).digest()[:SIGNATURE_BYTES]
 
 
-class Progress(Wire):
-    """How much is written so far, of how much; what a kind of job does not count is 0."""
+class JobProgress(Wire):
+    """The amount that is done, and the total. Numbers that a kind of job does not count are 0."""
 
     files: int = 0
     of_files: int = 0
@@ -186,45 +188,45 @@ class Progress(Wire):
     seconds: float = 0.0
 
 
-class Emptied(Wire):
-    """How many documents were forgotten."""
+class DeletedAll(Wire):
+    """The number of forgotten documents."""
 
     documents: int
 
 
-class Reembedded(Wire):
-    """How many vectors were made, and by which model."""
+class ReembedReport(Wire):
+    """The number of new vectors, and their model."""
 
     vectors: int
     model: str
 
 
-class Job(Wire):
-    """Something that is done in the background; `problem` says why it failed, or what it waits for."""
+class JobResponse(Wire):
+    """A background job; `problem` is the error that ended it, or the reason why it waits."""
 
     id: str
     collection: str
-    kind: Kind
-    uri: str = Field(description="what was uploaded, for those that have it")
-    state: State
-    progress: Progress
-    result: Added | Imported | Emptied | Reembedded | None
+    kind: JobKind
+    uri: str = Field(description="address of the uploaded file, if there is one")
+    state: JobState
+    progress: JobProgress
+    result: AddReport | ImportReport | DeletedAll | ReembedReport | None
     problem: str
-    runs: int = Field(description="how often it was begun: more than once, if it was interrupted")
+    runs: int = Field(description="number of starts; more than one if it was interrupted")
     made_at: datetime
     began_at: datetime | None
     ended_at: datetime | None
 
     @classmethod
     def of(cls, thing: object) -> Self:
-        """The same, for the wire."""
+        """Return the response for a job."""
         assert isinstance(thing, jobs.Job)  # noqa: S101
-        told = {name: getattr(thing, name) for name in cls.model_fields if name != "uri"}
-        return cls.model_validate({**told, "uri": thing.work.get("uri", "")})
+        values = {name: getattr(thing, name) for name in cls.model_fields if name != "uri"}
+        return cls.model_validate({**values, "uri": thing.work.get("uri", "")})
 
 
-class Jobs(Wire):
-    """Jobs of a collection, the newest first; `next` is the cursor of the next page, null on the last."""
+class JobPage(Wire):
+    """Jobs of a collection, newest first; `next` is the cursor of the next page, null on the last."""
 
-    jobs: list[Job]
+    jobs: list[JobResponse]
     next: str | None

@@ -1,7 +1,7 @@
-"""Uploads over HTTP: a file comes as the body of a request, goes to the disk, and becomes a job.
+"""Routes for uploads: the body of a request is written to disk, and a job adds or imports the file.
 
-Who may not write, or sends what cannot be read, is told before a byte of the body is. A body that is refused is
-not read to its end: the connection is closed.
+Permissions and the format are checked before the first byte of the body is read. The rest of a refused body is not
+read; the connection is closed.
 """
 
 import re
@@ -19,152 +19,165 @@ from starlette.requests import ClientDisconnect
 from waylore.errors import Forbidden
 from waylore.indexing.files.formats import READERS
 from waylore.indexing.importers.dispatch import FORMATS
-from waylore.service.jobs.protocol import Kind
-from waylore.service.spool import Refused, spooled
-from waylore.surfaces.http.access import SCHEMES, Desk, Writing, caller_of
-from waylore.surfaces.http.problems import TRY_LATER
-from waylore.surfaces.http.requests import Value, Word
-from waylore.surfaces.http.responses import OF_ALL, Job, problems
+from waylore.service.jobs.protocol import JobKind
+from waylore.service.spool import UploadRejected, save_upload
+from waylore.surfaces.http.access import SCHEMES, CollectionAccess, WriteAccess, get_caller
+from waylore.surfaces.http.problems import RETRY_SOON
+from waylore.surfaces.http.requests import Line, Value
+from waylore.surfaces.http.responses import COMMON_STATUSES, JobResponse, describe_problems
 
-ADDRESS = r"^[^\x00-\x1f\x7f-\x9f#?]+$"
-SUFFIX = "^(" + "|".join(re.escape(suffix) for suffix in sorted(READERS)) + ")$"
-IMPORTED = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory"]
-PAIR = r"^[^\x00-\x1f\x7f-\x9f=]{1,200}=[^\x00]*$"
+ADDRESS_PATTERN = r"^[^\x00-\x1f\x7f-\x9f#?]+$"
+SUFFIX_PATTERN = "^(" + "|".join(re.escape(suffix) for suffix in sorted(READERS)) + ")$"
+ImportFormat = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory"]
+PAIR_PATTERN = r"^[^\x00-\x1f\x7f-\x9f=]{1,200}=[^\x00]*$"
 METADATA: TypeAdapter[Any] = TypeAdapter(Value | Annotated[list[Value], Field(max_length=100)])
 BODY = {
     "requestBody": {
         "required": True,
-        "description": "The file, as it is.",
-        "content": {
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}
-        },
+        "description": "The file.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
     }
 }
 
 
-class Upload(APIRoute):
-    """A route whose body is a file: it knows the caller first, and takes the time that the body takes."""
+class UploadRoute(APIRoute):
+    """A route whose body is a file. It authenticates the caller first and has no time limit of its own."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The route's own work, of a known caller; what is refused closes the connection (`http_guard`)."""
+        """Return the handler of the route, after authentication. `limits` closes refused connections."""
         handle = super().get_route_handler()
 
-        async def handled(request: Request) -> Response:
-            await caller_of(request)
+        async def handle_upload(request: Request) -> Response:
+            await get_caller(request)
             try:
                 return await handle(request)
-            except Refused as refused:
-                headers = TRY_LATER if refused.status in (503, 507) else None
-                raise HTTPException(refused.status, str(refused), headers) from refused
-            except ClientDisconnect as gone:
-                raise HTTPException(400, "the rest of it did not come: send it again") from gone
+            except UploadRejected as rejected:
+                headers = RETRY_SOON if rejected.status in (503, 507) else None
+                raise HTTPException(rejected.status, str(rejected), headers) from rejected
+            except ClientDisconnect as error:
+                raise HTTPException(400, "the upload is incomplete; send it again") from error
 
-        return handled
+        return handle_upload
 
 
 router = APIRouter(
     prefix="/v1/collections/{collection}/uploads",
     tags=["jobs"],
-    route_class=Upload,
+    route_class=UploadRoute,
     dependencies=SCHEMES,
-    responses=problems(*OF_ALL, 415, 507),
+    responses=describe_problems(*COMMON_STATUSES, 415, 507),
 )
 Address = Annotated[
     str,
     Path(
-        pattern=ADDRESS, max_length=1_000, description="The address of what it holds.", examples=["docs/a.md"]
+        pattern=ADDRESS_PATTERN,
+        max_length=1_000,
+        description="Address of the documents.",
+        examples=["docs/a.md"],
     ),
 ]
 Suffix = Annotated[
     str,
-    Query(pattern=SUFFIX, description="Read it as if its name ended so: `.md`. By default, as its name does."),
+    Query(
+        pattern=SUFFIX_PATTERN,
+        description="Suffix that selects the reader, such as .md; that of the address if absent.",
+    ),
 ]
-Labels = Annotated[list[Word], Query(max_length=100, description="Who may read it: everyone, if absent.")]
-Known = Annotated[
-    list[Annotated[str, Field(pattern=PAIR, max_length=10_000)]],
+Labels = Annotated[
+    list[Line], Query(max_length=100, description="Permissions; without any, every caller may read the document.")
+]
+MetadataPairs = Annotated[
+    list[Annotated[str, Field(pattern=PAIR_PATTERN, max_length=10_000)]],
     Query(
         max_length=100,
-        description="What is known of it, as NAME=VALUE; a value that is JSON is taken as that.",
+        description="Metadata as NAME=VALUE. A value that is JSON is read as JSON.",
         examples=[["team=search", "year=2026"]],
     ),
 ]
 
 
 @router.put("/{uri:path}", operation_id="upload", status_code=202, openapi_extra=BODY)
-async def uploaded(
+async def upload_file(
     request: Request,
-    desk: Writing,
+    access: WriteAccess,
     uri: Address,
     suffix: Suffix = "",
     labels: Labels = [],  # noqa: B006 (FastAPI copies it)
-    metadata: Known = [],  # noqa: B006
-) -> Job:
-    """Upload a file to be added under an address; what had that address before is replaced, once it is read."""
-    ending = suffix or _ending(uri)
+    metadata: MetadataPairs = [],  # noqa: B006
+) -> JobResponse:
+    """Upload a file and add it under an address. It replaces the documents of that address when it is read."""
+    ending = suffix or _get_suffix(uri)
     if ending not in READERS:
-        raise Refused(415, f"there is no reader for {ending} files: name another with ?suffix=")
-    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _known(metadata), "sees": _sees(desk)}
-    return await _submitted(request, desk, "add", ending, work)
+        raise UploadRejected(415, f"no reader for {ending} files; name another suffix with ?suffix=")
+    work = {
+        "uri": uri,
+        "labels": sorted(set(labels)),
+        "metadata": _to_metadata(metadata),
+        "sees": _list_labels(access),
+    }
+    return await _submit(request, access, "add", ending, work)
 
 
 @router.post("/{uri:path}", operation_id="upload_import", status_code=202, openapi_extra=BODY)
-async def imported(
+async def upload_import(
     request: Request,
-    desk: Writing,
+    access: WriteAccess,
     uri: Address,
-    format: IMPORTED = "auto",  # noqa: A002
+    format: ImportFormat = "auto",  # noqa: A002
     labels: Labels = [],  # noqa: B006
-    metadata: Known = [],  # noqa: B006
-) -> Job:
-    """Upload what another program knows, to be imported: triples, papers, or a graph."""
-    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _known(metadata), "format": format}
-    return await _submitted(request, desk, "import", _ending(uri), work)
+    metadata: MetadataPairs = [],  # noqa: B006
+) -> JobResponse:
+    """Upload a file of another program and import it: triples, papers, or a graph."""
+    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _to_metadata(metadata), "format": format}
+    return await _submit(request, access, "import", _get_suffix(uri), work)
 
 
-async def _submitted(request: Request, desk: Desk, kind: Kind, suffix: str, work: dict[str, Any]) -> Job:
-    """Keep the body in a file, and make a job of it."""
-    if not desk.caller.covers((), work["labels"]):
-        raise Forbidden("your key does not give all of these labels: use those that it reads")
-    spool, http, id_ = desk.service.background.spool, desk.service.settings.http, uuid4().hex
-    told = request.headers.get("content-length", "")
-    with spool.places.one():
-        path, _ = await spooled(
+async def _submit(
+    request: Request, access: CollectionAccess, kind: JobKind, suffix: str, work: dict[str, Any]
+) -> JobResponse:
+    """Write the body to a file and submit a job for it."""
+    if not access.caller.can_grant((), work["labels"]):
+        raise Forbidden("labels must be among those of your key; leave the others out")
+    spool, http, id_ = access.service.background.spool, access.service.settings.http, uuid4().hex
+    length = request.headers.get("content-length", "")
+    with spool.slots.reserve():
+        path, _ = await save_upload(
             spool,
             request.stream(),
             job=id_,
             suffix=suffix,
-            declared=int(told[:20]) if told.isdigit() else None,
+            declared=int(length[:20]) if length.isdigit() else None,
             http=http,
         )
         work = {**work, "file": str(path)}
         try:
-            job = await desk.service.file(
-                lambda jobs: jobs.submitted(desk.collection, kind, work, caller=desk.caller.id, id_=id_)
+            job = await access.service.run_on_jobs(
+                lambda runner: runner.submit(access.collection, kind, work, caller=access.caller.id, id_=id_)
             )
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-    return Job.of(job)
+    return JobResponse.of(job)
 
 
-def _known(pairs: list[str]) -> dict[str, Any]:
-    return {name: _value(value) for name, _, value in (pair.partition("=") for pair in pairs)}
+def _to_metadata(pairs: list[str]) -> dict[str, Any]:
+    return {name: _to_value(value) for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _value(told: str) -> Any:
-    """A number, truth or list where it is one in JSON; else the text."""
+def _to_value(text: str) -> Any:
+    """Return a number, boolean or list if the text is one in JSON, else the text."""
     try:
-        return METADATA.validate_json(told, strict=True)
+        return METADATA.validate_json(text, strict=True)
     except ValidationError:
-        return told
+        return text
 
 
-def _ending(name: str) -> str:
+def _get_suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def _sees(desk: Desk) -> list[str] | None:
-    return None if desk.caller.labels is None else sorted(desk.caller.labels)
+def _list_labels(access: CollectionAccess) -> list[str] | None:
+    return None if access.caller.labels is None else sorted(access.caller.labels)
 
 
-assert set(IMPORTED.__args__) == {"auto", *FORMATS}  # type: ignore[attr-defined]  # noqa: S101
+assert set(ImportFormat.__args__) == {"auto", *FORMATS}  # type: ignore[attr-defined]  # noqa: S101

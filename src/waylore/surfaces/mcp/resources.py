@@ -1,6 +1,6 @@
-"""What is stored, under addresses that a person can attach to a conversation: an entity, a document, a passage.
+"""Read entities, documents and passages as Markdown under `waylore://` addresses, for people who attach them.
 
-Read as Markdown, by whoever may see it, as far as a page goes; the tools read on where it ends.
+An agent reads only what it may see. A text ends at the length of a page; the tools read the rest.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,44 +10,44 @@ from mcp_types import ResourceTemplate
 
 from waylore.errors import NotFound
 from waylore.surfaces.tools import answers
-from waylore.surfaces.tools.fit import LONGEST_TOKEN, cut, first, fitted
-from waylore.surfaces.tools.tools import PAGE_TOKENS, Agent, said
-from waylore.types.results import Branch, Surroundings
+from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer, shorten, take_lines
+from waylore.surfaces.tools.tools import PAGE_TOKENS, Agent, read_stored
+from waylore.types.results import Branch, EntityGraph
 
-FACTS = 200  # that are told of an entity
+MAX_FACTS = 200  # of an entity
 
 
 def read(agent: Agent, uri: str) -> str:
-    """What is stored under an address."""
+    """Return the text of a resource."""
     for template, reader in READERS.items():
-        if found := UriTemplate.parse(template).match(uri):
-            return reader(agent, *map(str, found.values()))
-    raise NotFound(f"there is nothing like {uri[:200]}: use {', '.join(READERS)}")
+        if values := UriTemplate.parse(template).match(uri):
+            return reader(agent, *map(str, values.values()))
+    raise NotFound(f"no resource {uri[:200]}; use {', '.join(READERS)}")
 
 
-def entity(agent: Agent, name: str) -> str:
-    """What is known of a name: for each entity that is called so, its description and facts."""
-    known = agent.memory.graph(name, per_entity=FACTS, most=FACTS, where=agent.where)
-    if not known:
-        raise NotFound(f"nothing is known of {name[:200]}")
-    return "\n\n".join(map(_entity, known))
+def read_entity(agent: Agent, name: str) -> str:
+    """Return the description and the facts of each entity with a name."""
+    graphs = agent.memory.graph(name, per_entity=MAX_FACTS, limit=MAX_FACTS, where=agent.where)
+    if not graphs:
+        raise NotFound(f"no entity {name[:200]}; find names with memory_search")
+    return "\n\n".join(map(_format_entity, graphs))
 
 
-def stored(agent: Agent, id_: str) -> str:
-    """A document or a passage, with the facts it states."""
-    what = said(agent, id_)
+def read_text(agent: Agent, id_: str) -> str:
+    """Return a document or a passage, with the facts it states."""
+    stored = read_stored(agent, id_)
 
-    def page(length: int) -> answers.Read:
-        return answers.read(what, PAGE_TOKENS, 0, length)
+    def make_page(length: int) -> answers.ReadAnswer:
+        return answers.make_read_answer(stored, PAGE_TOKENS, 0, length)
 
-    shown = fitted(LONGEST_TOKEN * PAGE_TOKENS, page, PAGE_TOKENS)
-    return f"# {shown.readable()}"
+    page = fit_answer(MAX_TOKEN_LENGTH * PAGE_TOKENS, make_page, PAGE_TOKENS)
+    return f"# {page.to_text()}"
 
 
 READERS: dict[str, Callable[[Agent, str], str]] = {
-    "waylore://entity/{name}": entity,
-    "waylore://document/{id}": stored,
-    "waylore://passage/{id}": stored,
+    "waylore://entity/{name}": read_entity,
+    "waylore://document/{id}": read_text,
+    "waylore://passage/{id}": read_text,
 }
 TEMPLATES = [
     ResourceTemplate(
@@ -60,15 +60,16 @@ TEMPLATES = [
 ]
 
 
-def _entity(found: Surroundings) -> str:
-    title = f"# {found.entity.name}" + (f" ({found.entity.type})" if found.entity.type else "")
-    also = f"Also called {', '.join(found.entity.aliases)}." if found.entity.aliases else ""
-    facts = "\n".join(first(_facts(found.branches), PAGE_TOKENS // 2))
-    described = cut(found.entity.description, PAGE_TOKENS // 4)
-    return "\n\n".join(filter(None, [title, described, also, facts]))
+def _format_entity(graph: EntityGraph) -> str:
+    entity = graph.entity
+    title = f"# {entity.name}" + (f" ({entity.type})" if entity.type else "")
+    aliases = f"Also called {', '.join(entity.aliases)}." if entity.aliases else ""
+    facts = "\n".join(take_lines(_format_facts(graph.branches), PAGE_TOKENS // 2))
+    description = shorten(entity.description, PAGE_TOKENS // 4)
+    return "\n\n".join(filter(None, [title, description, aliases, facts]))
 
 
-def _facts(branches: Iterable[Branch]) -> Iterator[str]:
+def _format_facts(branches: Iterable[Branch]) -> Iterator[str]:
     for branch in branches:
-        said_so = f": {branch.fact.statement}" if branch.fact.statement else ""
-        yield f"- {branch.fact}{said_so} (passage {branch.fact.passage_id})"
+        statement = f": {branch.fact.statement}" if branch.fact.statement else ""
+        yield f"- {branch.fact}{statement} (passage {branch.fact.passage_id})"

@@ -1,8 +1,8 @@
-"""Logs, through structlog over Python's own logging: a line of text or JSON on stderr for each event.
+"""Write logs with structlog on top of Python's logging: one line of text or JSON on stderr for each event.
 
-Each line has the time, the level, who wrote it, and the request and the trace that it belongs to. Everything
-that logs is heard, uvicorn too; but its line for each request shows what was asked, so `http_telemetry` writes
-another. Passwords and tokens are masked in the finished line. Nothing here writes a log line of its own.
+Each line has the time, the level, the logger, and the ids of its request and trace. All loggers are shown, also
+uvicorn's. Its line for each request contains the query, so `http.instrumentation` writes another one instead.
+Passwords and tokens are masked in the finished line. This module logs nothing itself.
 """
 
 import logging
@@ -23,60 +23,61 @@ SECRETS = (
     (re.compile(r"(//[^:/@\s\"']*:)[^@\s\"']+(?=@)"), r"\1***"),
     (re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]+"), r"\1***"),
     (
-        re.compile(
-            r"(?i)\b((?:password|passwd|secret|token|api[_-]?key)\\?[\"']?\s*[=:]\s*\\?[\"']?)[^\s\"'\\&,}]+"
-        ),
+        re.compile(r"(?i)\b((?:password|passwd|secret|token|api[_-]?key)\\?[\"']?\s*[=:]\s*\\?[\"']?)[^\s\"'\\&,}]+"),
         r"\1***",
     ),
 )
-FIELDS = ("method", "route", "status", "seconds")  # that a line may have beside its text
+FIELDS = ("method", "route", "status", "seconds")  # fields that a line may have besides its text
 
 
-def set_up(form: str, level: str) -> None:
-    """Write what is logged at this level and above, as `text` or `json`."""
+def set_up(log_format: str, level: str) -> None:
+    """Write log lines of this level and above, as `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.set_name(NAME)
-    handler.setFormatter(ProcessorFormatter(foreign_pre_chain=_chain(), processors=[*_rendering(form), masked]))
+    handler.setFormatter(
+        ProcessorFormatter(
+            foreign_pre_chain=_list_processors(), processors=[*_list_renderers(log_format), mask_secrets]
+        )
+    )
     root = logging.getLogger()
     root.handlers = [*(each for each in root.handlers if each.get_name() != NAME), handler]
     root.setLevel(level.upper())
-    logging.getLogger("opentelemetry.exporter").setLevel(
-        max(logging.ERROR, root.level)
-    )  # each retry is a warning
-    for name, is_heard in (("uvicorn", True), ("uvicorn.error", True), ("uvicorn.access", False)):
+    # Each retry of the exporter is a warning.
+    logging.getLogger("opentelemetry.exporter").setLevel(max(logging.ERROR, root.level))
+    for name, is_shown in (("uvicorn", True), ("uvicorn.error", True), ("uvicorn.access", False)):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [], is_heard
+        logger.handlers, logger.propagate = [], is_shown
 
 
 @contextmanager
-def of_request(request_id: str) -> Iterator[None]:
-    """What is logged within belongs to a request."""
+def bind_request(request_id: str) -> Iterator[None]:
+    """Add the id of a request to the log lines that are written inside."""
     with bound_contextvars(request_id=request_id):
         yield
 
 
-def masked(_: Any, __: str, line: Any) -> str:
-    """A finished line without secrets."""
+def mask_secrets(_: Any, __: str, line: Any) -> str:
+    """Return a finished line without secrets."""
     shown = str(line)
-    for secret, instead in SECRETS:
-        shown = secret.sub(instead, shown)
+    for secret, replacement in SECRETS:
+        shown = secret.sub(replacement, shown)
     return shown
 
 
-def _chain() -> list[Processor]:
+def _list_processors() -> list[Processor]:
     return [
         merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         ExtraAdder(allow=FIELDS),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _of_trace,
+        _add_trace,
     ]
 
 
-def _rendering(form: str) -> list[Processor]:
-    """Tracebacks are plain: structlog's own would show the values of variables."""
-    if form == "json":
+def _list_renderers(log_format: str) -> list[Processor]:
+    """Return renderers with plain tracebacks, because structlog's own show the values of variables."""
+    if log_format == "json":
         return [
             ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
@@ -87,7 +88,7 @@ def _rendering(form: str) -> list[Processor]:
     return [ProcessorFormatter.remove_processors_meta, console]
 
 
-def _of_trace(_: Any, __: str, event: EventDict) -> EventDict:
+def _add_trace(_: Any, __: str, event: EventDict) -> EventDict:
     context = trace.get_current_span().get_span_context()
     if context.is_valid:
         event["trace_id"] = trace.format_trace_id(context.trace_id)

@@ -1,8 +1,8 @@
-"""Metrics, through prometheus_client: how long, how much, how often, in labels of few values.
+"""Collect metrics with prometheus_client: durations, amounts and counts, with labels of few values.
 
-Neither collections nor questions are labels: there may be a million of them. Where several processes answer
-(`shared`), each writes files of its own in one folder, and whoever is asked adds them up. Nothing here opens a
-port.
+Collections and questions are not labels, because there may be a million of them. If several processes serve
+(`share_metrics`), each writes its own files in one folder, and the process that answers `/metrics` adds them up.
+This module opens no port.
 """
 
 import os
@@ -18,173 +18,175 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from waylore.recipes import RECIPES
-from waylore.settings.load import handed_down, of_library
+from waylore.settings.load import read_variable, set_variable
 from waylore.store.monitoring import read_pools
-from waylore.surfaces.error_kinds import kind_of
-from waylore.surfaces.telemetry.outcomes import lost, quietly
+from waylore.surfaces.error_kinds import find_kind
+from waylore.surfaces.telemetry.outcomes import list_failed_stages, log_errors
 from waylore.types.results import Receipt
-from waylore.types.search import Found
+from waylore.types.search import SearchResult
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own name
-POOL_SECONDS = 1.0  # between two looks at the pools
+POOL_SECONDS = 1.0  # minimum time between two reads of the connection pools
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """What is counted in this process."""
+    """The metrics of this process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._verbs = self._timed("verb", "What was asked of Waylore, by method and outcome", "verb", "outcome")
-        self._searches = self._timed("search", "Searches by recipe, kept answers left out", "recipe")
-        self._stages = self._timed("stage", "Stages of a search; some go side by side", "recipe", "stage")
-        self._embeddings = self._timed("embedding", "Calls of the embedder", "of", "outcome")
-        self._requests = self._timed("http", "HTTP requests by route and status", "method", "route", "status")
-        self._in_flight = self._gauge("http_in_flight", "HTTP requests that are being answered")
-        self._texts = self._counter("embedded_texts", "Texts given to the embedder", "of")
-        self._rows = self._counter("rows", "What the store gave to searches, by kind", "kind")
-        self._gate = self._counter("gate", "Whether the graph was walked, and if not, why", "decision")
-        self._answers = self._counter("answers", "Answers, kept from before or made", "kept")
-        self._lost = self._counter("lost", "Answers in part: what could not be searched", "stage")
-        self._forgotten = self._counter("forgotten", "What was forgotten, by kind", "kind")
+        self._verbs = self._histogram("verb", "Calls of Waylore's methods", "verb", "outcome")
+        self._searches = self._histogram("search", "Searches by recipe, without cached answers", "recipe")
+        self._stages = self._histogram("stage", "Stages of a search; some run together", "recipe", "stage")
+        self._embeddings = self._histogram("embedding", "Calls of the embedder", "kind", "outcome")
+        self._requests = self._histogram("http", "HTTP requests by route and status", "method", "route", "status")
+        self._in_flight = self._gauge("http_in_flight", "HTTP requests in progress")
+        self._texts = self._counter("embedded_texts", "Texts passed to the embedder", "kind")
+        self._rows = self._counter("rows", "Rows that the store returned to searches", "kind")
+        self._gate = self._counter("gate", "Decisions of the gate to use the graph", "decision")
+        self._answers = self._counter("answers", "Answers of searches, cached or computed", "from_cache")
+        self._failed_stages = self._counter("failed_stages", "Stages that failed in partial answers", "stage")
+        self._forgotten = self._counter("forgotten", "Removed items", "kind")
         self._pool = self._gauge("pool_connections", "Connections to PostgreSQL, by state", "state")
-        self._waiting = self._gauge("pool_waiting", "Who waits for a connection")
-        self._waited = self._counter("pool_wait_seconds", "Waited for connections")
-        self._pool_errors = self._counter("pool_errors", "Connections not had in time, not made, or lost", "of")
-        self._looking = Lock()
-        self._looked = 0.0
-        self._before: Mapping[str, int] = {}
+        self._waiting = self._gauge("pool_waiting", "Threads that wait for a connection")
+        self._waited = self._counter("pool_wait_seconds", "Time spent waiting for connections")
+        self._pool_errors = self._counter(
+            "pool_errors", "Connections that were not available in time, could not be made, or were lost", "cause"
+        )
+        self._pool_lock = Lock()
+        self._pools_read_at = 0.0
+        self._last_figures: Mapping[str, int] = {}
 
-    # -- what is told ----------------------------------------------------------------------------------
-
-    @contextmanager
-    def watching(self, verb: str) -> Iterator[Callable[[object], None]]:
-        """Around a method of Waylore."""
-        with self._timing(lambda outcome: self._verbs.labels(verb, outcome)):
-            yield self._told
-        self._look_at_pools()
+    # -- record ----------------------------------------------------------------------------------------
 
     @contextmanager
-    def embedding(self, of: str, texts: int) -> Iterator[None]:
-        """Around a call of the embedder."""
-        with self._timing(lambda outcome: self._embeddings.labels(of, outcome)):
+    def observe(self, verb: str) -> Iterator[Callable[[object], None]]:
+        """Record a method of Waylore."""
+        with self._time(lambda outcome: self._verbs.labels(verb, outcome)):
+            yield self._record
+        self._read_pools()
+
+    @contextmanager
+    def observe_embedding(self, kind: str, texts: int) -> Iterator[None]:
+        """Record a call of the embedder; `kind` is query or passages."""
+        with self._time(lambda outcome: self._embeddings.labels(kind, outcome)):
             yield
-        with quietly():
-            self._texts.labels(of).inc(texts)
+        with log_errors():
+            self._texts.labels(kind).inc(texts)
 
     @contextmanager
-    def in_flight(self) -> Iterator[None]:
-        """Around an HTTP request."""
-        with quietly():
+    def count_in_flight(self) -> Iterator[None]:
+        """Count an HTTP request as in progress."""
+        with log_errors():
             self._in_flight.inc()
         try:
             yield
         finally:
-            with quietly():
+            with log_errors():
                 self._in_flight.dec()
 
-    def request(self, method: str, route: str, status: str, seconds: float) -> None:
-        """An HTTP request was answered."""
-        with quietly():
+    def record_request(self, method: str, route: str, status: str, seconds: float) -> None:
+        """Record an HTTP request that has ended."""
+        with log_errors():
             self._requests.labels(method, route, status).observe(seconds)
 
-    def exposition(self, accepted: str = "") -> tuple[bytes, str]:
-        """All metrics as Prometheus reads them, of all processes that share them, and their content type."""
-        self._looked = 0.0
-        self._look_at_pools()
+    def expose(self, accepted: str = "") -> tuple[bytes, str]:
+        """Return the metrics of all processes that share them in the format of Prometheus, and the content type."""
+        self._pools_read_at = 0.0
+        self._read_pools()
         encode, content_type = choose_encoder(accepted)
-        is_shared = getattr(values.ValueClass, "_multiprocess", False)  # decided when it was imported
-        return encode(_of_all_processes() if is_shared else self.registry), content_type
+        is_shared = getattr(values.ValueClass, "_multiprocess", False)  # set when the library was imported
+        return encode(_collect_all_processes() if is_shared else self.registry), content_type
 
-    # -- how -------------------------------------------------------------------------------------------
+    # -- metrics ---------------------------------------------------------------------------------------
 
-    def _timed(self, name: str, what: str, *labels: str) -> Histogram:
-        return Histogram(f"waylore_{name}_seconds", what, labels, registry=self.registry, buckets=SECONDS)
+    def _histogram(self, name: str, help_text: str, *labels: str) -> Histogram:
+        return Histogram(f"waylore_{name}_seconds", help_text, labels, registry=self.registry, buckets=SECONDS)
 
-    def _counter(self, name: str, what: str, *labels: str) -> Counter:
-        return Counter(f"waylore_{name}", what, labels, registry=self.registry)
+    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        return Counter(f"waylore_{name}", help_text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, what: str, *labels: str) -> Gauge:
-        return Gauge(f"waylore_{name}", what, labels, registry=self.registry, multiprocess_mode="livesum")
+    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+        return Gauge(f"waylore_{name}", help_text, labels, registry=self.registry, multiprocess_mode="livesum")
 
     @contextmanager
-    def _timing(self, labelled: Callable[[str], Histogram]) -> Iterator[None]:
-        began, outcome = time.perf_counter(), "ok"
+    def _time(self, choose_labels: Callable[[str], Histogram]) -> Iterator[None]:
+        started, outcome = time.perf_counter(), "ok"
         try:
             yield
         except BaseException as error:
-            outcome = kind_of(error).name if isinstance(error, Exception) else "stopped"
+            outcome = find_kind(error).name if isinstance(error, Exception) else "interrupted"
             raise
         finally:
-            with quietly():
-                labelled(outcome).observe(time.perf_counter() - began)
+            with log_errors():
+                choose_labels(outcome).observe(time.perf_counter() - started)
 
-    def _told(self, result: object) -> None:
-        if isinstance(result, Found):
-            self._searched(result)
+    def _record(self, result: object) -> None:
+        if isinstance(result, SearchResult):
+            self._record_search(result)
         if isinstance(result, Receipt):
             for kind in ("documents", "passages", "entities", "facts"):
                 self._forgotten.labels(kind).inc(len(getattr(result, kind)))
 
-    def _searched(self, found: Found) -> None:
-        self._answers.labels("yes" if found.is_kept else "no").inc()
-        self._gate.labels(found.gate).inc()
-        for stage in lost(found):
-            self._lost.labels(stage).inc()
-        if found.is_kept:
+    def _record_search(self, result: SearchResult) -> None:
+        self._answers.labels("yes" if result.from_cache else "no").inc()
+        self._gate.labels(result.gate).inc()
+        for stage in list_failed_stages(result):
+            self._failed_stages.labels(stage).inc()
+        if result.from_cache:
             return
-        recipe = found.recipe if found.recipe in RECIPES else "own"
-        for stage, seconds in found.seconds.items():
+        recipe = result.recipe if result.recipe in RECIPES else "own"
+        for stage, seconds in result.seconds.items():
             self._stages.labels(recipe, stage).observe(seconds)
-        if found.began:
-            first = min(found.began.values())
-            last = max(began + found.seconds[stage] for stage, began in found.began.items())
+        if result.started:
+            first = min(result.started.values())
+            last = max(start + result.seconds[stage] for stage, start in result.started.items())
             self._searches.labels(recipe).observe(last - first)
-        for kind, count in found.rows.items():
+        for kind, count in result.rows_read.items():
             self._rows.labels(kind).inc(count)
 
-    def _look_at_pools(self) -> None:
+    def _read_pools(self) -> None:
         now = time.monotonic()
-        if now - self._looked < POOL_SECONDS or not self._looking.acquire(blocking=False):
+        if now - self._pools_read_at < POOL_SECONDS or not self._pool_lock.acquire(blocking=False):
             return
         try:
-            self._looked = now
-            with quietly():
-                self._pools_are(read_pools())
+            self._pools_read_at = now
+            with log_errors():
+                self._record_pools(read_pools())
         finally:
-            self._looking.release()
+            self._pool_lock.release()
 
-    def _pools_are(self, figures: Mapping[str, int]) -> None:
-        """The states as they are; what the pools count is counted on from what they said before."""
-        if not figures and not self._before:
+    def _record_pools(self, figures: Mapping[str, int]) -> None:
+        """Set the gauges, and add what the pools have counted since the last read."""
+        if not figures and not self._last_figures:
             return
-        for state, name in (("open", "pool_size"), ("free", "pool_available"), ("most", "pool_max")):
+        for state, name in (("open", "pool_size"), ("free", "pool_available"), ("max", "pool_max")):
             self._pool.labels(state).set(figures.get(name, 0))
         self._waiting.set(figures.get("requests_waiting", 0))
-        more = {name: max(0, count - self._before.get(name, 0)) for name, count in figures.items()}
+        more = {name: max(0, count - self._last_figures.get(name, 0)) for name, count in figures.items()}
         self._waited.inc(more.get("requests_wait_ms", 0) / 1000)
-        for of, name in (
+        for cause, name in (
             ("wait", "requests_errors"),
-            ("making", "connections_errors"),
+            ("connect", "connections_errors"),
             ("use", "connections_lost"),
         ):
-            self._pool_errors.labels(of).inc(more.get(name, 0))
-        self._before = figures
+            self._pool_errors.labels(cause).inc(more.get(name, 0))
+        self._last_figures = figures
 
 
 @contextmanager
-def shared() -> Iterator[None]:
-    """Processes that are started within share their metrics; a folder that the user named is left to him."""
-    if of_library(FOLDER):
+def share_metrics() -> Iterator[None]:
+    """Let processes that are started inside share their metrics. A folder that the user set is used as it is."""
+    if read_variable(FOLDER):
         yield
         return
-    with TemporaryDirectory(prefix="waylore-metrics-") as folder, handed_down(FOLDER, folder):
+    with TemporaryDirectory(prefix="waylore-metrics-") as folder, set_variable(FOLDER, folder):
         yield
 
 
-def _of_all_processes() -> CollectorRegistry:
-    """What all processes wrote; gauges of those that are gone are dropped first."""
-    folder = Path(of_library(FOLDER))
+def _collect_all_processes() -> CollectorRegistry:
+    """Return the metrics of all processes, without the gauges of processes that have ended."""
+    folder = Path(read_variable(FOLDER))
     for pid in {int(file.stem.rsplit("_", 1)[1]) for file in folder.glob("gauge_live*.db")}:
         if not _is_alive(pid):
             mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]

@@ -1,8 +1,7 @@
-"""Telemetry: what goes on inside, told to whom the settings name; to nobody, by default.
+"""Set up telemetry as the settings say: traces, metrics and logs. By default there is none.
 
-`configured` makes it once a process, from the settings. Traces (`telemetry_spans`), metrics
-(`telemetry_metrics`) and logs (`telemetry_logs`) need the extra `telemetry`; this file does not, and puts them
-together. Nothing here may fail or hold up what is observed.
+`configure` does this once in a process. Spans, metrics and logs need the extra `telemetry`; this module does not, and
+imports them only when they are used. Telemetry must neither fail nor delay the observed call.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,111 +11,112 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from waylore.protocols import Embedder, Observer, Vectors
-from waylore.providers.optional import needing
-from waylore.settings import sections as settings
+from waylore.providers.optional import require_extra
+from waylore.settings.sections import TelemetrySettings
+from waylore.surfaces.telemetry.outcomes import log_errors
 from waylore.types.knowledge import Vector
 
 if TYPE_CHECKING:  # they need the extra
     from waylore.surfaces.telemetry.metrics import Metrics
     from waylore.surfaces.telemetry.spans import Spans
-from waylore.surfaces.telemetry.outcomes import quietly
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What is told beside logs: traces, metrics, or both."""
+    """Traces, metrics, or both."""
 
     spans: "Spans | None" = None
     metrics: "Metrics | None" = None
 
-    def observer(self, collection: str, model: str = "") -> Observer:
-        """Who is told of what is asked of one collection, which is searched with an embedding model."""
-        spans = [self.spans.of(collection, model)] if self.spans else []
-        return Several((*spans, *([self.metrics] if self.metrics else [])))
+    def create_observer(self, collection: str, model: str = "") -> Observer:
+        """Return the observer of a collection with an embedding model."""
+        spans = [self.spans.bind(collection, model)] if self.spans else []
+        return CompositeObserver((*spans, *([self.metrics] if self.metrics else [])))
 
     @contextmanager
-    def embedding(self, model: Embedder, of: str, texts: int) -> Iterator[None]:
-        """Around a call of an embedder: `of` is query or passages."""
-        with ExitStack() as watching:
+    def observe_embedding(self, model: Embedder, kind: str, texts: int) -> Iterator[None]:
+        """Record a call of an embedder; `kind` is query or passages."""
+        with ExitStack() as stack:
             if self.spans:
-                watching.enter_context(self.spans.embedding(model, of, texts))
+                stack.enter_context(self.spans.observe_embedding(model, kind, texts))
             if self.metrics:
-                watching.enter_context(self.metrics.embedding(of, texts))
+                stack.enter_context(self.metrics.observe_embedding(kind, texts))
             yield
 
     def flush(self) -> None:
-        """Send what waits to be sent; gives up after a few seconds."""
+        """Send the spans that were not sent yet, for a few seconds at most."""
         if self.spans:
             self.spans.flush()
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
-    """Observers as one."""
+class CompositeObserver:
+    """Several observers as one."""
 
     observers: Sequence[Observer]
 
     @contextmanager
-    def watching(self, verb: str) -> Iterator[Callable[[object], None]]:
-        """Around a method of Waylore; each is told."""
-        with ExitStack() as watched:
-            tells = [watched.enter_context(each.watching(verb)) for each in self.observers]
+    def observe(self, verb: str) -> Iterator[Callable[[object], None]]:
+        """Record a method of Waylore with each observer."""
+        with ExitStack() as stack:
+            callbacks = [stack.enter_context(each.observe(verb)) for each in self.observers]
 
-            def tell(result: object) -> None:
-                for each in tells:
-                    with quietly():
-                        each(result)
+            def record(result: object) -> None:
+                for callback in callbacks:
+                    with log_errors():
+                        callback(result)
 
-            yield tell
+            yield record
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedEmbedder:
-    """An embedder whose calls are told."""
+class ObservedEmbedder:
+    """An embedder whose calls are recorded."""
 
     embedder: Embedder
     telemetry: Telemetry
 
     @property
     def name(self) -> str:
-        """The embedder's own."""
+        """The name of the embedder."""
         return self.embedder.name
 
     @property
     def dimension(self) -> int:
-        """The embedder's own."""
+        """The dimension of the embedder."""
         return self.embedder.dimension
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """The embedder's own vectors."""
-        with self.telemetry.embedding(self.embedder, "passages", len(texts)):
+        """Return the vectors of passages."""
+        with self.telemetry.observe_embedding(self.embedder, "passages", len(texts)):
             return self.embedder.embed_passages(texts)
 
     def embed_query(self, text: str) -> Vector:
-        """The embedder's own vector."""
-        with self.telemetry.embedding(self.embedder, "query", 1):
+        """Return the vector of a query."""
+        with self.telemetry.observe_embedding(self.embedder, "query", 1):
             return self.embedder.embed_query(text)
 
 
 @cache
-def configured(wanted: settings.Telemetry) -> Telemetry | None:
-    """What the settings ask for, made once a process; None, if they ask for nothing but their defaults."""
-    if wanted == settings.Telemetry():
+def configure(settings: TelemetrySettings) -> Telemetry | None:
+    """Set up telemetry once in this process. Return None if all settings have their defaults."""
+    if settings == TelemetrySettings():
         return None
-    with needing("telemetry needs", "telemetry"):
+    with require_extra("telemetry needs", "telemetry"):
         from waylore.surfaces.telemetry import logs, metrics, spans  # noqa: PLC0415
-    logs.set_up(wanted.logs, wanted.level)
-    sent = spans.exported(wanted.traces, content=wanted.content) if wanted.traces else None
-    return Telemetry(sent, metrics.Metrics() if wanted.metrics else None)
+    logs.set_up(settings.log_format, settings.log_level)
+    endpoint, content = settings.otlp_endpoint, settings.capture_content
+    exporter = spans.create_exporter(endpoint, content=content) if endpoint else None
+    return Telemetry(exporter, metrics.Metrics() if settings.metrics else None)
 
 
-def watched(
-    wanted: settings.Telemetry, collection: str, embedder: Embedder | None
+def instrument(
+    settings: TelemetrySettings, collection: str, embedder: Embedder | None
 ) -> tuple[Embedder | None, Observer | None]:
-    """An embedder whose calls are told, and who is told of what is asked of a collection; see `configured`."""
-    telemetry = configured(wanted)
+    """Return an embedder whose calls are recorded, and the observer of a collection; see `configure`."""
+    telemetry = configure(settings)
     if telemetry is None or not (telemetry.spans or telemetry.metrics):
         return embedder, None
     if embedder is None:
-        return None, telemetry.observer(collection)
-    return WatchedEmbedder(embedder, telemetry), telemetry.observer(collection, embedder.name)
+        return None, telemetry.create_observer(collection)
+    return ObservedEmbedder(embedder, telemetry), telemetry.create_observer(collection, embedder.name)

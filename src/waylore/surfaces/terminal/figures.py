@@ -1,6 +1,6 @@
-"""Figures and lists that people are shown: how much a collection holds, what was passed over.
+"""Render statistics and lists for people: the size of a collection, documents, skipped files.
 
-Pure functions to what rich prints, as in `cli_shown`.
+Pure functions that return objects of rich, as in `terminal.hits`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,61 +9,61 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from waylore.indexing.blocks import Refusal
-from waylore.surfaces.terminal.hits import DIM, NAME, line
+from waylore.indexing.blocks import Skipped
+from waylore.surfaces.terminal.hits import DIM, NAME, to_line
 from waylore.types.knowledge import Document
 from waylore.types.results import Statistics
 
-LISTED = 10  # documents or refusals; the others are counted
+MAX_LISTED = 10  # documents or skipped files; the others are counted
 
 
-def statistics(known: Statistics, *, store: str, collection: str, size: int | None) -> RenderableType:
-    """How much a collection holds."""
+def render_statistics(known: Statistics, *, store: str, collection: str, size: int | None) -> RenderableType:
+    """Render the size of a collection."""
     counts = ("documents", "passages", "entities", "facts", "mentions")
-    most = max((getattr(known, name) for name in counts), default=0) or 1
+    largest = max((getattr(known, name) for name in counts), default=0) or 1
     table = Table.grid(padding=(0, 2))
     table.add_column(style=DIM)
     table.add_column(justify="right", style=NAME)
     table.add_column()
     for name in counts:
         number = getattr(known, name)
-        table.add_row(name, f"{number:,}", Text("━" * max(round(30 * number / most), number > 0), "green"))
+        table.add_row(name, f"{number:,}", Text("━" * max(round(30 * number / largest), number > 0), "green"))
     model = f"{known.model} ({known.dimension} dimensions)" if known.model else "none: only words are searched"
-    rest = {"model": model, "size": "" if size is None else bytes_of(size), "version": f"{known.version:,}"}
-    return Group(Text.assemble((collection, "bold green"), (f"  {store}", DIM)), Text(), table, pairs(rest))
+    rest = {"model": model, "size": "" if size is None else format_bytes(size), "version": f"{known.version:,}"}
+    return Group(Text.assemble((collection, "bold green"), (f"  {store}", DIM)), Text(), table, _render_pairs(rest))
 
 
-def pairs(told: Mapping[str, str]) -> RenderableType:
-    """Names and values, those that there are."""
+def _render_pairs(values: Mapping[str, str]) -> RenderableType:
+    """Render names and values, without empty ones."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style=DIM, min_width=9)
     table.add_column()
-    for name, value in told.items():
+    for name, value in values.items():
         if value:
-            table.add_row(name, Text(line(value)))
+            table.add_row(name, Text(to_line(value)))
     return table
 
 
-def bytes_of(size: int) -> str:
-    """A number of bytes as people say it."""
-    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= of:
-            return f"{size / of:.1f} {unit}"
+def format_bytes(size: int) -> str:
+    """Return a number of bytes with its unit."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
     return f"{size} bytes"
 
 
-def documents(listed: Sequence[Document], most: int = LISTED) -> Iterator[Text]:
-    """What a document is called, a line each."""
-    for document in listed[:most]:
-        yield Text(f"  {line(document.uri or document.title or document.id)}")
-    if len(listed) > most:
-        yield Text(f"  and {len(listed) - most:,} more", DIM)
+def list_documents(documents: Sequence[Document], limit: int = MAX_LISTED) -> Iterator[Text]:
+    """Yield a line for each document."""
+    for document in documents[:limit]:
+        yield Text(f"  {to_line(document.uri or document.title or document.id)}")
+    if len(documents) > limit:
+        yield Text(f"  and {len(documents) - limit:,} more", DIM)
 
 
-def refusals(refused: Sequence[Refusal], count: int | None = None) -> Iterator[Text]:
-    """What was passed over, and why."""
-    number = len(refused) if count is None else count
-    for refusal in refused[:LISTED]:
-        yield Text.assemble(("passed over ", "yellow"), line(refusal.uri), (f": {line(refusal.reason)}", DIM))
-    if number > LISTED:
-        yield Text(f"and {number - LISTED:,} more; --json lists them", DIM)
+def list_skipped(skipped: Sequence[Skipped], count: int | None = None) -> Iterator[Text]:
+    """Yield a line for each skipped file or part, with the reason; `count` is how many there were in all."""
+    number = len(skipped) if count is None else count
+    for item in skipped[:MAX_LISTED]:
+        yield Text.assemble(("skipped ", "yellow"), to_line(item.uri), (f": {to_line(item.reason)}", DIM))
+    if number > MAX_LISTED:
+        yield Text(f"and {number - MAX_LISTED:,} more; --json lists them", DIM)

@@ -1,7 +1,7 @@
-"""What all commands share: how an answer, an error and progress are told at a terminal.
+"""Print results, errors and progress, the same way for all commands.
 
-Tables and trees for people, JSON for programs; colours only where somebody looks (rich leaves them out in a
-pipe). An error is one line on stderr that says what to do next, and the exit code tells its kind.
+Results are tables and trees for people and JSON for programs. Colours are used only at a terminal (rich leaves them
+out in a pipe). An error is one line on stderr that names the remedy; the exit code gives its kind.
 """
 
 import json
@@ -18,23 +18,23 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from waylore.errors import WayloreError
-from waylore.surfaces.error_kinds import kind_of
+from waylore.surfaces.error_kinds import find_kind
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+INTERRUPTED = 130  # the exit code of shells for a command ended by Ctrl-C
 
 
 class Show(Protocol):
-    """Tells how far something is: how much is done, of how much if that is known, and a few words."""
+    """Shows progress: the amount done, the total if it is known, and a few words."""
 
-    def __call__(self, done: float, of: float | None = None, told: str = "") -> None:
-        """Show it."""
+    def __call__(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Show the progress."""
 
 
-def tell(facts: Any, for_people: Any, as_json: bool) -> None:
-    """Print an answer: models, or lists and dicts of them, as JSON; a text as it is, or what rich can print."""
+def print_result(result: Any, for_people: Any, as_json: bool) -> None:
+    """Print a result: models, or lists and dicts of them, as JSON; for people a text, or an object of rich."""
     if as_json:
-        typer.echo(json.dumps(facts, default=_plain, ensure_ascii=False))
+        typer.echo(json.dumps(result, default=_to_json, ensure_ascii=False))
     elif isinstance(for_people, str):
         typer.echo(for_people)
     else:
@@ -42,7 +42,7 @@ def tell(facts: Any, for_people: Any, as_json: bool) -> None:
 
 
 def _print(renderable: RenderableType) -> None:
-    """Print it; in a pipe without the spaces that fill a terminal's lines."""
+    """Print an object of rich; in a pipe without trailing spaces."""
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(renderable)
@@ -53,67 +53,67 @@ def _print(renderable: RenderableType) -> None:
 
 
 @contextmanager
-def told_errors() -> Iterator[None]:
-    """What goes wrong within is one line on stderr and an exit code."""
+def report_errors() -> Iterator[None]:
+    """Print errors as one line on stderr and exit with the code of their kind."""
     try:
         yield
     except (WayloreError, ValueError) as error:
         typer.echo(f"waylore: {error}", err=True)
-        raise typer.Exit(kind_of(error).exit_code) from error
+        raise typer.Exit(find_kind(error).exit_code) from error
     except KeyboardInterrupt as error:
-        typer.echo("waylore: stopped", err=True)
+        typer.echo("waylore: interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from error
 
 
 @contextmanager
-def stoppable(how_to_go_on: str) -> Iterator[None]:
-    """Ctrl-C within ends the process at once and says how to go on.
+def handle_interrupt(remedy: str) -> Iterator[None]:
+    """End the process at once on Ctrl-C, and print how to continue.
 
-    Only around what a power cut could not harm either: threads that embed for a minute are not waited for.
+    Use it only around work that a power cut cannot harm: threads that embed for a minute are not waited for.
     """
 
     def stop(*_: object) -> None:
         Console(stderr=True).show_cursor()
-        typer.echo(f"\nwaylore: stopped; what is written is whole. {how_to_go_on}", err=True)
+        typer.echo(f"\nwaylore: interrupted; everything written so far is complete. {remedy}", err=True)
         sys.stdout.flush()
         os._exit(INTERRUPTED)
 
-    before = signal.signal(signal.SIGINT, stop)
+    previous = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager
-def progressing(what: str) -> Iterator[Show]:
-    """A bar on stderr that goes when it is done; nothing where nobody looks."""
+def show_progress(what: str) -> Iterator[Show]:
+    """Show a progress bar on stderr, which disappears at the end; nothing outside of a terminal."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(24),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[text]}"),
     )
     console = Console(stderr=True)
     with Progress(
         *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task(what, total=None, told="")
+        task = bar.add_task(what, total=None, text="")
 
-        def show(done: float, of: float | None = None, told: str = "") -> None:
-            bar.update(task, completed=done, total=of, told=told)
+        def show(done: float, total: float | None = None, text: str = "") -> None:
+            bar.update(task, completed=done, total=total, text=text)
 
         yield show
 
 
 @contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Says on stderr what goes on, where somebody looks."""
+def show_status(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on stderr what is being done, at a terminal."""
     with Console(stderr=True).status(what) as status:
         yield status.update
 
 
-def _plain(value: object) -> Any:
+def _to_json(value: object) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
-    raise TypeError(f"{type(value).__name__} cannot go over the wire")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,1 +1,1 @@
-"""What an agent can call: shared by MCP and function calling."""
+"""The tools of an agent, shared by MCP and function calling."""

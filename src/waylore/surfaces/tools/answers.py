@@ -1,8 +1,8 @@
-"""What an agent's tools answer: short shapes for a model to read, each as JSON and as a text.
+"""Build the answers of an agent's tools: short shapes for a model, each as JSON and as text.
 
-`wire` has the whole of a hit, which takes a thousand tokens; here it is its text, its path and its explanation
-in lines. Every answer fits into the tokens that its caller allows, and `left_out` says what did not. Nothing
-here asks the memory anything: `tools` does.
+A hit of `wire` takes a thousand tokens; here it has its text, its path and the lines of its explanation. Every answer
+fits into the tokens that the caller allows, and `left_out` reports what did not fit. This module reads no memory;
+`tools` does.
 """
 
 from collections.abc import Iterable, Iterator, Sized
@@ -11,77 +11,77 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from waylore.surfaces.tools.fit import at_word, cut, first
+from waylore import types
+from waylore.surfaces.tools.fit import find_word_end, shorten, take_lines
 from waylore.surfaces.wire import Receipt, Wire
-from waylore.types.knowledge import Contribution, Document, Fact, Passage, Scalar, Source
-from waylore.types.results import Receipt as Gone
-from waylore.types.search import Found, Hit
+from waylore.types.knowledge import Document, Fact, IndexedDocument, Passage, Scalar, Source
+from waylore.types.search import Hit, SearchResult
 
-TITLE = 40  # tokens of a title or an address
-MORE = 8  # what stands around an answer's main part may take this part of the budget, each
+TITLE_TOKENS = 40  # maximum of a title or an address
+SIDE_PARTS = 8  # each list beside the main part may use this fraction of the budget: one eighth
 
 
-class Answer(Wire):
-    """What a tool answers; as a text it is its own JSON, unless it says otherwise."""
+class ToolAnswer(Wire):
+    """The answer of a tool. Its text is its JSON, unless a class overrides `to_text`."""
 
-    def readable(self) -> str:
-        """The answer for whoever reads."""
+    def to_text(self) -> str:
+        """Return the answer as text for a model."""
         return self.model_dump_json()
 
 
 class BriefHit(Wire):
-    """A passage that bears on the question."""
+    """A passage that is relevant to the question."""
 
     score: float
     title: str
     uri: str
     text: str
-    path: str = Field(description="how the graph led to it, over facts; empty if it did not")
-    why: list[str] = Field(description="what each search gave to its score, and where it placed it")
+    path: str = Field(description="the facts that led to the passage; empty if the graph did not find it")
+    why: list[str] = Field(description="share of the score and rank in each search")
     passage_id: str
     document_id: str
 
 
-class Searched(Answer):
-    """Hits, best first, and what the graph knows of the question."""
+class SearchAnswer(ToolAnswer):
+    """Hits, best first, and the facts that connect them to the question."""
 
     hits: list[BriefHit]
-    entities: list[str] = Field(description="what the question names")
-    facts: list[str] = Field(description="what is known of that, strongest first")
-    skipped: str = Field(description="why the graph was not used; empty if it was")
-    missing: str = Field(description="what could not be searched")
+    entities: list[str] = Field(description="entities that the question names")
+    facts: list[str] = Field(description="facts about these entities, strongest first")
+    skip_reason: str = Field(description="why the graph was not used; empty if it was")
+    missing: str = Field(description="searches that could not run")
     left_out: str = Field(description="what did not fit into max_tokens")
 
-    def readable(self) -> str:
-        """Hits under their titles, then facts."""
+    def to_text(self) -> str:
+        """Return hits under their titles, then facts."""
         return "\n\n".join(
-            filter(None, [self._head(), *self._hits(), _listed("Facts", self.facts), *self._ends()])
+            filter(None, [self._head(), *self._list_hits(), _make_list("Facts", self.facts), *self._list_notes()])
         )
 
     def _head(self) -> str:
         named = f" The question names {', '.join(self.entities)}." if self.entities else ""
         if not self.hits:
-            return f"{'No hit fits' if self.left_out else 'Nothing was found'}.{named}"
+            return f"{'No hit fits into max_tokens' if self.left_out else 'No passages found'}.{named}"
         return f"{len(self.hits)} passages, best first.{named}"
 
-    def _hits(self) -> Iterator[str]:
+    def _list_hits(self) -> Iterator[str]:
         for mark, hit in enumerate(self.hits, 1):
-            where = f"passage {hit.passage_id} of document {hit.document_id} {hit.uri}".rstrip()
+            place = f"passage {hit.passage_id} of document {hit.document_id} {hit.uri}".rstrip()
             path = f"path: {hit.path}\n" if hit.path else ""
             why = f"why: {hit.score:.4f} = {' + '.join(hit.why)}"
-            yield f"[{mark}] {hit.title}\n{where}\n{path}{why}\n\n{hit.text}"
+            yield f"[{mark}] {hit.title}\n{place}\n{path}{why}\n\n{hit.text}"
 
-    def _ends(self) -> Iterator[str]:
-        yield f"The graph was left out: {self.skipped}." if self.skipped else ""
+    def _list_notes(self) -> Iterator[str]:
+        yield f"The graph was not used: {self.skip_reason}." if self.skip_reason else ""
         yield f"Not searched: {self.missing}" if self.missing else ""
         yield self.left_out
 
 
-class Read(Answer):
-    """A document, or one passage of it: its text from `offset` on, and the facts that it states."""
+class ReadAnswer(ToolAnswer):
+    """A document or one passage of it: its text from `offset` on, and the facts it states."""
 
     document_id: str
-    passage_id: str = Field(description="empty where this is the whole document")
+    passage_id: str = Field(description="empty for a whole document")
     title: str
     uri: str
     source: Source
@@ -89,22 +89,21 @@ class Read(Answer):
     metadata: dict[str, Scalar | list[Scalar]]
     text: str
     facts: list[str]
-    next_offset: int | None = Field(description="read on from here; null at the end")
+    next_offset: int | None = Field(description="offset of the rest of the text; null at the end")
     left_out: str = Field(description="what did not fit into max_tokens")
 
-    def readable(self) -> str:
-        """The text under its title, then its facts."""
-        what = f"passage {self.passage_id} of " if self.passage_id else ""
-        head = f"{self.title}\n{what}document {self.document_id} {self.uri}".strip()
-        about = f"{self.source}, {self.recorded_at:%Y-%m-%d}"
-        known = "; ".join(f"{key}: {value}" for key, value in self.metadata.items())
-        return "\n\n".join(
-            filter(None, [f"{head}\n{about}", known, self.text, _listed("Facts", self.facts), self.left_out])
-        )
+    def to_text(self) -> str:
+        """Return the text under its title, then its facts."""
+        passage = f"passage {self.passage_id} of " if self.passage_id else ""
+        head = f"{self.title}\n{passage}document {self.document_id} {self.uri}".strip()
+        origin = f"{self.source}, {self.recorded_at:%Y-%m-%d}"
+        metadata = "; ".join(f"{key}: {value}" for key, value in self.metadata.items())
+        facts = _make_list("Facts", self.facts)
+        return "\n\n".join(filter(None, [f"{head}\n{origin}", metadata, self.text, facts, self.left_out]))
 
 
-class Said(NamedTuple):
-    """What there is to read: a document, or one passage of it (then its id), the text and the facts of it."""
+class StoredText(NamedTuple):
+    """A document or one of its passages (then with its id), with its text and facts."""
 
     document: Document
     passage_id: str
@@ -112,100 +111,99 @@ class Said(NamedTuple):
     facts: tuple[Fact, ...]
 
 
-class Remembered(Answer):
-    """A memory that was added, or one that was there already and says the same."""
+class AddAnswer(ToolAnswer):
+    """A memory that was added, or the existing one with the same content."""
 
     document_id: str
     title: str
     passages: int
-    facts: list[str] = Field(description="what was understood, as facts")
+    facts: list[str] = Field(description="facts of the memory")
 
-    def readable(self) -> str:
-        """What is remembered, and under which id."""
-        return "\n\n".join(
-            filter(None, [f"Remembered as document {self.document_id}.", _listed("Facts", self.facts)])
-        )
+    def to_text(self) -> str:
+        """Return the id of the memory and its facts."""
+        head = f"Remembered as document {self.document_id}."
+        return "\n\n".join(filter(None, [head, _make_list("Facts", self.facts)]))
 
 
-class Forgotten(Answer):
-    """What went: the documents, and how much that nothing else supports."""
+class ForgetAnswer(ToolAnswer):
+    """The number of removed documents, and of items that no other document supports."""
 
     documents: int
     passages: int
     entities: int
     facts: int
-    receipt: Receipt | None = Field(description="the identities of all that went; null if they are too many")
+    receipt: Receipt | None = Field(description="ids of all removed items; null if they do not fit")
 
-    def readable(self) -> str:
-        """What went, in a line."""
-        went = f"{self.documents} documents with {self.passages} passages, {self.facts} facts"
-        return f"Forgotten: {went} and {self.entities} entities that nothing else supports."
+    def to_text(self) -> str:
+        """Return the numbers in one line."""
+        removed = f"{self.documents} documents with {self.passages} passages, {self.facts} facts"
+        return f"Forgotten: {removed} and {self.entities} entities that no other document supports."
 
 
-def searched(found: Found, tokens: int, hits: int) -> Searched:
-    """An answer with the first so many hits."""
-    more = tokens // MORE
-    return Searched(
-        hits=[_brief(hit, tokens) for hit in found.hits[:hits]],
-        entities=first((entity.name for entity in found.entities), more),
-        facts=first(_facts(found.facts), more),
-        skipped=cut(found.skipped, more),
-        missing=cut("; ".join(found.missing), more),
-        left_out=_hits_left(len(found.hits) - hits, tokens),
+def make_search_answer(result: SearchResult, tokens: int, hits: int) -> SearchAnswer:
+    """Return an answer with the first `hits` hits."""
+    side = tokens // SIDE_PARTS
+    return SearchAnswer(
+        hits=[_make_brief_hit(hit, tokens) for hit in result.hits[:hits]],
+        entities=take_lines((entity.name for entity in result.entities), side),
+        facts=take_lines(_format_facts(result.facts), side),
+        skip_reason=shorten(result.skip_reason, side),
+        missing=shorten("; ".join(result.missing), side),
+        left_out=_describe_left_hits(len(result.hits) - hits, tokens),
     )
 
 
-def said(told: Contribution, passage: Passage | None = None) -> Said:
-    """A document with its text put together, or one passage of it."""
+def make_stored_text(indexed: IndexedDocument, passage: Passage | None = None) -> StoredText:
+    """Return the joined text of a document, or the text of one passage."""
     if passage is None:
-        return Said(told.document, "", _text(told.passages), told.facts)
-    facts = tuple(fact for fact in told.facts if fact.passage_id == passage.id)
-    return Said(told.document, passage.id, passage.text, facts)
+        return StoredText(indexed.document, "", _join_passages(indexed.passages), indexed.facts)
+    facts = tuple(fact for fact in indexed.facts if fact.passage_id == passage.id)
+    return StoredText(indexed.document, passage.id, passage.text, facts)
 
 
-def read(what: Said, tokens: int, offset: int, length: int) -> Read:
-    """So many characters of a document, or of one passage of it."""
-    end = at_word(what.text, offset, min(offset + length, len(what.text)))
-    facts = first(_facts(what.facts), tokens // MORE)
-    metadata = _metadata(what.document, tokens // MORE)
-    return Read(
-        document_id=what.document.id,
-        passage_id=what.passage_id,
-        title=cut(what.document.title, TITLE),
-        uri=cut(what.document.uri, TITLE),
-        source=what.document.source,
-        recorded_at=what.document.recorded_at,
+def make_read_answer(stored: StoredText, tokens: int, offset: int, length: int) -> ReadAnswer:
+    """Return `length` characters of a document or passage."""
+    end = find_word_end(stored.text, offset, min(offset + length, len(stored.text)))
+    facts = take_lines(_format_facts(stored.facts), tokens // SIDE_PARTS)
+    metadata = _take_metadata(stored.document, tokens // SIDE_PARTS)
+    return ReadAnswer(
+        document_id=stored.document.id,
+        passage_id=stored.passage_id,
+        title=shorten(stored.document.title, TITLE_TOKENS),
+        uri=shorten(stored.document.uri, TITLE_TOKENS),
+        source=stored.document.source,
+        recorded_at=stored.document.recorded_at,
         metadata=metadata,
-        text=what.text[offset:end],
+        text=stored.text[offset:end],
         facts=facts,
-        next_offset=end if end < len(what.text) else None,
-        left_out=_rest(what, end, facts, metadata),
+        next_offset=end if end < len(stored.text) else None,
+        left_out=_describe_rest(stored, end, facts, metadata),
     )
 
 
-def remembered(told: Contribution, tokens: int) -> Remembered:
-    """What was understood of a memory."""
-    return Remembered(
-        document_id=told.document.id,
-        title=cut(told.document.title, TITLE),
-        passages=len(told.passages),
-        facts=first(_facts(told.facts), tokens // 2),
+def make_add_answer(indexed: IndexedDocument, tokens: int) -> AddAnswer:
+    """Return the answer for an added memory."""
+    return AddAnswer(
+        document_id=indexed.document.id,
+        title=shorten(indexed.document.title, TITLE_TOKENS),
+        passages=len(indexed.passages),
+        facts=take_lines(_format_facts(indexed.facts), tokens // 2),
     )
 
 
-def forgotten(gone: Gone, with_receipt: int) -> Forgotten:
-    """What went, with its receipt if asked for."""
-    return Forgotten(
-        documents=len(gone.documents),
-        passages=len(gone.passages),
-        entities=len(gone.entities),
-        facts=len(gone.facts),
-        receipt=Receipt.of(gone) if with_receipt else None,
+def make_forget_answer(receipt: types.Receipt, with_receipt: int) -> ForgetAnswer:
+    """Return the answer for forgotten documents, with the receipt if `with_receipt` is 1."""
+    return ForgetAnswer(
+        documents=len(receipt.documents),
+        passages=len(receipt.passages),
+        entities=len(receipt.entities),
+        facts=len(receipt.facts),
+        receipt=Receipt.of(receipt) if with_receipt else None,
     )
 
 
-def _text(passages: Iterable[Passage]) -> str:
-    """The text that passages were cut from: what two of them share is said once."""
+def _join_passages(passages: Iterable[Passage]) -> str:
+    """Return the text that the passages were cut from; text that two of them share occurs once."""
     parts: list[str] = []
     end = 0
     for passage in sorted(passages, key=lambda p: (p.position, p.start, p.id)):
@@ -215,23 +213,23 @@ def _text(passages: Iterable[Passage]) -> str:
     return "".join(parts).removeprefix("\n\n")
 
 
-def _rest(what: Said, end: int, facts: Sized, metadata: Sized) -> str:
-    """What an answer leaves out, and how to get it."""
-    beyond = len(what.text) - end
+def _describe_rest(stored: StoredText, end: int, facts: Sized, metadata: Sized) -> str:
+    """Describe what an answer leaves out, and how to get it."""
+    rest = len(stored.text) - end
     left = [
-        f"{beyond} more characters, from offset={end} on" if beyond > 0 else "",
-        f"{len(what.facts) - len(facts)} facts" if len(what.facts) > len(facts) else "",
-        "metadata" if len(metadata) < len(what.document.metadata) else "",
+        f"{rest} more characters, from offset={end} on" if rest > 0 else "",
+        f"{len(stored.facts) - len(facts)} facts" if len(stored.facts) > len(facts) else "",
+        "metadata" if len(metadata) < len(stored.document.metadata) else "",
     ]
     return f"Left out: {', '.join(filter(None, left))}." if any(left) else ""
 
 
-def _brief(hit: Hit, tokens: int) -> BriefHit:
+def _make_brief_hit(hit: Hit, tokens: int) -> BriefHit:
     return BriefHit(
         score=hit.score,
-        title=cut(hit.passage.title or hit.document.title, TITLE),
-        uri=cut(hit.document.uri, TITLE),
-        text=cut(hit.passage.text, tokens // 2),
+        title=shorten(hit.title, TITLE_TOKENS),
+        uri=shorten(hit.uri, TITLE_TOKENS),
+        text=shorten(hit.text, tokens // 2),
         path=str(hit.path or ""),
         why=[f"{p.share:.4f} {p}" for p in hit.placements],
         passage_id=hit.passage.id,
@@ -239,24 +237,24 @@ def _brief(hit: Hit, tokens: int) -> BriefHit:
     )
 
 
-def _metadata(document: Document, tokens: int) -> dict[str, Scalar | list[Scalar]]:
-    """The first pairs that fit."""
+def _take_metadata(document: Document, tokens: int) -> dict[str, Scalar | list[Scalar]]:
+    """Return the first pairs of the metadata that fit."""
     pairs = list(document.metadata.items())
-    fitting = len(first((f"{key}: {value}" for key, value in pairs), tokens))
+    fitting = len(take_lines((f"{key}: {value}" for key, value in pairs), tokens))
     return {key: list(value) if isinstance(value, list | tuple) else value for key, value in pairs[:fitting]}  # type: ignore[misc]
 
 
-def _hits_left(count: int, tokens: int) -> str:
+def _describe_left_hits(count: int, tokens: int) -> str:
     if not count:
         return ""
-    return f"Left out: {count} more hits. Raise max_tokens from {tokens}, or ask for less with max_results."
+    return f"Left out: {count} more hits. Raise max_tokens from {tokens}, or lower max_results."
 
 
-def _facts(facts: Iterable[Fact]) -> Iterator[str]:
-    """Facts as lines, each once."""
+def _format_facts(facts: Iterable[Fact]) -> Iterator[str]:
+    """Return facts as lines, each once."""
     return iter(dict.fromkeys(map(str, facts)))
 
 
-def _listed(heading: str, lines: Iterable[str]) -> str:
+def _make_list(heading: str, lines: Iterable[str]) -> str:
     shown = "\n".join(f"- {line}" for line in lines)
     return f"{heading}:\n{shown}" if shown else ""

@@ -1,15 +1,15 @@
-"""What an agent's tools take, as models whose schemas a language model reads; every description is for it."""
+"""Define the arguments of an agent's tools as models. A language model reads their schemas and descriptions."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from waylore.types.knowledge import Source
 
-TOKENS = 4_000  # S9
-LEAST_TOKENS = 400  # in which every answer can say at least what it left out
+DEFAULT_TOKENS = 4_000  # S9
+MIN_TOKENS = 400  # every answer can report in this length what it leaves out
 
 
 class Arguments(BaseModel):
-    """What every tool's arguments are: closed, so that a misspelt one is told."""
+    """The base of all arguments: an unknown argument is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -17,32 +17,39 @@ class Arguments(BaseModel):
 class Budgeted(Arguments):
     """Arguments of a tool whose answer may be long."""
 
-    max_tokens: int = Field(default=TOKENS, ge=LEAST_TOKENS, le=100_000, description="The longest answer.")
+    max_tokens: int = Field(
+        default=DEFAULT_TOKENS, ge=MIN_TOKENS, le=100_000, description="Maximum length of the answer in tokens."
+    )
 
 
 class Search(Budgeted):
-    """What `memory_search` takes (S10)."""
+    """The arguments of `memory_search` (S10)."""
 
-    query: str = Field(
-        min_length=1, description="A question or keywords. Names of people and things help most."
-    )
-    max_results: int = Field(
-        default=10, ge=1, le=100, description="Passages of plain search; the graph may add as many again."
+    query: str = Field(min_length=1, description="A question or keywords. Names of people and things help most.")
+    max_results: int | None = Field(
+        default=None,
+        ge=1,
+        le=100,
+        description="Number of passages (10 if not set otherwise on the server). The graph may add as many again.",
     )
     use_graph: bool = Field(default=True, description="Follow facts to passages that plain search misses.")
     min_graph_score: float | None = Field(
         default=None, ge=0, le=1, description="Drop passages that only the graph added and that score less."
     )
+    method: str | None = Field(
+        default=None,
+        description="vector, keyword, hybrid, graph or auto (graph if not set otherwise on the server).",
+    )
 
 
 class Get(Budgeted):
-    """What `memory_get` takes."""
+    """The arguments of `memory_get`."""
 
-    id: str = Field(min_length=1, description="A document_id or passage_id of a hit.")
-    offset: int = Field(default=0, ge=0, description="Where to read on: next_offset of the last answer.")
+    id: str = Field(min_length=1, description="The document_id or passage_id of a hit.")
+    offset: int = Field(default=0, ge=0, description="Character to start from: next_offset of the previous answer.")
 
 
-class Told(Arguments):
+class FactArgument(Arguments):
     """A fact, by names."""
 
     subject: str = Field(min_length=1)
@@ -51,29 +58,31 @@ class Told(Arguments):
 
 
 class Add(Arguments):
-    """What `memory_add` takes."""
+    """The arguments of `memory_add`."""
 
     text: str = Field(min_length=1, description="What to remember, in full sentences that name who and what.")
     title: str = Field(default="", description="A few words.")
-    facts: tuple[Told, ...] = Field(default=(), description="What it states; found in the text if left out.")
+    facts: tuple[FactArgument, ...] = Field(
+        default=(), description="The facts that the text states; extracted from the text if left out."
+    )
     source: Source = Field(
-        default="conversation", description="user_edit if the user himself corrects or dictates something."
+        default="conversation", description="Use user_edit if the user corrects or dictates something."
     )
 
 
 class Forget(Budgeted):
-    """What `memory_forget` takes."""
+    """The arguments of `memory_forget`."""
 
-    documents: tuple[str, ...] = Field(min_length=1, max_length=100, description="document_id of hits.")
+    documents: tuple[str, ...] = Field(min_length=1, max_length=100, description="The document_id of each hit.")
 
 
-class Question(Arguments):
-    """What research clients' `search` takes."""
+class SearchDocuments(Arguments):
+    """The arguments of `search` for research clients."""
 
     query: str = Field(min_length=1, description="A question or keywords.")
 
 
 class Fetch(Arguments):
-    """What research clients' `fetch` takes."""
+    """The arguments of `fetch` for research clients."""
 
     id: str = Field(min_length=1, description="An id from search.")

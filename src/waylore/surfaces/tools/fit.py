@@ -1,7 +1,8 @@
-"""Makes an answer fit into a budget of tokens: as many of its parts as go in, the first ones first.
+"""Fit an answer into a budget of tokens: keep as many of its parts as possible, the first parts first.
 
-An answer goes out twice, as JSON and as text, and a client shows its model one of them: each has to fit. Tokens
-are counted by `waylore.text.pieces`, rather too many than too few. What is left out is for the answer to say.
+An answer is sent twice, as JSON and as text, and a client shows one of them to its model, so each must fit. Tokens
+are estimated by `waylore.text.estimate_tokens`, rather too high than too low. The answer itself reports what was
+left out.
 """
 
 import json
@@ -9,70 +10,70 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from waylore.text import pieces
+from waylore.text import estimate_tokens
 
-LONGEST_TOKEN = 32  # characters, of white space
+MAX_TOKEN_LENGTH = 32  # characters, reached by white space
 
 
-class Answer(Protocol):
-    """What a tool answers: JSON for programs, a text for whoever reads."""
+class SizedAnswer(Protocol):
+    """The answer of a tool: JSON for programs, and text for a model."""
 
     def model_dump_json(self) -> str:
-        """The answer as JSON."""
+        """Return the answer as JSON."""
         ...
 
-    def readable(self) -> str:
-        """The answer as a text."""
+    def to_text(self) -> str:
+        """Return the answer as text."""
         ...
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=SizedAnswer)
 
 
-def size(answer: Answer) -> int:
-    """The tokens of an answer, in the longer of its two forms."""
-    return max(pieces(answer.model_dump_json()), pieces(answer.readable()))
+def count_tokens(answer: SizedAnswer) -> int:
+    """Return the tokens of an answer in the longer of its two forms."""
+    return max(estimate_tokens(answer.model_dump_json()), estimate_tokens(answer.to_text()))
 
 
-def fitted(parts: int, answer: Callable[[int], A], tokens: int) -> A:
-    """The answer with the most parts that fits: all of them, or fewer, or none."""
-    whole = answer(parts)
-    if size(whole) <= tokens:
-        return whole
-    shown = bisect_left(range(parts), True, key=lambda n: size(answer(n)) > tokens)
-    while shown and size(answer(shown)) > tokens:
+def fit_answer(parts: int, make_answer: Callable[[int], A], tokens: int) -> A:
+    """Return the answer with as many of its first parts as fit."""
+    complete = make_answer(parts)
+    if count_tokens(complete) <= tokens:
+        return complete
+    shown = bisect_left(range(parts), True, key=lambda n: count_tokens(make_answer(n)) > tokens)
+    while shown and count_tokens(make_answer(shown)) > tokens:
         shown -= 1
-    return answer(shown)
+    return make_answer(shown)
 
 
-def cut(text: str, tokens: int) -> str:
-    """A text, or its beginning with a … where it takes more tokens."""
-    head = text[: LONGEST_TOKEN * tokens]
-    if head == text and quoted(text) <= tokens:
+def shorten(text: str, tokens: int) -> str:
+    """Return a text, or its beginning and … if it has too many tokens."""
+    head = text[: MAX_TOKEN_LENGTH * tokens]
+    if head == text and count_quoted_tokens(text) <= tokens:
         return text
-    too_long = bisect_left(range(len(head)), True, key=lambda n: quoted(f"{head[:n]} …") > tokens)
-    return f"{head[: at_word(head, 0, max(too_long - 1, 0))].rstrip()} …"
+    too_long = bisect_left(range(len(head)), True, key=lambda n: count_quoted_tokens(f"{head[:n]} …") > tokens)
+    return f"{head[: find_word_end(head, 0, max(too_long - 1, 0))].rstrip()} …"
 
 
-def first(lines: Iterable[str], tokens: int) -> list[str]:
-    """The first lines, as many as fit together."""
-    kept: list[str] = []
+def take_lines(lines: Iterable[str], tokens: int) -> list[str]:
+    """Return the first lines, as many as fit together."""
+    taken: list[str] = []
     for line in lines:
-        tokens -= quoted(line) + 1
+        tokens -= count_quoted_tokens(line) + 1
         if tokens < 0:
             break
-        kept.append(line)
-    return kept
+        taken.append(line)
+    return taken
 
 
-def at_word(text: str, start: int, end: int) -> int:
-    """The end of the last whole word before `end`, or `end` itself where there is none after `start`."""
+def find_word_end(text: str, start: int, end: int) -> int:
+    """Return the end of the last complete word before `end`, or `end` if no word ends after `start`."""
     if end >= len(text) or text[end].isspace():
         return min(end, len(text))
     space = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
     return space + 1 if space >= start else end
 
 
-def quoted(text: str) -> int:
-    """The tokens of a text within JSON, where quotes and line ends take more."""
-    return pieces(json.dumps(text, ensure_ascii=False))
+def count_quoted_tokens(text: str) -> int:
+    """Return the tokens of a text inside JSON, where quotes and line ends need more."""
+    return estimate_tokens(json.dumps(text, ensure_ascii=False))

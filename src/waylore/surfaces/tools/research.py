@@ -1,21 +1,22 @@
-"""What deep-research clients expect of `search` and `fetch`: their shapes, not ours, with an address to cite.
+"""Build the answers of `search` and `fetch` in the shapes that deep-research clients expect.
 
-They read the JSON that stands in the text of an answer. A result is a document; its text is its best passage.
+These clients read the JSON in the text of an answer and cite the address of each document. A result is a document
+with its best passage.
 """
 
 from itertools import islice
 
-from waylore.surfaces.tools.answers import TITLE, Answer, Said, read
-from waylore.surfaces.tools.fit import cut
+from waylore.surfaces.tools.answers import TITLE_TOKENS, StoredText, ToolAnswer, make_read_answer
+from waylore.surfaces.tools.fit import shorten
 from waylore.surfaces.wire import Wire
 from waylore.types.knowledge import Document
-from waylore.types.search import Found, Hit
+from waylore.types.search import Hit, SearchResult
 
-LONGEST_ADDRESS = 500
+MAX_ADDRESS_LENGTH = 500
 
 
-class Result(Wire):
-    """A document that bears on the question, with the passage that says so."""
+class ResearchResult(Wire):
+    """A document and the text of its best passage."""
 
     id: str
     title: str
@@ -23,14 +24,14 @@ class Result(Wire):
     text: str
 
 
-class Results(Answer):
+class ResearchResults(ToolAnswer):
     """Documents, best first."""
 
-    results: list[Result]
+    results: list[ResearchResult]
 
 
-class Page(Answer):
-    """A document; what did not fit is told in its metadata."""
+class FetchedPage(ToolAnswer):
+    """A document; `left_out` in its metadata reports what did not fit."""
 
     id: str
     title: str
@@ -39,37 +40,37 @@ class Page(Answer):
     metadata: dict[str, str]
 
 
-def results(found: Found, tokens: int, documents: int) -> Results:
-    """The first so many documents, each with its best passage."""
+def make_results(result: SearchResult, tokens: int, documents: int) -> ResearchResults:
+    """Return the first documents of a search, each with its best passage."""
     best: dict[str, Hit] = {}
-    for hit in found.hits:
+    for hit in result.hits:
         best.setdefault(hit.document.id, hit)
-    return Results(results=[_result(hit, tokens) for hit in islice(best.values(), documents)])
+    return ResearchResults(results=[_make_result(hit, tokens) for hit in islice(best.values(), documents)])
 
 
-def page(what: Said, tokens: int, length: int) -> Page:
-    """A document from its beginning."""
-    shown = read(what, tokens, 0, length)
-    known = {key: str(value) for key, value in shown.metadata.items()}
-    return Page(
+def make_page(stored: StoredText, tokens: int, length: int) -> FetchedPage:
+    """Return the first `length` characters of a document."""
+    shown = make_read_answer(stored, tokens, 0, length)
+    metadata = {key: str(value) for key, value in shown.metadata.items()}
+    return FetchedPage(
         id=shown.passage_id or shown.document_id,
-        title=_title(what.document),
+        title=_get_title(stored.document),
         text=shown.text,
-        url=url_of(what.document),
-        metadata=known | ({"left_out": shown.left_out} if shown.left_out else {}),
+        url=get_url(stored.document),
+        metadata=metadata | ({"left_out": shown.left_out} if shown.left_out else {}),
     )
 
 
-def url_of(document: Document) -> str:
-    """Where a document can be looked at: its own address, if that is one, or ours."""
-    has_own = "://" in document.uri and len(document.uri) <= LONGEST_ADDRESS
-    return document.uri if has_own else f"waylore://document/{document.id}"
+def get_url(document: Document) -> str:
+    """Return the address of a document if it is a URL, else the address of its resource."""
+    has_url = "://" in document.uri and len(document.uri) <= MAX_ADDRESS_LENGTH
+    return document.uri if has_url else f"waylore://document/{document.id}"
 
 
-def _result(hit: Hit, tokens: int) -> Result:
-    text = cut(hit.passage.text, tokens // 2)
-    return Result(id=hit.document.id, title=_title(hit.document), url=url_of(hit.document), text=text)
+def _make_result(hit: Hit, tokens: int) -> ResearchResult:
+    text = shorten(hit.passage.text, tokens // 2)
+    return ResearchResult(id=hit.document.id, title=_get_title(hit.document), url=get_url(hit.document), text=text)
 
 
-def _title(document: Document) -> str:
-    return cut(document.title or document.uri or document.id, TITLE)
+def _get_title(document: Document) -> str:
+    return shorten(document.title or document.uri or document.id, TITLE_TOKENS)

@@ -1,8 +1,9 @@
-"""The tools of an agent: their arguments, what they do, and one table that MCP and function calling share.
+"""Define the tools of an agent in one table, which MCP and function calling share.
 
-A tool is a function from an agent and its arguments to an answer; its docstring is what the model reads when it
-chooses, so it is written for that. An agent sees and forgets only what its labels let it see, and what it adds
-has its labels. Nothing here knows a protocol: `mcp` speaks one, `openai_tools` and `call` serve the other.
+A tool is a function from an agent and its arguments to an answer. A model reads its docstring to choose a tool, so
+the docstrings are written for models. An agent sees and forgets only what its labels allow, and what it adds gets
+its labels. This module knows no protocol: `surfaces.mcp` speaks MCP, `list_openai_tools` and `call_tool` serve function
+calling.
 """
 
 import json
@@ -14,23 +15,41 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from waylore.engine.arguments import to_recipe
 from waylore.engine.waylore import Waylore
-from waylore.errors import ConfigError, Forbidden, NotFound, QueryError
-from waylore.recipes import CHAIN, HYBRID, Recipe
+from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound
+from waylore.recipes import HYBRID, Recipe
+from waylore.surfaces.error_kinds import describe_unknown
 from waylore.surfaces.tools import answers
-from waylore.surfaces.tools.answers import Answer, Forgotten, Read, Remembered, Said, Searched
-from waylore.surfaces.tools.arguments import TOKENS, Add, Arguments, Fetch, Forget, Get, Question, Search
-from waylore.surfaces.tools.fit import LONGEST_TOKEN, fitted
-from waylore.surfaces.tools.research import Page, Results, page, results
-from waylore.types.knowledge import Claim, Document, Passage
-from waylore.types.search import Filter, Found
+from waylore.surfaces.tools.answers import (
+    AddAnswer,
+    ForgetAnswer,
+    ReadAnswer,
+    SearchAnswer,
+    StoredText,
+    ToolAnswer,
+)
+from waylore.surfaces.tools.arguments import (
+    DEFAULT_TOKENS,
+    Add,
+    Arguments,
+    Fetch,
+    Forget,
+    Get,
+    Search,
+    SearchDocuments,
+)
+from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer
+from waylore.surfaces.tools.research import FetchedPage, ResearchResults, make_page, make_results
+from waylore.types.knowledge import Document, NewFact, Passage
+from waylore.types.search import Filter
 
-PAGE_TOKENS = 16_000  # of a document that a research client fetches whole
+PAGE_TOKENS = 16_000  # maximum of a document that a research client fetches as a whole
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Who asks: in which memory, with which labels (all is visible, if None), and whether it may write."""
+    """An agent: its memory, its labels (None sees everything), and whether it may write."""
 
     memory: Waylore
     labels: frozenset[str] | None = None
@@ -38,25 +57,25 @@ class Agent:
 
     @property
     def where(self) -> Filter:
-        """What it may see."""
+        """The filter for documents that the agent may see."""
         return Filter(labels=self.labels)
 
 
-class Untitled(GenerateJsonSchema):
-    """Schemas without a title for every field: a model reads them all, and the names say as much."""
+class UntitledSchema(GenerateJsonSchema):
+    """Schemas without a title for every field: a model reads all of it, and the names are enough."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 (pydantic's signature)
-        """Never."""
+        """Return False."""
         return False
 
 
 T = TypeVar("T", bound=Arguments)
-R = TypeVar("R", bound=Answer)
+R = TypeVar("R", bound=ToolAnswer)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[T, R]):
-    """A tool: what it does, what it takes and answers, and whether it adds or takes away."""
+    """A tool: its function, its arguments and answer, and whether it writes or deletes."""
 
     run: Callable[[Agent, T], R]
     arguments: type[T]
@@ -67,173 +86,197 @@ class Tool(Generic[T, R]):
 
     @property
     def name(self) -> str:
-        """What a model calls it by."""
+        """The name by which a model calls the tool."""
         return self.run.__name__
 
     @property
     def description(self) -> str:
-        """What a model reads when it chooses."""
+        """The description that a model reads to choose a tool."""
         return " ".join((self.run.__doc__ or "").split())
 
     @property
-    def takes(self) -> dict[str, Any]:
-        """The JSON schema of its arguments."""
-        schema = self.arguments.model_json_schema(schema_generator=Untitled)
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        schema = self.arguments.model_json_schema(schema_generator=UntitledSchema)
         return {key: value for key, value in schema.items() if key not in {"title", "description"}}
 
     @property
-    def gives(self) -> dict[str, Any]:
-        """The JSON schema of its answer."""
-        return self.answer.model_json_schema(schema_generator=Untitled, mode="serialization")
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the answer."""
+        return self.answer.model_json_schema(schema_generator=UntitledSchema, mode="serialization")
 
 
-def memory_search(agent: Agent, asked: Search) -> Searched:
-    """Search the memory: passages that bear on a question, best first, each with its path and why it was found.
+def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
+    """Search stored memories and documents.
 
-    Use it before you answer anything that was said, decided or written down earlier.
+    Returns the best passages, each with its source and the path that led to it. Use it before you answer
+    a question about anything that was said, decided or written down earlier.
     """
-    found = _found(agent, asked.query, _recipe(asked))
-    return fitted(len(found.hits), partial(answers.searched, found, asked.max_tokens), asked.max_tokens)
+    result = agent.memory.search(
+        arguments.query,
+        top_k=arguments.max_results,
+        method=_choose_recipe(agent, arguments),
+        where=agent.where,
+    )
+    make_answer = partial(answers.make_search_answer, result, arguments.max_tokens)
+    return fit_answer(len(result.hits), make_answer, arguments.max_tokens)
 
 
-def memory_get(agent: Agent, asked: Get) -> Read:
+def memory_get(agent: Agent, arguments: Get) -> ReadAnswer:
     """Read a document or a passage in full, with the facts it states, by an id from memory_search.
 
-    A long one is read piece by piece, with offset.
+    Read a long document in parts, with offset.
     """
-    answer = partial(answers.read, said(agent, asked.id), asked.max_tokens, asked.offset)
-    return fitted(LONGEST_TOKEN * asked.max_tokens, answer, asked.max_tokens)
+    stored = read_stored(agent, arguments.id)
+    make_answer = partial(answers.make_read_answer, stored, arguments.max_tokens, arguments.offset)
+    return fit_answer(MAX_TOKEN_LENGTH * arguments.max_tokens, make_answer, arguments.max_tokens)
 
 
-def memory_add(agent: Agent, asked: Add) -> Remembered:
-    """Remember something for later: a decision, a preference, what someone said or what you found out.
+def memory_add(agent: Agent, arguments: Add) -> AddAnswer:
+    """Remember something for later: a decision, a preference, what someone said, or what you found out.
 
-    What is known already is not stored again.
+    Sentences that are already stored are not stored again.
     """
-    _write(agent)
-    claims = [Claim(f.subject, f.predicate, f.object, source=asked.source) for f in asked.facts]
-    labels = agent.labels or ()
-    id_ = agent.memory.add(asked.text, title=asked.title, labels=labels, source=asked.source, facts=claims)
-    return answers.remembered(agent.memory.get(id_, where=agent.where), TOKENS)
+    _require_write(agent)
+    facts = [NewFact(f.subject, f.predicate, f.object, source=arguments.source) for f in arguments.facts]
+    id_ = agent.memory.add(
+        arguments.text,
+        title=arguments.title,
+        labels=agent.labels or (),
+        source=arguments.source,
+        facts=facts,
+    )
+    return answers.make_add_answer(agent.memory.get(id_, where=agent.where), DEFAULT_TOKENS)
 
 
-def memory_forget(agent: Agent, asked: Forget) -> Forgotten:
-    """Forget documents for good, with every fact that only they support. It cannot be undone.
+def memory_forget(agent: Agent, arguments: Forget) -> ForgetAnswer:
+    """Forget documents, with every fact that only they support. This cannot be undone.
 
-    Use it only when the user asks for it.
+    Use it only when the user requests it.
     """
-    _write(agent)
-    for document in asked.documents:
-        agent.memory.get(document, where=agent.where)  # not found, if it may not be seen
-    gone = agent.memory.forget(*dict.fromkeys(asked.documents))
-    return fitted(1, partial(answers.forgotten, gone), asked.max_tokens)
+    _require_write(agent)
+    for document in arguments.documents:
+        _require_visible(agent, document)
+    receipt = agent.memory.forget(*dict.fromkeys(arguments.documents), where=agent.where)
+    return fit_answer(1, partial(answers.make_forget_answer, receipt), arguments.max_tokens)
 
 
-def search(agent: Agent, asked: Question) -> Results:
-    """Search for documents: for research clients that know search and fetch. Others use memory_search."""
-    found = _found(agent, asked.query, CHAIN)
-    return fitted(len(found.hits), partial(results, found, TOKENS), TOKENS)
+def search(agent: Agent, arguments: SearchDocuments) -> ResearchResults:
+    """Search for documents. For research clients that know search and fetch; other clients use memory_search."""
+    result = agent.memory.search(arguments.query, where=agent.where)
+    return fit_answer(len(result.hits), partial(make_results, result, DEFAULT_TOKENS), DEFAULT_TOKENS)
 
 
-def fetch(agent: Agent, asked: Fetch) -> Page:
-    """The text of a document by its id from search: for research clients. Others use memory_get."""
-    answer = partial(page, said(agent, asked.id), PAGE_TOKENS)
-    return fitted(LONGEST_TOKEN * PAGE_TOKENS, answer, PAGE_TOKENS)
+def fetch(agent: Agent, arguments: Fetch) -> FetchedPage:
+    """Return the text of a document by its id from search. For research clients; other clients use memory_get."""
+    make_answer = partial(make_page, read_stored(agent, arguments.id), PAGE_TOKENS)
+    return fit_answer(MAX_TOKEN_LENGTH * PAGE_TOKENS, make_answer, PAGE_TOKENS)
 
 
 READING: tuple[Tool[Any, Any], ...] = (
-    Tool(memory_search, Search, Searched, "Search the memory"),
-    Tool(memory_get, Get, Read, "Read from the memory"),
+    Tool(memory_search, Search, SearchAnswer, "Search the memory"),
+    Tool(memory_get, Get, ReadAnswer, "Read from the memory"),
 )
 WRITING: tuple[Tool[Any, Any], ...] = (
-    Tool(memory_add, Add, Remembered, "Remember", is_reading=False),
-    Tool(memory_forget, Forget, Forgotten, "Forget", is_reading=False, is_destructive=True),
+    Tool(memory_add, Add, AddAnswer, "Remember", is_reading=False),
+    Tool(memory_forget, Forget, ForgetAnswer, "Forget", is_reading=False, is_destructive=True),
 )
 RESEARCH: tuple[Tool[Any, Any], ...] = (
-    Tool(search, Question, Results, "Search documents"),
-    Tool(fetch, Fetch, Page, "Fetch a document"),
+    Tool(search, SearchDocuments, ResearchResults, "Search documents"),
+    Tool(fetch, Fetch, FetchedPage, "Fetch a document"),
 )
 TOOLS = (*READING, *WRITING, *RESEARCH)
 
 
-def answered(tool: Tool[T, R], agent: Agent, arguments: Mapping[str, Any]) -> R:
-    """Run a tool with arguments as they come from a model; what is wrong with them is told by name."""
+def run_tool(tool: Tool[T, R], agent: Agent, arguments: Mapping[str, Any]) -> R:
+    """Run a tool with the arguments of a model. Raise ArgumentError if they are wrong."""
     try:
         checked = tool.arguments.model_validate(arguments)
     except ValidationError as error:
-        told = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-            for problem in error.errors(include_url=False)
-        )
-        raise QueryError(f"{tool.name} cannot be asked that way: {told}") from error
+        problems = "; ".join(_describe(tool, problem) for problem in error.errors(include_url=False))
+        raise ArgumentError(f"{tool.name}: {problems}") from error
     return tool.run(agent, checked)
 
 
-def said(agent: Agent, id_: str) -> Said:
-    """A document by its id, or one passage of it by that one's."""
+def _describe(tool: Tool[Any, Any], problem: Mapping[str, Any]) -> str:
+    place = [str(part) for part in problem["loc"]]
+    if problem["type"] != "extra_forbidden":
+        return f"{'.'.join(place)}: {problem['msg']}"
+    if len(place) > 1:
+        return f"unknown argument {'.'.join(place)}"
+    return describe_unknown("argument", place[0], tool.arguments.model_fields)
+
+
+def read_stored(agent: Agent, id_: str) -> StoredText:
+    """Return a document, or one of its passages, by its id."""
     try:
-        return answers.said(agent.memory.get(id_, where=agent.where))
+        return answers.make_stored_text(agent.memory.get(id_, where=agent.where))
     except NotFound:
-        passage, document = _passage(agent, id_)
-        return answers.said(agent.memory.get(document.id, where=agent.where), passage)
+        passage, document = _get_passage(agent, id_)
+        return answers.make_stored_text(agent.memory.get(document.id, where=agent.where), passage)
 
 
-def openai_tools(tools: Iterable[Tool[Any, Any]] = (*READING, *WRITING)) -> list[dict[str, Any]]:
-    """The tools as OpenAI's chat API and those that follow it take them."""
+def list_openai_tools(tools: Iterable[Tool[Any, Any]] = (*READING, *WRITING)) -> list[dict[str, Any]]:
+    """Return the tools in the format of OpenAI's chat API, which other APIs share."""
     return [
         {
             "type": "function",
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": tool.takes,
+                "parameters": tool.input_schema,
             },
         }
         for tool in tools
     ]
 
 
-def call(agent: Agent, name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Run the tool that a model called, with its arguments as JSON or as a dict; the answer is JSON again."""
+def call_tool(agent: Agent, name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Run the tool that a model called, with its arguments as JSON or as a dict. Return the answer as a dict."""
     tool = next((tool for tool in TOOLS if tool.name == name), None)
     if tool is None:
-        raise ConfigError(f"there is no tool {name!r}: use {', '.join(tool.name for tool in TOOLS)}")
-    answer = answered(tool, agent, _read(arguments) if isinstance(arguments, str) else arguments)
+        raise ConfigError(f"unknown tool {name!r}; use {', '.join(tool.name for tool in TOOLS)}")
+    answer = run_tool(tool, agent, _parse(arguments) if isinstance(arguments, str) else arguments)
     return dict(answer.model_dump(mode="json"))
 
 
-def _read(arguments: str) -> Mapping[str, Any]:
-    """Arguments from JSON; what is no object has no names and is refused as such."""
+def _parse(arguments: str) -> Mapping[str, Any]:
     try:
-        read = json.loads(arguments)
+        parsed = json.loads(arguments)
     except json.JSONDecodeError as error:
-        raise QueryError(f"the arguments are not JSON: {error}") from error
-    if not isinstance(read, dict):
-        raise QueryError(f"the arguments are {arguments[:80]}, not a JSON object")
-    return read
+        raise ArgumentError(f"arguments must be JSON: {error}") from error
+    if not isinstance(parsed, dict):
+        raise ArgumentError(f"arguments must be a JSON object, got {arguments[:80]}")
+    return parsed
 
 
-def _recipe(asked: Search) -> Recipe:
-    """S10: hybrid alone without the graph; with it, only what scores enough."""
-    if not asked.use_graph:
-        return replace(HYBRID, top_k=asked.max_results)
-    least = CHAIN.chain.min_graph_score if asked.min_graph_score is None else asked.min_graph_score
-    return replace(CHAIN, top_k=asked.max_results, chain=replace(CHAIN.chain, min_graph_score=least))
+def _choose_recipe(agent: Agent, arguments: Search) -> Recipe:
+    """Return the recipe of a search: without the graph, or with a minimum score for its passages (S10)."""
+    method = agent.memory.method if arguments.method is None else arguments.method
+    recipe, _ = to_recipe(method, arguments.query)
+    if recipe.graph and not arguments.use_graph:
+        recipe = HYBRID
+    if arguments.min_graph_score is not None:
+        score = arguments.min_graph_score
+        chain, gate = replace(recipe.chain, min_graph_score=score), replace(recipe.gate, min_graph_score=score)
+        recipe = replace(recipe, chain=chain, gate=gate)
+    return recipe
 
 
-def _found(agent: Agent, query: str, recipe: Recipe) -> Found:
-    return agent.memory.search(query, where=agent.where, recipe=recipe)
-
-
-def _passage(agent: Agent, id_: str) -> tuple[Passage, Document]:
+def _get_passage(agent: Agent, id_: str) -> tuple[Passage, Document]:
     try:
-        return agent.memory.passage(id_, where=agent.where)
+        return agent.memory.get_passage(id_, where=agent.where)
     except NotFound as error:
-        raise NotFound(
-            f"no document or passage {id_[:80]} that you may see: take an id from a search"
-        ) from error
+        raise NotFound(f"no document or passage {id_[:80]} that you may see; use an id from memory_search") from error
 
 
-def _write(agent: Agent) -> None:
+def _require_visible(agent: Agent, document: str) -> None:
+    try:
+        agent.memory.get(document, where=agent.where)
+    except NotFound as error:
+        raise NotFound(f"no document {document[:80]} that you may see; use a document_id from memory_search") from error
+
+
+def _require_write(agent: Agent) -> None:
     if not agent.may_write:
-        raise Forbidden("this memory is read-only here: ask whoever runs it for the right to write")
+        raise Forbidden("this server is read-only; start it without --read-only to allow writes")

@@ -1,25 +1,25 @@
-"""What a document defines is one thing in it: a table of definitions, and what becomes of claims and names."""
+"""A document's definitions join two names: a table of definitions, and their effect on facts and names."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.indexing.assembly import assembled
-from waylore.indexing.extractors.definitions import definitions, resolved
-from waylore.indexing.extractors.rules import RuleExtractor, names_in, sentences
+from waylore.indexing.assembly import assemble_document
+from waylore.indexing.extractors.definitions import apply_definitions, find_definitions
+from waylore.indexing.extractors.rules import RuleExtractor, find_names, split_sentences
 from waylore.protocols import Extraction
 from waylore.text import normalise
-from waylore.types.knowledge import SAME, Claim, Document, Passage
+from waylore.types.knowledge import SAME, Document, NewFact, Passage
 
 DOCUMENT = Document("d" * 32, source="conversation")
 
 
-def defined(text: str) -> set[tuple[str, str]]:
-    names = [name for sentence in sentences(text) for name in names_in(sentence)]
-    return {(d.full, d.short) for d in definitions(text, names)}
+def find_pairs(text: str) -> set[tuple[str, str]]:
+    names = [name for sentence in split_sentences(text) for name in find_names(sentence)]
+    return {(d.full, d.short) for d in find_definitions(text, names)}
 
 
-def passage(text: str, number: int = 0) -> Passage:
+def make_passage(text: str, number: int = 0) -> Passage:
     return Passage(f"{number:032x}", DOCUMENT.id, text, position=number)
 
 
@@ -43,8 +43,8 @@ def passage(text: str, number: int = 0) -> Passage:
         ("東京大学（東大）は大学である。", "東京大学", "東大"),
     ],
 )  # fmt: skip
-def test_a_text_defines_a_name(text: str, full: str, short: str) -> None:
-    assert defined(text) == {(full, short)}
+def test_definition_is_found(text: str, full: str, short: str) -> None:
+    assert find_pairs(text) == {(full, short)}
 
 
 @pytest.mark.parametrize(
@@ -60,64 +60,62 @@ def test_a_text_defines_a_name(text: str, full: str, short: str) -> None:
         "他在北京（2008年）工作。",
     ],
 )
-def test_brackets_alone_define_nothing(text: str) -> None:
-    assert defined(text) == set()
+def test_brackets_alone_are_not_definitions(text: str) -> None:
+    assert find_pairs(text) == set()
 
 
-def test_claims_get_the_full_name_and_the_short_one_is_an_alias() -> None:
-    first = passage("The World Health Organization (WHO) was founded in 1948.")
-    second = passage("WHO advises Peru.", 1)
-    said = [
+def test_facts_get_full_name_and_short_form_is_alias() -> None:
+    first = make_passage("The World Health Organization (WHO) was founded in 1948.")
+    second = make_passage("WHO advises Peru.", 1)
+    extractions = [
         Extraction(names={"World Health Organization": "agency", "WHO": ""}),
-        Extraction((Claim("WHO", "advises", "Peru"),), {"WHO": "", "Peru": "country"}),
+        Extraction((NewFact("WHO", "advises", "Peru"),), {"WHO": "", "Peru": "country"}),
     ]
-    one, two = resolved(DOCUMENT, [first, second], said)
-    [same] = one.claims
+    one, two = apply_definitions(DOCUMENT, [first, second], extractions)
+    [same] = one.facts
     assert (same.subject, same.predicate, same.object) == ("World Health Organization", SAME, "WHO")
     assert (same.statement, same.source) == (first.text, "conversation")
-    assert [(c.subject, c.object) for c in two.claims] == [("World Health Organization", "Peru")]
+    assert [(c.subject, c.object) for c in two.facts] == [("World Health Organization", "Peru")]
     assert one.names == {"World Health Organization": "agency"}
     assert two.aliases == {"World Health Organization": ("WHO",)}
-    whole = assembled(DOCUMENT, [first, second], [one, two])
+    whole = assemble_document(DOCUMENT, [first, second], [one, two])
     aliases = {e.name: e.aliases for e in whole.entities}
     assert aliases == {"World Health Organization": ("WHO",), "WHO": (), "Peru": ()}
 
 
-def test_an_alias_that_the_extractor_gave_counts_if_it_is_a_name_in_the_text() -> None:
+def test_extracted_alias_counts_if_it_is_a_name_in_the_text() -> None:
     text = "Elizabeth II reigned. Lilibet liked horses, she said."
     aliases = {"Elizabeth II": ("Lilibet", "she", "Regina")}
-    [one] = resolved(DOCUMENT, [passage(text)], [Extraction(names={"Elizabeth II": ""}, aliases=aliases)])
-    assert [(c.subject, c.object) for c in one.claims] == [("Elizabeth II", "Lilibet")]
+    [one] = apply_definitions(DOCUMENT, [make_passage(text)], [Extraction(names={"Elizabeth II": ""}, aliases=aliases)])
+    assert [(c.subject, c.object) for c in one.facts] == [("Elizabeth II", "Lilibet")]
     assert set(one.aliases["Elizabeth II"]) == {"Lilibet", "she", "Regina"}
 
 
-def test_a_short_form_that_is_defined_twice_means_nothing() -> None:
+def test_ambiguous_short_form_is_ignored() -> None:
     text = "The Prime Minister (PM) spoke. Particulate matter (PM) rose."
-    said = Extraction((Claim("PM", "warned of", "dust"),), {"PM": "", "Prime Minister": ""})
-    [one] = resolved(DOCUMENT, [passage(text)], [said])
-    assert one.claims == said.claims
+    extractions = Extraction((NewFact("PM", "warned of", "dust"),), {"PM": "", "Prime Minister": ""})
+    [one] = apply_definitions(DOCUMENT, [make_passage(text)], [extractions])
+    assert one.facts == extractions.facts
 
 
-def test_nothing_changes_where_nothing_is_defined() -> None:
-    here = passage("Ada wrote to Charles Babbage in London.")
-    said = RuleExtractor().extract(DOCUMENT, [here])
-    assert resolved(DOCUMENT, [here], said) == list(said)
+def test_extractions_without_definitions_stay_the_same() -> None:
+    here = make_passage("Ada wrote to Charles Babbage in London.")
+    extractions = RuleExtractor().extract(DOCUMENT, [here])
+    assert apply_definitions(DOCUMENT, [here], extractions) == list(extractions)
 
 
-def test_who_is_a_name_and_who_is_not() -> None:
-    assert "WHO" in names_in("It is said that WHO advises Peru.")
-    assert names_in("Who advises us?") == {}
+def test_capitals_decide_whether_who_is_a_name() -> None:
+    assert "WHO" in find_names("It is said that WHO advises Peru.")
+    assert find_names("Who advises us?") == {}
 
 
 @given(
     st.lists(
-        st.sampled_from(
-            ["World Health Organization", "WHO", "(WHO)", "（", "）", "also known as", "Ada", "世界", "."]
-        )
+        st.sampled_from(["World Health Organization", "WHO", "(WHO)", "（", "）", "also known as", "Ada", "世界", "."])
     )
 )
-def test_any_text_is_resolved_and_no_claim_joins_a_name_with_itself(words: list[str]) -> None:  # fmt: skip
-    here = passage(" ".join(words))
-    [one] = resolved(DOCUMENT, [here], RuleExtractor().extract(DOCUMENT, [here]))
-    assert all(normalise(c.subject) != normalise(c.object) for c in one.claims)
-    assembled(DOCUMENT, [here], [one])
+def test_no_fact_connects_a_name_with_itself(words: list[str]) -> None:  # fmt: skip
+    here = make_passage(" ".join(words))
+    [one] = apply_definitions(DOCUMENT, [here], RuleExtractor().extract(DOCUMENT, [here]))
+    assert all(normalise(c.subject) != normalise(c.object) for c in one.facts)
+    assemble_document(DOCUMENT, [here], [one])

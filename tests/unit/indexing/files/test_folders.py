@@ -1,4 +1,4 @@
-"""A walk gives every file once, in order, and leaves out what Git would leave out."""
+"""A folder's files are listed once, in order, without those that Git would ignore."""
 
 import shutil
 import subprocess
@@ -7,23 +7,21 @@ from pathlib import Path
 import pytest
 
 from waylore.indexing import blocks
-from waylore.indexing.blocks import Reading, Refusal
-from waylore.indexing.files.folders import files
+from waylore.indexing.blocks import Reading, Skipped
+from waylore.indexing.files.folders import list_files
 from waylore.indexing.files.formats import read
 
 
-def tree(folder: Path, **content: str) -> None:
-    """Files by name; `__` stands for a slash and `_dot_` for a dot."""
+def write_files(folder: Path, **content: str) -> None:
+    """Write files by name; `__` stands for a slash and `_dot_` for a dot."""
     for name, text in content.items():
         path = folder / name.replace("__", "/").replace("_dot_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
-def names(folder: Path, root: Path | None = None) -> list[str]:
-    return [
-        found.relative_to(folder).as_posix() for found in files(folder, root=root) if isinstance(found, Path)
-    ]
+def list_names(folder: Path, root: Path | None = None) -> list[str]:
+    return [found.relative_to(folder).as_posix() for found in list_files(folder, root=root) if isinstance(found, Path)]
 
 
 RULES = {
@@ -42,28 +40,33 @@ KEPT = [
 ]  # fmt: skip
 
 
-def test_nested_rules_and_their_exceptions_are_gits(tmp_path: Path) -> None:
-    tree(tmp_path, **RULES)
-    assert names(tmp_path) == KEPT
+def test_nested_rules_and_exceptions_work_as_in_git(tmp_path: Path) -> None:
+    write_files(tmp_path, **RULES)
+    assert list_names(tmp_path) == KEPT
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_itself_agrees(tmp_path: Path) -> None:
-    tree(tmp_path, **RULES)
+def test_git_lists_the_same_files(tmp_path: Path) -> None:
+    write_files(tmp_path, **RULES)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     command = ["git", "ls-files", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.split()
     assert [n for n in sorted(listed) if not n.endswith(".gitignore") and "node_modules" not in n] == KEPT
 
 
-def test_rules_above_count_from_the_root_down(tmp_path: Path) -> None:
-    tree(tmp_path, **RULES)
-    assert "other.log" in names(tmp_path / "sub")
-    assert names(tmp_path / "sub", root=tmp_path) == ["deep/back.md", "deep/only.txt", "special.log", "top.txt"]
-    assert names(tmp_path / "build", root=tmp_path) == []
+def test_rules_above_the_folder_apply_from_root(tmp_path: Path) -> None:
+    write_files(tmp_path, **RULES)
+    assert "other.log" in list_names(tmp_path / "sub")
+    assert list_names(tmp_path / "sub", root=tmp_path) == [
+        "deep/back.md",
+        "deep/only.txt",
+        "special.log",
+        "top.txt",
+    ]
+    assert list_names(tmp_path / "build", root=tmp_path) == []
 
 
-def test_our_own_files_and_secrets_are_left_out(tmp_path: Path) -> None:
+def test_stores_and_secrets_are_left_out(tmp_path: Path) -> None:
     ours = (
         "memory_dot_waylore",
         "memory_dot_waylore-wal",
@@ -71,45 +74,43 @@ def test_our_own_files_and_secrets_are_left_out(tmp_path: Path) -> None:
         "_dot_env",
         "sub__other_dot_waylore-shm",
     )
-    tree(tmp_path, **dict.fromkeys((*ours, "waylore_dot_md"), "x"))
-    assert names(tmp_path) == ["waylore.md"]
+    write_files(tmp_path, **dict.fromkeys((*ours, "waylore_dot_md"), "x"))
+    assert list_names(tmp_path) == ["waylore.md"]
 
 
-def test_symbolic_links_are_reported_and_not_followed(tmp_path: Path) -> None:
-    tree(tmp_path, a__b__c_dot_txt="text")
+def test_symbolic_links_are_skipped(tmp_path: Path) -> None:
+    write_files(tmp_path, a__b__c_dot_txt="text")
     (tmp_path / "a/b/loop").symlink_to(tmp_path / "a", target_is_directory=True)
     (tmp_path / "a/self").symlink_to(tmp_path / "a/self")
     (tmp_path / "a/out.txt").symlink_to("/etc/hostname")
     found = list(read(tmp_path, root=tmp_path))
     assert [r.uri for r in found if isinstance(r, Reading)] == ["a/b/c.txt"]
-    refused = {r.uri: r.reason for r in found if isinstance(r, Refusal)}
-    assert sorted(refused) == ["a/b/loop", "a/out.txt", "a/self"]
-    assert all("symbolic link" in reason for reason in refused.values())
+    skipped = {r.uri: r.reason for r in found if isinstance(r, Skipped)}
+    assert sorted(skipped) == ["a/b/loop", "a/out.txt", "a/self"]
+    assert all("symbolic link" in reason for reason in skipped.values())
 
 
-def test_a_folder_whose_rules_cannot_be_read_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree(tmp_path, a__x_dot_txt="x", b__x_dot_txt="x", a___dot_gitignore="secret\n")
+def test_folder_with_unreadable_rules_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, a__x_dot_txt="x", b__x_dot_txt="x", a___dot_gitignore="secret\n")
 
     def missing(module: str) -> object:
         raise ImportError(module)
 
     monkeypatch.setattr(blocks, "import_module", missing)
-    refusal, reading = read(tmp_path, root=tmp_path)
-    assert isinstance(refusal, Refusal)
-    assert refusal.uri == "a"
-    assert "pip install 'waylore[files]'" in refusal.reason
+    skipped, reading = read(tmp_path, root=tmp_path)
+    assert isinstance(skipped, Skipped)
+    assert skipped.uri == "a"
+    assert "pip install 'waylore[files]'" in skipped.reason
     assert reading.uri == "b/x.txt"
 
 
-def test_a_folder_with_broken_files_still_gives_the_others(tmp_path: Path) -> None:
-    tree(tmp_path, a_dot_md="# A", b_dot_pdf="broken", c_dot_docx="broken", d_dot_txt="", e_dot_txt="last")
+def test_broken_files_do_not_stop_the_others(tmp_path: Path) -> None:
+    write_files(tmp_path, a_dot_md="# A", b_dot_pdf="broken", c_dot_docx="broken", d_dot_txt="", e_dot_txt="last")
     found = list(read(tmp_path, root=tmp_path))
     assert [(type(r).__name__, r.uri) for r in found] == [
         ("Reading", "a.md"),
-        ("Refusal", "b.pdf"),
-        ("Refusal", "c.docx"),
-        ("Refusal", "d.txt"),
+        ("Skipped", "b.pdf"),
+        ("Skipped", "c.docx"),
+        ("Skipped", "d.txt"),
         ("Reading", "e.txt"),
     ]

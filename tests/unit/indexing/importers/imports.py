@@ -1,48 +1,48 @@
-"""What the tests of importers share: a file is written, imported without a store, and looked at."""
+"""Helpers of the importers' tests: write a file, import it without a store, and list the result."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from waylore.indexing.blocks import Limits, Refusal
-from waylore.indexing.importers.dispatch import LIMITS, read
-from waylore.types.knowledge import Contribution, Document
+from waylore.indexing.blocks import Limits, Skipped
+from waylore.indexing.importers.dispatch import IMPORT_LIMITS, read
+from waylore.types.knowledge import Document, IndexedDocument
 
 FRAME = Document("", metadata={"by": "test"}, labels=frozenset({"team"}))
 
 
 def lines(*values: Any) -> str:
-    """Values as lines of JSON; a string stands for itself."""
+    """Return values as lines of JSON; a string stands for itself."""
     return "".join((v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) + "\n" for v in values)
 
 
-def imported(
-    path: Path, content: str | bytes | None = None, format_: str = "auto", *, limits: Limits = LIMITS
-) -> tuple[list[Contribution], dict[str, str]]:
-    """What a file says, and the reasons of refusals by place."""
+def import_content(
+    path: Path, content: str | bytes | None = None, format_: str = "auto", *, limits: Limits = IMPORT_LIMITS
+) -> tuple[list[IndexedDocument], dict[str, str]]:
+    """Return the documents of a file, and the reasons for skipped rows by place."""
     if content is not None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     _, found = read(path, format_, FRAME, limits=limits)
     every = list(found)
-    refusals = {f.uri.removeprefix(path.as_posix()): f.reason for f in every if isinstance(f, Refusal)}
-    return [f for f in every if isinstance(f, Contribution)], refusals
+    skipped = {f.uri.removeprefix(path.as_posix()): f.reason for f in every if isinstance(f, Skipped)}
+    return [f for f in every if isinstance(f, IndexedDocument)], skipped
 
 
-def facts(contributions: Iterable[Contribution]) -> list[str]:
-    """Every fact with the text that states it."""
-    texts = {p.id: p.text for c in contributions for p in c.passages}
-    return [f"{f} | {texts[f.passage_id]}" for c in contributions for f in c.facts]
+def list_facts(documents: Iterable[IndexedDocument]) -> list[str]:
+    """Return every fact with the text that states it."""
+    texts = {p.id: p.text for c in documents for p in c.passages}
+    return [f"{f} | {texts[f.passage_id]}" for c in documents for f in c.facts]
 
 
-def texts(contributions: Iterable[Contribution]) -> list[tuple[str, list[str]]]:
-    """Every document's title and the texts of its passages."""
-    return [(c.document.title, [p.text for p in c.passages]) for c in contributions]
+def list_texts(documents: Iterable[IndexedDocument]) -> list[tuple[str, list[str]]]:
+    """Return the title of every document and the texts of its passages."""
+    return [(c.document.title, [p.text for p in c.passages]) for c in documents]
 
 
-def own(contribution: Contribution) -> set[str]:
-    """What a document is about: the names that all of its passages have as their own."""
-    names = {e.id: e.name for e in contribution.entities}
-    passages = len(contribution.passages)
-    mentions = [m.entity_id for m in contribution.mentions if m.is_own]
+def get_subjects(document: IndexedDocument) -> set[str]:
+    """Return the names that all passages of a document mention as their own."""
+    names = {e.id: e.name for e in document.entities}
+    passages = len(document.passages)
+    mentions = [m.entity_id for m in document.mentions if m.is_own]
     return {name for id_, name in names.items() if mentions.count(id_) == passages}

@@ -1,4 +1,4 @@
-"""LightRAG's custom graph: chunks are documents, entities and relationships are told where they come from."""
+"""Import LightRAG's custom graph: chunks become documents with their entities and relationships."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unit.indexing.importers.imports import facts, imported, texts
+from unit.indexing.importers.imports import import_content, list_facts, list_texts
 
 GRAPH: dict[str, list[Any]] = {
     "chunks": [
@@ -29,10 +29,10 @@ GRAPH: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_a_graph_becomes_documents(indent: int | None, tmp_path: Path) -> None:
-    found, refusals = imported(tmp_path / "kg.json", json.dumps(GRAPH, indent=indent))
-    assert not refusals
-    assert texts(found) == [
+def test_graph_becomes_documents(indent: int | None, tmp_path: Path) -> None:
+    found, skipped = import_content(tmp_path / "kg.json", json.dumps(GRAPH, indent=indent))
+    assert not skipped
+    assert list_texts(found) == [
         ("Alice", ["A researcher"]),
         ("Bergen", ["Bergen: city"]),
         ("", ["It moved"]),
@@ -40,7 +40,7 @@ def test_a_graph_becomes_documents(indent: int | None, tmp_path: Path) -> None:
         ("", ["QuantumX was built by Alice."]),
         ("", ["TechCorp was founded in Oslo."]),
     ]
-    assert facts(found) == [
+    assert list_facts(found) == [
         "TechCorp —related_to→ Bergen | It moved",
         "Alice —builds→ QuantumX | QuantumX was built by Alice.",
     ]
@@ -48,7 +48,7 @@ def test_a_graph_becomes_documents(indent: int | None, tmp_path: Path) -> None:
 
 
 def test_entities_are_mentioned_in_their_chunks(tmp_path: Path) -> None:
-    found, _ = imported(tmp_path / "kg.json", json.dumps(GRAPH))
+    found, _ = import_content(tmp_path / "kg.json", json.dumps(GRAPH))
     named = {p.text: {e.name for e in c.entities} for c in found for p in c.passages}
     assert named["Alice works at TechCorp."] == {"Alice", "TechCorp"}
     assert named["TechCorp was founded in Oslo."] == {"TechCorp"}
@@ -57,23 +57,23 @@ def test_entities_are_mentioned_in_their_chunks(tmp_path: Path) -> None:
     ]
 
 
-def test_a_grown_graph_adds_what_is_new(tmp_path: Path) -> None:
-    before, _ = imported(tmp_path / "kg.json", json.dumps(GRAPH))
+def test_grown_graph_adds_new_documents(tmp_path: Path) -> None:
+    before, _ = import_content(tmp_path / "kg.json", json.dumps(GRAPH))
     chunk = {"content": "Bergen rains.", "source_id": "doc-1"}
-    after, _ = imported(tmp_path / "kg.json", json.dumps({**GRAPH, "chunks": [*GRAPH["chunks"], chunk]}))
+    after, _ = import_content(tmp_path / "kg.json", json.dumps({**GRAPH, "chunks": [*GRAPH["chunks"], chunk]}))
     known = {(c.document.id, c.digest) for c in before}
-    assert [texts([c])[0][1] for c in after if (c.document.id, c.digest) not in known] == [["Bergen rains."]]
+    assert [list_texts([c])[0][1] for c in after if (c.document.id, c.digest) not in known] == [["Bergen rains."]]
 
 
-def test_bad_parts_are_refused_in_their_place(tmp_path: Path) -> None:
+def test_broken_items_are_skipped_with_their_place(tmp_path: Path) -> None:
     broken = {
         "chunks": [{"source_id": "doc-1"}, "text", {"content": "Fine."}],
         "entities": [{"entity_type": "person"}],
         "relationships": [{"src_id": "a"}, {"src_id": "a", "tgt_id": "b", "weight": "much"}, None],
     }
-    found, refusals = imported(tmp_path / "kg.json", json.dumps(broken))
-    assert texts(found) == [("", ["Fine."])]
-    assert refusals == {
+    found, skipped = import_content(tmp_path / "kg.json", json.dumps(broken))
+    assert list_texts(found) == [("", ["Fine."])]
+    assert skipped == {
         "#line=1#chunks=1": "it has no content",
         "#line=1#chunks=2": "it is not a JSON object",
         "#line=1#entities=1": "it has no entity_name",
@@ -84,7 +84,7 @@ def test_bad_parts_are_refused_in_their_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["[]", "3", '{"chunks": 4}', "{", ""])
-def test_what_is_no_graph_is_refused(content: str, tmp_path: Path) -> None:
-    found, refusals = imported(tmp_path / "kg.json", content, "lightrag")
+def test_other_json_is_skipped(content: str, tmp_path: Path) -> None:
+    found, skipped = import_content(tmp_path / "kg.json", content, "lightrag")
     assert not found
-    assert refusals or content == "[]"
+    assert skipped or content == "[]"

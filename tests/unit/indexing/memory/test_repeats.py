@@ -1,4 +1,4 @@
-"""What repeats a memory and what does not: pairs as data, texts around what was recalled, and properties."""
+"""Which texts repeat a memory and which do not: pairs as data, texts around a repeated one, and properties."""
 
 import tomllib
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.indexing.memory.repeats import Known, judged
-from waylore.indexing.memory.wording import statements, words
+from waylore.indexing.memory.repeats import KnownPassage, split_new_from_known
+from waylore.indexing.memory.wording import get_words, split_wordings
 
 PAIRS = tomllib.loads((Path(__file__).parent / "pairs.toml").read_text("utf-8"))
 TEA = "I like green tea in the morning."
@@ -21,23 +21,23 @@ Related: Rome (lives in, weight: 5)
 
 ### Relevant Relationships
 - Ada -> Rome: "lives in" (strength: 5)"""
-KNOWN = (Known("p1", "d1", TEA), Known("p2", "d2", ROME, "Ada"))
+KNOWN = (KnownPassage("p1", "d1", TEA), KnownPassage("p2", "d2", ROME, "Ada"))
 
 
-def known(*texts: str) -> list[Known]:
-    return [Known(f"p{n}", f"d{n}", text) for n, text in enumerate(texts, 1)]
+def make_known(*texts: str) -> list[KnownPassage]:
+    return [KnownPassage(f"p{n}", f"d{n}", text) for n, text in enumerate(texts, 1)]
 
 
 @pytest.mark.parametrize("name", PAIRS["repeats"])
-def test_a_repeat_is_not_new(name: str) -> None:
+def test_repetition_is_not_new(name: str) -> None:
     there, comes = PAIRS["repeats"][name]
-    assert judged(comes, known(there)).new == ""
+    assert split_new_from_known(comes, make_known(there)).new == ""
 
 
 @pytest.mark.parametrize("name", PAIRS["differs"])
-def test_what_differs_is_new(name: str) -> None:
+def test_different_text_is_new(name: str) -> None:
     there, comes = PAIRS["differs"][name]
-    assert judged(comes, known(there)).new == comes
+    assert split_new_from_known(comes, make_known(there)).new == comes
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,23 @@ def test_what_differs_is_new(name: str) -> None:
         (f"### CONTEXT: Ada\n- lives in: Rome\n\n## Passages\n\n[1] Ada\n{ROME}", ""),
     ],
 )
-def test_only_what_is_new_around_the_recalled_is_kept(comes: str, new: str | None) -> None:
+def test_only_new_sentences_are_stored(comes: str, new: str | None) -> None:
     expected = "On Friday the plumber comes at nine." if new is None else new
-    assert judged(comes, KNOWN).new == expected
+    assert split_new_from_known(comes, KNOWN).new == expected
 
 
-def test_what_was_recalled_is_told_in_the_order_of_the_text() -> None:
-    assert [k.passage_id for k in judged(f"{ROME} {TEA}", KNOWN).recalled] == ["p2", "p1"]
+def test_repeated_passages_are_in_order_of_the_text() -> None:
+    assert [k.passage_id for k in split_new_from_known(f"{ROME} {TEA}", KNOWN).recalled] == ["p2", "p1"]
 
 
-def test_a_word_or_two_in_a_longer_text_are_no_repeat() -> None:
+def test_short_run_in_longer_text_is_not_repeated() -> None:
     text = "Shall we meet at nine? Yes. Bring the red folder with you."
-    assert judged(text, known("Yes.")).new == text
+    assert split_new_from_known(text, make_known("Yes.")).new == text
 
 
-def test_what_is_not_a_word_is_no_statement() -> None:
-    assert statements("…\n\n- \n> \n***\n[1]") == []
-    assert judged("—", KNOWN).new == "—"
+def test_text_without_words_is_new() -> None:
+    assert split_wordings("…\n\n- \n> \n***\n[1]") == []
+    assert split_new_from_known("—", KNOWN).new == "—"
 
 
 anything = st.text(max_size=200)
@@ -81,20 +81,20 @@ sayings = st.lists(st.sampled_from(vocabulary), min_size=3, max_size=9).map(" ".
 
 
 @given(anything, st.lists(anything, max_size=3))
-def test_nothing_is_lost_of_any_text(text: str, there: list[str]) -> None:
-    """Each statement is stored, or known, or only frames what is known; without knowledge all is stored."""
-    found = judged(text, known(*there))
+def test_no_sentence_is_lost(text: str, there: list[str]) -> None:
+    """Each sentence is stored, known, or an introduction; without known passages all are stored."""
+    found = split_new_from_known(text, make_known(*there))
     assert found.recalled or found.new == text
-    assert judged(text, []).new == text
+    assert split_new_from_known(text, []).new == text
 
 
 @given(sayings, sayings)
-def test_only_the_same_words_in_the_same_order_are_a_repeat(one: str, two: str) -> None:
-    there, comes = words(one), words(two)
-    if judged(two, known(one)).new == "":
+def test_repetition_needs_same_words_in_same_order(one: str, two: str) -> None:
+    there, comes = get_words(one), get_words(two)
+    if split_new_from_known(two, make_known(one)).new == "":
         assert comes == there * (len(comes) // len(there))
 
 
-@given(anything.filter(lambda text: bool(statements(text))))
-def test_the_same_again_is_never_new(text: str) -> None:
-    assert judged(text, known(text)).new == ""
+@given(anything.filter(lambda text: bool(split_wordings(text))))
+def test_same_text_is_never_new(text: str) -> None:
+    assert split_new_from_known(text, make_known(text)).new == ""

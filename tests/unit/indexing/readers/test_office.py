@@ -1,4 +1,4 @@
-"""PDF and DOCX: made here from plain bytes, whole and broken in every way that we know of."""
+"""Read PDF and DOCX files, built here from bytes: valid ones, broken ones and bombs."""
 
 import io
 import zipfile
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waylore.indexing.blocks import Limits, Reading, Refusal
+from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import read
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -18,8 +18,8 @@ PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def pdf_of(*pages: str, forms: tuple[bytes, ...] = ()) -> bytes:
-    """A PDF whose pages each draw one line; forms are shared, /F0 and so on."""
+def make_pdf(*pages: str, forms: tuple[bytes, ...] = ()) -> bytes:
+    """Return a PDF whose pages each draw one line; forms are shared and named /F0 and so on."""
     count = len(pages)
     first_form = 4 + 2 * count
     shared = " ".join(f"/F{n} {first_form + n} 0 R" for n in range(len(forms)))
@@ -31,14 +31,12 @@ def pdf_of(*pages: str, forms: tuple[bytes, ...] = ()) -> bytes:
     ]
     objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
     for n, page in enumerate(pages):
-        about = (
-            f"/Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources {resources} /Contents {5 + 2 * n} 0 R"
-        )
+        about = f"/Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources {resources} /Contents {5 + 2 * n} 0 R"
         objects.append(f"<< {about} >>".encode())
         drawn = page.encode() if page.startswith("/") else f"BT /A 12 Tf 9 99 Td ({page}) Tj ET".encode()
-        objects.append(stream(drawn))
+        objects.append(make_stream(drawn))
     objects += [
-        stream(form, f"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources {resources}") for form in forms
+        make_stream(form, f"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources {resources}") for form in forms
     ]
     written, places = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, start=1):
@@ -50,12 +48,12 @@ def pdf_of(*pages: str, forms: tuple[bytes, ...] = ()) -> bytes:
     return written + head + table + trailer
 
 
-def stream(content: bytes, about: str = "") -> bytes:
+def make_stream(content: bytes, about: str = "") -> bytes:
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), about.encode(), content)
 
 
-def docx_of(body: str, **more: bytes) -> bytes:
-    """A DOCX with this body; `more` are further parts."""
+def make_docx(body: str, **more: bytes) -> bytes:
+    """Return a DOCX with this body; `more` are further parts."""
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml"
     override = "".join(
         f'<Override PartName="/word/{part}.xml" ContentType="{kind}.{type_}+xml"/>'
@@ -64,10 +62,10 @@ def docx_of(body: str, **more: bytes) -> bytes:
     parts: dict[str, str | bytes] = {
         "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" ContentType='
         f'"application/vnd.openxmlformats-package.relationships+xml"/>{override}</Types>',
-        "_rels/.rels": relation("officeDocument", "word/document.xml"),
-        "word/_rels/document.xml.rels": relation("styles", "styles.xml"),
-        "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{style("Heading1", "heading 1")}'
-        f"{style('Heading2', 'heading 2')}{style('ListBullet', 'List Bullet')}</w:styles>",
+        "_rels/.rels": make_relation("officeDocument", "word/document.xml"),
+        "word/_rels/document.xml.rels": make_relation("styles", "styles.xml"),
+        "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{make_style("Heading1", "heading 1")}'
+        f"{make_style('Heading2', 'heading 2')}{make_style('ListBullet', 'List Bullet')}</w:styles>",
         "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
     }
     packed = io.BytesIO()
@@ -78,33 +76,33 @@ def docx_of(body: str, **more: bytes) -> bytes:
     return packed.getvalue()
 
 
-def relation(kind: str, target: str) -> str:
+def make_relation(kind: str, target: str) -> str:
     one = f'<Relationship Id="r1" Type="{OFFICE}/{kind}" Target="{target}"/>'
     return f'<Relationships xmlns="{PACKAGE}/relationships">{one}</Relationships>'
 
 
-def style(id_: str, name: str) -> str:
+def make_style(id_: str, name: str) -> str:
     return f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/></w:style>'
 
 
-def said(text: str, style: str = "") -> str:
+def make_paragraph(text: str, style: str = "") -> str:
     about = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f"<w:p>{about}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-def found(path: Path, content: bytes, limits: Limits | None = None) -> list[Reading | Refusal]:
+def read_content(path: Path, content: bytes, limits: Limits | None = None) -> list[Reading | Skipped]:
     path.write_bytes(content)
     return list(read(path, root=path.parent, limits=limits or Limits()))
 
 
-def reason(path: Path, content: bytes, limits: Limits | None = None) -> str:
-    [refusal] = found(path, content, limits)
-    assert isinstance(refusal, Refusal), refusal
-    return refusal.reason
+def read_reason(path: Path, content: bytes, limits: Limits | None = None) -> str:
+    [skipped] = read_content(path, content, limits)
+    assert isinstance(skipped, Skipped), skipped
+    return skipped.reason
 
 
-def test_a_pdf_is_the_text_of_its_pages(tmp_path: Path) -> None:
-    [reading] = found(tmp_path / "a.pdf", pdf_of("First page.", "Second page."))
+def test_pdf_gives_text_of_its_pages(tmp_path: Path) -> None:
+    [reading] = read_content(tmp_path / "a.pdf", make_pdf("First page.", "Second page."))
     assert isinstance(reading, Reading)
     assert reading.text == "First page.\n\nSecond page."
     assert dict(reading.metadata) == {"pages": 2}
@@ -112,56 +110,65 @@ def test_a_pdf_is_the_text_of_its_pages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
-def test_an_encrypted_pdf_says_so(algorithm: str, tmp_path: Path) -> None:
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf_of("Secret.")))
+def test_encrypted_pdf_is_skipped(algorithm: str, tmp_path: Path) -> None:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(make_pdf("Secret.")))
     writer.encrypt("password", algorithm=algorithm)
     written = io.BytesIO()
     writer.write(written)
-    assert "encrypted" in reason(tmp_path / "a.pdf", written.getvalue())
+    assert "encrypted" in read_reason(tmp_path / "a.pdf", written.getvalue())
 
 
-def test_a_pdf_without_text_needs_recognition(tmp_path: Path) -> None:
-    assert "character recognition" in reason(tmp_path / "a.pdf", pdf_of(""))
+def test_pdf_without_text_is_skipped(tmp_path: Path) -> None:
+    assert "character recognition" in read_reason(tmp_path / "a.pdf", make_pdf(""))
 
 
-def test_a_pdf_with_too_many_pages_is_refused(tmp_path: Path) -> None:
-    assert "Limits(pages=…)" in reason(tmp_path / "a.pdf", pdf_of("1", "2", "3"), Limits(pages=2))
+def test_pdf_with_too_many_pages_is_skipped(tmp_path: Path) -> None:
+    assert "Limits(pages=…)" in read_reason(tmp_path / "a.pdf", make_pdf("1", "2", "3"), Limits(pages=2))
 
 
 @pytest.mark.timeout(60)
-def test_a_pdf_of_forms_within_forms_comes_to_an_end(tmp_path: Path) -> None:
+def test_pdf_with_nested_forms_is_skipped(tmp_path: Path) -> None:
     forms = [f"/F{n + 1} Do ".encode() * 10 for n in range(9)]
-    endless = pdf_of("/F0 Do", forms=(*forms, b"BT /A 9 Tf (ha) Tj ET"))
-    assert "Limits(operations=…)" in reason(tmp_path / "a.pdf", endless, Limits(operations=2_000))
+    endless = make_pdf("/F0 Do", forms=(*forms, b"BT /A 9 Tf (ha) Tj ET"))
+    assert "Limits(operations=…)" in read_reason(tmp_path / "a.pdf", endless, Limits(operations=2_000))
 
 
-def test_a_page_that_unpacks_to_too_much_is_reported_and_the_others_kept(tmp_path: Path) -> None:
+def test_oversized_page_is_skipped_and_others_are_read(tmp_path: Path) -> None:
     packed = zlib.compress(b"q Q " * 1_000_000)
-    whole = pdf_of("Kept.", "Lost.")
-    old = stream(b"BT /A 12 Tf 9 99 Td (Lost.) Tj ET")
-    bomb = whole.replace(old, stream(packed, "/Filter /FlateDecode"))
-    lost, kept = found(tmp_path / "a.pdf", bomb, Limits(unpacked_bytes=100_000))
-    assert isinstance(lost, Refusal)
+    whole = make_pdf("Kept.", "Lost.")
+    old = make_stream(b"BT /A 12 Tf 9 99 Td (Lost.) Tj ET")
+    bomb = whole.replace(old, make_stream(packed, "/Filter /FlateDecode"))
+    lost, reading = read_content(tmp_path / "a.pdf", bomb, Limits(unpacked_bytes=100_000))
+    assert isinstance(lost, Skipped)
     assert lost.uri == "a.pdf#page=2"
-    assert isinstance(kept, Reading)
-    assert kept.text == "Kept."
+    assert isinstance(reading, Reading)
+    assert reading.text == "Kept."
 
 
 @settings(max_examples=150)
 @given(at=st.integers(0, 900), noise=st.binary(max_size=12), end=st.integers(0, 900))
-def test_broken_pdfs_are_read_or_refused(
+def test_broken_pdfs_are_read_or_skipped(
     at: int, noise: bytes, end: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    whole = pdf_of("One.", "Two.")
+    whole = make_pdf("One.", "Two.")
     broken = (whole[:at] + noise + whole[at + len(noise) :])[: len(whole) - end % 300]
-    assert found(tmp_path_factory.getbasetemp() / "broken.pdf", broken)
+    assert read_content(tmp_path_factory.getbasetemp() / "broken.pdf", broken)
 
 
-def test_a_docx_knows_its_headings_lists_and_tables(tmp_path: Path) -> None:
-    cells = "".join(f"<w:tc>{said(text)}</w:tc>" for text in ("a", "b"))
-    body = said("Intro.") + said("One", "Heading1") + said("Sub", "Heading2") + said("Text.")
-    body += said("item", "ListBullet") + f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>" + said("Two", "Heading1")
-    [reading] = found(tmp_path / "a.docx", docx_of(body))
+def test_docx_has_headings_lists_and_tables(tmp_path: Path) -> None:
+    cells = "".join(f"<w:tc>{make_paragraph(text)}</w:tc>" for text in ("a", "b"))
+    body = (
+        make_paragraph("Intro.")
+        + make_paragraph("One", "Heading1")
+        + make_paragraph("Sub", "Heading2")
+        + make_paragraph("Text.")
+    )
+    body += (
+        make_paragraph("item", "ListBullet")
+        + f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
+        + make_paragraph("Two", "Heading1")
+    )
+    [reading] = read_content(tmp_path / "a.docx", make_docx(body))
     assert isinstance(reading, Reading), reading
     assert reading.title == "One"
     assert [(b.kind, reading.text[b.start : b.end], b.headings) for b in reading.blocks] == [
@@ -175,55 +182,54 @@ def test_a_docx_knows_its_headings_lists_and_tables(tmp_path: Path) -> None:
     ]
 
 
-def test_a_zip_bomb_is_refused_by_what_it_declares(tmp_path: Path) -> None:
-    bomb = docx_of(said("x"), **{"word/media.bin": b"\0" * 40_000_000})
+def test_zip_bomb_with_true_size_is_skipped(tmp_path: Path) -> None:
+    bomb = make_docx(make_paragraph("x"), **{"word/media.bin": b"\0" * 40_000_000})
     assert len(bomb) < 100_000
-    assert "Limits(unpacked_bytes=…)" in reason(tmp_path / "a.docx", bomb)
+    assert "Limits(unpacked_bytes=…)" in read_reason(tmp_path / "a.docx", bomb)
 
 
-def test_a_zip_bomb_that_lies_about_its_size_is_refused_too(tmp_path: Path) -> None:
+def test_zip_bomb_with_false_size_is_skipped(tmp_path: Path) -> None:
     size = 3_000_000
-    bomb = docx_of(said("x"), **{"word/media.bin": b"\0" * size})
+    bomb = make_docx(make_paragraph("x"), **{"word/media.bin": b"\0" * size})
     lie = bomb.replace(size.to_bytes(4, "little"), (9).to_bytes(4, "little"))
     assert lie != bomb
-    assert "DOCX" in reason(tmp_path / "a.docx", lie)
+    assert "DOCX" in read_reason(tmp_path / "a.docx", lie)
 
 
 @pytest.mark.timeout(30)
-def test_many_empty_paragraphs_are_refused_before_they_are_walked(tmp_path: Path) -> None:
-    assert "Limits(blocks=…)" in reason(tmp_path / "a.docx", docx_of("<w:p/>" * 4_900_000))
-    assert "Limits(blocks=…)" in reason(tmp_path / "a.docx", docx_of("<w:p/>" * 30), Limits(blocks=20))
+def test_docx_with_many_empty_paragraphs_is_skipped(tmp_path: Path) -> None:
+    assert "Limits(blocks=…)" in read_reason(tmp_path / "a.docx", make_docx("<w:p/>" * 4_900_000))
+    assert "Limits(blocks=…)" in read_reason(tmp_path / "a.docx", make_docx("<w:p/>" * 30), Limits(blocks=20))
 
 
 @pytest.mark.timeout(30)
-def test_a_cell_as_wide_as_a_billion_columns_is_one_cell(tmp_path: Path) -> None:
-    wide = f'<w:tc><w:tcPr><w:gridSpan w:val="1000000000"/></w:tcPr>{said("wide")}</w:tc>'
-    [reading] = found(
-        tmp_path / "a.docx", docx_of(f"<w:tbl><w:tr>{wide}<w:tc>{said('b')}</w:tc></w:tr></w:tbl>")
+def test_cell_of_a_billion_columns_is_read_once(tmp_path: Path) -> None:
+    wide = f'<w:tc><w:tcPr><w:gridSpan w:val="1000000000"/></w:tcPr>{make_paragraph("wide")}</w:tc>'
+    [reading] = read_content(
+        tmp_path / "a.docx", make_docx(f"<w:tbl><w:tr>{wide}<w:tc>{make_paragraph('b')}</w:tc></w:tr></w:tbl>")
     )
     assert isinstance(reading, Reading), reading
     assert reading.text == "wide | b"
 
 
-def test_entities_that_multiply_are_not_expanded(tmp_path: Path) -> None:
+def test_xml_entities_are_not_expanded(tmp_path: Path) -> None:
     entities = '<!ENTITY a "ha">' + "".join(
         f'<!ENTITY {name} "{f"&{before};" * 20}">' for before, name in zip("abcdefg", "bcdefgh", strict=True)
     )
-    bomb = f'<!DOCTYPE d [{entities}]><w:document xmlns:w="{WORD}"><w:body>{said("&h;")}</w:body></w:document>'
-    [refusal] = found(tmp_path / "a.docx", docx_of("", **{"word/document.xml": bomb.encode()}))
-    assert isinstance(refusal, Refusal)
+    body = f"<w:body>{make_paragraph('&h;')}</w:body>"
+    bomb = f'<!DOCTYPE d [{entities}]><w:document xmlns:w="{WORD}">{body}</w:document>'
+    [skipped] = read_content(tmp_path / "a.docx", make_docx("", **{"word/document.xml": bomb.encode()}))
+    assert isinstance(skipped, Skipped)
 
 
-@pytest.mark.parametrize("content", [docx_of(""), docx_of(said(" "))])
-def test_an_empty_docx_has_no_text(content: bytes, tmp_path: Path) -> None:
-    assert reason(tmp_path / "a.docx", content) == "there is no text in it"
+@pytest.mark.parametrize("content", [make_docx(""), make_docx(make_paragraph(" "))])
+def test_empty_docx_is_skipped(content: bytes, tmp_path: Path) -> None:
+    assert read_reason(tmp_path / "a.docx", content) == "it has no text"
 
 
 @settings(max_examples=100)
 @given(at=st.integers(0, 2_000), noise=st.binary(max_size=12))
-def test_broken_docx_are_read_or_refused(
-    at: int, noise: bytes, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    whole = docx_of(said("One") + said("Two", "Heading1"))
+def test_broken_docx_are_read_or_skipped(at: int, noise: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    whole = make_docx(make_paragraph("One") + make_paragraph("Two", "Heading1"))
     broken = whole[:at] + noise + whole[at + len(noise) :]
-    assert found(tmp_path_factory.getbasetemp() / "broken.docx", broken)
+    assert read_content(tmp_path_factory.getbasetemp() / "broken.docx", broken)

@@ -1,4 +1,4 @@
-"""A long text comes in parts: together they are the text, each in its place; a file that grew keeps them."""
+"""A long text is read in parts that join to the text; a file that grows keeps all parts but the last."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.indexing.blocks import Limits, Reading, Refusal
-from waylore.indexing.chunking import passages
+from waylore.indexing.blocks import Limits, Reading, Skipped
+from waylore.indexing.chunking import split_into_passages
 from waylore.indexing.files.formats import read
 from waylore.indexing.readers import plain
 from waylore.types.identity import document_id
 from waylore.types.knowledge import Document
 
-LONG = Limits(whole=1)
+LONG = Limits(split_bytes=1)
 LINES = st.lists(
     st.sampled_from(["", " ", "One line.", "# Top", "## Below", "```", "```py", "~~~", "long " * 20, "żółw 亀"])
 )
@@ -24,10 +24,10 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "PART", 40)
+    monkeypatch.setattr(plain, "PART_CHARACTERS", 40)
 
 
-def readings(name: str, content: str) -> list[Reading]:
+def read_file(name: str, content: str) -> list[Reading]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content.encode())
@@ -38,55 +38,55 @@ def readings(name: str, content: str) -> list[Reading]:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md"])
 @given(lines=LINES, end=ENDS)
-def test_parts_are_the_text_in_its_place(name: str, lines: list[str], end: str) -> None:
+def test_parts_join_to_the_text(name: str, lines: list[str], end: str) -> None:
     content = end.join(["begin", *lines])
-    found = readings(name, content)
+    found = read_file(name, content)
     for part in found:
         assert content[part.start :].startswith(part.text)
         assert "\r" not in part.text[-1:] or not content[part.start + len(part.text) :].startswith("\n")
         document = Document(document_id(uri=part.uri), uri=part.uri)
-        for passage in passages(part, document):
+        for passage in split_into_passages(part, document):
             assert content[passage.start : passage.end] == passage.text
     gaps = [content[a.start + len(a.text) : b.start] for a, b in pairwise(found)]
     assert not "".join(gaps).strip()
     assert not content[found[-1].start + len(found[-1].text) :].strip()
-    assert [p.reached for p in found] == sorted(p.reached for p in found)
+    assert [p.bytes_read for p in found] == sorted(p.bytes_read for p in found)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md"])
 @given(lines=LINES, more=LINES)
-def test_a_file_that_grew_keeps_its_parts_but_the_last(name: str, lines: list[str], more: list[str]) -> None:
+def test_growing_file_keeps_all_parts_but_the_last(name: str, lines: list[str], more: list[str]) -> None:
     before = "\n".join(["begin", *lines])
-    old, new = readings(name, before), readings(name, "\n".join([before, *more]))
+    old, new = read_file(name, before), read_file(name, "\n".join([before, *more]))
     assert [(p.uri, p.text) for p in old[:-1]] == [(p.uri, p.text) for p in new[: len(old) - 1]]
 
 
-def test_markdown_is_cut_before_headings_and_goes_on_under_those_above() -> None:
+def test_markdown_parts_begin_at_headings_and_keep_the_path() -> None:
     sections = [f"## Part {n}\n\nSaid in {n}, a sentence.\n\n" for n in range(5)]
-    found = readings("a.md", "---\ntitle: All\n---\n# Book\n\n" + "".join(sections))
+    found = read_file("a.md", "---\ntitle: All\n---\n# Book\n\n" + "".join(sections))
     assert all(part.text.startswith("## ") for part in found[1:])
     assert {part.title for part in found} == {"All"}
     assert {part.blocks[-1].headings[0] for part in found} == {"Book"}
 
 
-def test_code_is_not_cut_where_it_can_be_helped() -> None:
+def test_markdown_parts_avoid_cutting_code_blocks() -> None:
     code = "```\n# no heading\n\nx = 1\n```\n"
-    found = readings("a.md", f"Some words here, enough.\n\n{code}\nAnd more words, enough for a part.\n")
+    found = read_file("a.md", f"Some words here, enough.\n\n{code}\nAnd more words, enough for a part.\n")
     assert [part.text.count("```") % 2 for part in found] == [0] * len(found)
 
 
-def test_what_is_no_text_ends_a_long_file_there(tmp_path: Path) -> None:
+def test_invalid_bytes_end_a_long_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"line\n" * 300_000 + b"\xff\xfe broken")
-    *parts, refusal = read(path, root=tmp_path, limits=LONG)
-    assert isinstance(refusal, Refusal)
-    assert "not text in utf-8 to its end" in refusal.reason
+    *parts, skipped = read(path, root=tmp_path, limits=LONG)
+    assert isinstance(skipped, Skipped)
+    assert "not text in utf-8 to its end" in skipped.reason
     assert len(parts) > 1_000
 
 
-def test_a_line_that_is_too_long_is_never_held(tmp_path: Path) -> None:
+def test_too_long_line_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("short\n" + "x" * 10_000)
-    *_, refusal = read(path, root=tmp_path, limits=Limits(whole=1, line=200))
-    assert isinstance(refusal, Refusal)
-    assert "more than 200 characters in a line" in refusal.reason
+    *_, skipped = read(path, root=tmp_path, limits=Limits(split_bytes=1, line=200))
+    assert isinstance(skipped, Skipped)
+    assert "more than 200 characters in a line" in skipped.reason

@@ -1,4 +1,4 @@
-"""Every format becomes text with blocks in their place; whatever cannot be read is reported, never raised."""
+"""Every format becomes text with blocks at their offsets; an unreadable file is skipped, never raised."""
 
 import json
 import os
@@ -8,52 +8,52 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waylore.errors import ConfigError
+from waylore.errors import ArgumentError
 from waylore.indexing import blocks
-from waylore.indexing.blocks import Limits, Reading, Refusal
+from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import READERS, read
-from waylore.indexing.readers.markdown import markdown
-from waylore.indexing.readers.plain import text
+from waylore.indexing.readers.markdown import read_markdown
+from waylore.indexing.readers.plain import read_text
 
 
-def one(path: Path, content: bytes | str, limits: Limits | None = None) -> Reading | Refusal:
-    """What a file with this content is read as, if it is one document."""
+def read_one(path: Path, content: bytes | str, limits: Limits | None = None) -> Reading | Skipped:
+    """Return the only document of a file with this content, or why it was skipped."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     [found] = read(path, root=path.parent, limits=limits or Limits())
     return found
 
 
-def reading(path: Path, content: bytes | str) -> Reading:
-    found = one(path, content)
+def read_document(path: Path, content: bytes | str) -> Reading:
+    found = read_one(path, content)
     assert isinstance(found, Reading), found
     return found
 
 
-def reason(path: Path, content: bytes | str, limits: Limits | None = None) -> str:
-    found = one(path, content, limits)
-    assert isinstance(found, Refusal), found
+def read_reason(path: Path, content: bytes | str, limits: Limits | None = None) -> str:
+    found = read_one(path, content, limits)
+    assert isinstance(found, Skipped), found
     return found.reason
 
 
-def texts(found: Reading, kind: str = "") -> list[str]:
+def get_texts(found: Reading, kind: str = "") -> list[str]:
     return [found.text[b.start : b.end] for b in found.blocks if kind in ("", b.kind)]
 
 
-def test_plain_text_is_its_paragraphs(tmp_path: Path) -> None:
-    found = reading(tmp_path / "a note.txt", "One.\r\nStill one.\r\n \r\n  Two.\n\n\n")
+def test_plain_text_is_split_into_paragraphs(tmp_path: Path) -> None:
+    found = read_document(tmp_path / "a note.txt", "One.\r\nStill one.\r\n \r\n  Two.\n\n\n")
     assert (found.uri, found.title) == ("a note.txt", "a note")
     assert found.text == "One.\r\nStill one.\r\n \r\n  Two.\n\n\n"
-    assert texts(found) == ["One.\r\nStill one.", "Two."]
+    assert get_texts(found) == ["One.\r\nStill one.", "Two."]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_byte_order_marks_are_honoured(encoding: str, tmp_path: Path) -> None:
-    assert reading(tmp_path / "a.txt", "Żółw 亀".encode(encoding)).text == "Żółw 亀"
+def test_byte_order_mark_decides_encoding(encoding: str, tmp_path: Path) -> None:
+    assert read_document(tmp_path / "a.txt", "Żółw 亀".encode(encoding)).text == "Żółw 亀"
 
 
-def test_other_encodings_are_told_from_the_text(tmp_path: Path) -> None:
-    said = "Die Straße führt über die Brücke nach Köln, wo man gern schöne Lieder hört. " * 5
-    assert reading(tmp_path / "a.txt", said.encode("cp1252")).text == said
+def test_other_encodings_are_detected(tmp_path: Path) -> None:
+    expected = "Die Straße führt über die Brücke nach Köln, wo man gern schöne Lieder hört. " * 5
+    assert read_document(tmp_path / "a.txt", expected.encode("cp1252")).text == expected
 
 
 MARKDOWN = """---
@@ -92,21 +92,21 @@ Checks [passwords](pass.md "why") and [[Sessions|tokens]], not `[[code]]`.
 """
 
 
-def test_markdown_keeps_its_own_text_and_knows_its_headings(tmp_path: Path) -> None:
-    found = reading(tmp_path / "a.md", MARKDOWN)
+def test_markdown_keeps_text_and_has_headings(tmp_path: Path) -> None:
+    found = read_document(tmp_path / "a.md", MARKDOWN)
     assert found.text == MARKDOWN
     assert found.title == "Login"
-    assert texts(found, "heading") == ["# Login\n", "## Setup\n", "# Other\n"]
-    assert [t.strip() for t in texts(found, "list")] == ["- one\n  - inner", "- two"]
-    assert texts(found, "row") == ["| a | b |\n", "| 1 | 2 |\n"]
-    assert texts(found, "code") == ["```py\n# not a heading [x](y)\n```\n"]
+    assert get_texts(found, "heading") == ["# Login\n", "## Setup\n", "# Other\n"]
+    assert [t.strip() for t in get_texts(found, "list")] == ["- one\n  - inner", "- two"]
+    assert get_texts(found, "row") == ["| a | b |\n", "| 1 | 2 |\n"]
+    assert get_texts(found, "code") == ["```py\n# not a heading [x](y)\n```\n"]
     paths = {b.headings for b in found.blocks}
     assert paths == {(), ("Login",), ("Login", "Setup"), ("Other",)}
-    assert any("[ref]:" in t for t in texts(found, "paragraph"))
+    assert any("[ref]:" in t for t in get_texts(found, "paragraph"))
 
 
-def test_markdown_front_matter_is_metadata(tmp_path: Path) -> None:
-    found = reading(tmp_path / "a.md", MARKDOWN)
+def test_markdown_front_matter_becomes_metadata(tmp_path: Path) -> None:
+    found = read_document(tmp_path / "a.md", MARKDOWN)
     owners = ["Mara", "Kofi"]
     assert dict(found.metadata) == {
         "title": "Login", "tags": ["auth", "web"], "owners": owners, "draft": False, "stars": 4,
@@ -115,21 +115,21 @@ def test_markdown_front_matter_is_metadata(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-def test_markdown_offsets_hold_with_every_line_end(ends: str, tmp_path: Path) -> None:
+def test_markdown_offsets_are_right_for_all_line_ends(ends: str, tmp_path: Path) -> None:
     written = ends.join(["Title", "=====", "", "Said.", "", "## Två", "Mer.", ""])
-    found = reading(tmp_path / "a.md", written)
+    found = read_document(tmp_path / "a.md", written)
     assert found.text == written
-    assert [t.split()[0] for t in texts(found)] == ["Title", "Said.", "##", "Mer."]
+    assert [t.split()[0] for t in get_texts(found)] == ["Title", "Said.", "##", "Mer."]
     assert found.blocks[-1].headings == ("Title", "Två")
 
 
-def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
+def test_html_gives_visible_text(tmp_path: Path) -> None:
     page = """<html><head><title>My  page</title><meta name=description content=Short><style>x{}</style></head>
     <body><script>no()</script><h1>A <b>big</b>
     one</h1><p>See <a href="b.html">the
     other</a>.<br>Now.<ul><li>one<li>two</ul><pre>a
       b</pre><table><tr><td>1<td>2</table><h2>Low</h2>tail &amp; end"""
-    found = reading(tmp_path / "a.html", page)
+    found = read_document(tmp_path / "a.html", page)
     assert found.title == "My page"
     assert dict(found.metadata) == {"description": "Short"}
     assert [(b.kind, found.text[b.start : b.end]) for b in found.blocks] == [
@@ -172,14 +172,14 @@ class Box:
 '''
 
 
-def test_python_is_cut_at_its_definitions(tmp_path: Path) -> None:
-    found = reading(tmp_path / "a.py", PYTHON)
+def test_python_has_a_block_for_each_definition(tmp_path: Path) -> None:
+    found = read_document(tmp_path / "a.py", PYTHON)
     assert found.text == PYTHON
     by_path = {b.headings: found.text[b.start : b.end].strip() for b in found.blocks}
     assert by_path["first",] == '@decorated\ndef first(x):\n    return "é" + x'
     assert by_path["Box", "open"].endswith("pass")
     assert set(by_path) == {(), ("first",), ("Box",), ("Box", "open"), ("Box", "Lid")}
-    assert "LIMIT = 1" in [t.strip() for t in texts(found)]
+    assert "LIMIT = 1" in [t.strip() for t in get_texts(found)]
 
 
 @pytest.mark.parametrize(
@@ -195,14 +195,14 @@ def test_python_is_cut_at_its_definitions(tmp_path: Path) -> None:
         ("a.sql", "SELECT 1;\n", []),
     ],
 )
-def test_other_code_is_read_by_patterns(name: str, written: str, defines: list[str], tmp_path: Path) -> None:
-    found = reading(tmp_path / name, written)
+def test_other_code_is_matched_by_patterns(name: str, written: str, defines: list[str], tmp_path: Path) -> None:
+    found = read_document(tmp_path / name, written)
     assert [name for b in found.blocks for name in b.headings] == defines
-    assert "".join("".join(texts(found)).split()) == "".join(written.split())
+    assert "".join("".join(get_texts(found)).split()) == "".join(written.split())
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "expected"),
     [
         ("a.txt", b"", "empty"),
         ("a.txt", b" \n\t", "no text"),
@@ -210,7 +210,7 @@ def test_other_code_is_read_by_patterns(name: str, written: str, defines: list[s
         ("a.txt", b"\xff\xfea", "utf-16"),
         ("a.jsonl", b"", "empty"),
         ("a.csv", b"", "empty"),
-        ("a.csv", b"a,b\n", "no other"),
+        ("a.csv", b"a,b\n", "no rows"),
         ("a.jsonl", b"\n \n", "empty"),
         ("a.json", b"{", "not JSON"),
         ("a.html", b"<script>x</script>", "no text"),
@@ -220,15 +220,15 @@ def test_other_code_is_read_by_patterns(name: str, written: str, defines: list[s
         ("a.docx", b"\xd0\xcf\x11\xe0\xa1", "encrypted"),
     ],
 )
-def test_what_cannot_be_read_says_why(name: str, content: bytes, said: str, tmp_path: Path) -> None:
-    assert said in reason(tmp_path / name, content)
+def test_unreadable_file_is_skipped_with_reason(name: str, content: bytes, expected: str, tmp_path: Path) -> None:
+    assert expected in read_reason(tmp_path / name, content)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "limits", "said"),
+    ("name", "content", "limits", "expected"),
     [
         ("a.txt", "x" * 11, Limits(bytes=10), "Limits(bytes=…)"),
-        ("a.md", "---\na: b\n---\n", None, "no text in it but front matter"),
+        ("a.md", "---\na: b\n---\n", None, "no text besides front matter"),
         ("a.md", "x" * 11, Limits(line=10), "more than 10 characters in a line"),
         ("a.jsonl", '{"text": "long enough"}', Limits(line=10), "Limits(line=…)"),
         ("a.md", "a\n\n" * 20, Limits(blocks=10), "Limits(blocks=…)"),
@@ -239,10 +239,10 @@ def test_what_cannot_be_read_says_why(name: str, content: bytes, said: str, tmp_
         ("a.jsonl", '{"role": "user", "content": "hello"}\n' * 9, Limits(bytes=99), "Limits(bytes=…)"),
     ],
 )
-def test_what_is_over_a_limit_says_which(
-    name: str, content: str, limits: Limits | None, said: str, tmp_path: Path
+def test_file_beyond_limit_names_the_limit(
+    name: str, content: str, limits: Limits | None, expected: str, tmp_path: Path
 ) -> None:
-    assert said in reason(tmp_path / name, content, limits)
+    assert expected in read_reason(tmp_path / name, content, limits)
 
 
 IN_PARTS = (
@@ -250,58 +250,56 @@ IN_PARTS = (
     ".ndjson",
     ".csv",
     ".tsv",
-    *(s for s, reader in READERS.items() if reader in (text, markdown)),
+    *(s for s, reader in READERS.items() if reader in (read_text, read_markdown)),
 )
 
 
 @pytest.mark.parametrize("suffix", [s for s in READERS if s not in IN_PARTS])
-def test_a_huge_file_is_refused_before_it_is_read(suffix: str, tmp_path: Path) -> None:
+def test_huge_file_is_skipped_before_reading(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"huge{suffix}"
     with path.open("wb") as file:
         file.truncate(200_000_000)
     [found] = read(path)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Skipped)
     assert "more than 32,000,000 bytes" in found.reason
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".txt", ".md"])
-def test_a_line_of_200_megabytes_is_never_held(suffix: str, tmp_path: Path) -> None:
+def test_line_of_200_megabytes_is_not_held_in_memory(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"huge{suffix}"
     with path.open("wb") as file:
         for _ in range(200):
             file.write(b"x" * 1_000_000)
     [found] = read(path)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Skipped)
     assert "more than 1,000,000 characters" in found.reason
 
 
-def test_what_is_not_a_file_is_reported(tmp_path: Path) -> None:
+def test_irregular_and_missing_files_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
-    assert [r.reason for r in read(tmp_path) if isinstance(r, Refusal)] == ["it is not a regular file"]
+    assert [r.reason for r in read(tmp_path) if isinstance(r, Skipped)] == ["it is not a regular file"]
     [missing] = read(tmp_path / "none.txt")
-    assert isinstance(missing, Refusal)
+    assert isinstance(missing, Skipped)
     assert "No such file" in missing.reason
 
 
-def test_a_root_must_hold_the_path(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="not below root"):
+def test_root_must_contain_the_path(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="root must be a folder"):
         list(read(tmp_path, root=tmp_path / "other"))
 
 
-def test_limits_are_at_least_one() -> None:
+def test_limits_must_be_at_least_one() -> None:
     with pytest.raises(ValueError, match="pages"):
         Limits(pages=0)
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.html", "a.pdf", "a.docx"])
-def test_without_its_library_a_file_is_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_is_skipped_without_its_library(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(module: str) -> object:
         raise ImportError(module)
 
     monkeypatch.setattr(blocks, "import_module", missing)
-    assert "pip install 'waylore[files]'" in reason(tmp_path / name, "text")
+    assert "pip install 'waylore[files]'" in read_reason(tmp_path / name, "text")
 
 
 BOMBS = [
@@ -315,7 +313,7 @@ BOMBS = [
 
 @pytest.mark.parametrize("content", BOMBS, ids=range(len(BOMBS)))
 @pytest.mark.timeout(60)
-def test_bombs_are_read_or_refused_in_time(content: str, tmp_path: Path) -> None:
+def test_bombs_are_read_or_skipped_in_time(content: str, tmp_path: Path) -> None:
     for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt"):
         path = tmp_path / f"bomb{suffix}"
         path.write_text(content, newline="")
@@ -360,7 +358,7 @@ CONTENT = st.binary(max_size=200) | st.lists(PARTS, max_size=30).map(lambda part
 
 @settings(max_examples=400)
 @given(suffix=st.sampled_from(sorted(READERS)), content=CONTENT)
-def test_nothing_raises_and_every_offset_holds(
+def test_any_content_gives_right_offsets_or_is_skipped(
     suffix: str, content: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / f"fuzzed{suffix}"
@@ -368,15 +366,15 @@ def test_nothing_raises_and_every_offset_holds(
     found = list(read(path))
     assert found
     for part in found:
-        if isinstance(part, Refusal):
+        if isinstance(part, Skipped):
             assert part.reason
             assert not part.reason.startswith("it cannot be read"), part.reason
         else:
-            check(part)
+            check_offsets(part)
 
 
-def check(found: Reading) -> None:
-    """Blocks lie in the text in order without overlap, links lie in the text, and all can be stored."""
+def check_offsets(found: Reading) -> None:
+    """Check that blocks are ordered and disjoint, links lie in the text, and everything can be stored."""
     last = 0
     for block in found.blocks:
         assert last <= block.start < block.end <= len(found.text)
@@ -390,12 +388,12 @@ def check(found: Reading) -> None:
         assert "".join(covered.split()) == "".join(found.text.split())
 
 
-def test_markdown_of_nothing_but_definitions_is_text(tmp_path: Path) -> None:
-    found = reading(tmp_path / "a.md", "[a]: https://example.org\n")
-    assert texts(found) == ["[a]: https://example.org\n"]
+def test_markdown_with_only_link_definitions_is_text(tmp_path: Path) -> None:
+    found = read_document(tmp_path / "a.md", "[a]: https://example.org\n")
+    assert get_texts(found) == ["[a]: https://example.org\n"]
 
 
-def test_a_python_module_is_called_as_others_import_it(tmp_path: Path) -> None:
+def test_python_title_is_its_import_name(tmp_path: Path) -> None:
     package = tmp_path / "src" / "box" / "lid"
     package.mkdir(parents=True)
     for place in (

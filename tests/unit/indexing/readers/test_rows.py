@@ -1,67 +1,67 @@
-"""Rows and conversations: a document for each row, a turn for each message, a refusal for each broken line."""
+"""Read rows and conversations: a document for each row, a turn for each message; broken lines are skipped."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from waylore.indexing.blocks import Reading, Refusal
+from waylore.indexing.blocks import Reading, Skipped
 from waylore.indexing.files.formats import read
 
 
-def found(path: Path, content: str | bytes) -> list[Reading | Refusal]:
+def read_content(path: Path, content: str | bytes) -> list[Reading | Skipped]:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return list(read(path, root=path.parent))
 
 
-def readings(path: Path, content: str | bytes) -> list[Reading]:
-    every = found(path, content)
+def read_documents(path: Path, content: str | bytes) -> list[Reading]:
+    every = read_content(path, content)
     assert all(isinstance(r, Reading) for r in every), every
     return [r for r in every if isinstance(r, Reading)]
 
 
-def test_each_line_of_json_is_a_document(tmp_path: Path) -> None:
+def test_each_json_line_becomes_a_document(tmp_path: Path) -> None:
     lines = '{"title": "A", "text": "One.\\n\\nTwo.", "year": 2024, "tags": ["x"], "deep": {"a": 1}}'
     lines += '\n\n{"kind": "b", "n": 1}'
-    first, second = readings(tmp_path / "a.jsonl", lines)
+    first, second = read_documents(tmp_path / "a.jsonl", lines)
     assert (first.uri, first.title, first.text) == ("a.jsonl#line=1", "A", "One.\n\nTwo.")
     assert dict(first.metadata) == {"year": 2024, "tags": ["x"]}
     assert len(first.blocks) == 2
     assert (second.uri, second.title, second.text) == ("a.jsonl#line=3", "a", "kind: b\nn: 1")
 
 
-def test_broken_lines_are_reported_and_the_others_read(tmp_path: Path) -> None:
+def test_broken_lines_are_skipped_and_others_are_read(tmp_path: Path) -> None:
     nested = "[" * 100_000
-    every = found(
+    every = read_content(
         tmp_path / "a.jsonl", f'{{"text": "One"}}\n{{broken\n[1]\n{nested}\n{{}}\n{{"text": "\\ud800\\u0000"}}'
     )
-    reasons = {r.uri[8:]: r.reason for r in every if isinstance(r, Refusal)}
+    reasons = {r.uri[8:]: r.reason for r in every if isinstance(r, Skipped)}
     assert sorted(reasons) == ["line=2", "line=3", "line=4", "line=5"]
-    assert reasons["line=5"] == "there is no text in it"
+    assert reasons["line=5"] == "it has no text"
     assert [r.text for r in every if isinstance(r, Reading)] == ["One", "\ufffd\ufffd"]
 
 
-def test_a_file_of_broken_lines_is_given_up(tmp_path: Path) -> None:
-    every = found(tmp_path / "a.jsonl", "broken\n" * 1_000)
+def test_file_with_many_broken_lines_is_skipped(tmp_path: Path) -> None:
+    every = read_content(tmp_path / "a.jsonl", "broken\n" * 1_000)
     assert len(every) == 101
-    assert isinstance(every[-1], Refusal)
+    assert isinstance(every[-1], Skipped)
     assert "more than 100 lines" in every[-1].reason
 
 
 @pytest.mark.parametrize(("name", "comma"), [("a.csv", ","), ("a.tsv", "\t")])
-def test_each_row_of_a_table_is_a_document(name: str, comma: str, tmp_path: Path) -> None:
+def test_each_table_row_becomes_a_document(name: str, comma: str, tmp_path: Path) -> None:
     table = f'name{comma}city\r\nMara{comma}"Oslo\n(east)"\r\nKofi{comma}\r\n'
-    first, second = readings(tmp_path / name, b"\xef\xbb\xbf" + table.encode())
+    first, second = read_documents(tmp_path / name, b"\xef\xbb\xbf" + table.encode())
     assert (first.uri, first.title, first.text) == (f"{name}#row=2", "Mara", "name: Mara\ncity: Oslo\n(east)")
     assert (second.text, dict(first.metadata)) == ("name: Kofi", {"city": "Oslo\n(east)"})
     assert first.blocks[0].kind == "row"
 
 
-def test_a_field_that_never_ends_stops_the_table(tmp_path: Path) -> None:
-    kept, refusal = found(tmp_path / "a.csv", 'a\nfirst\n"' + "x\n" * 100_000)
-    assert isinstance(kept, Reading)
-    assert isinstance(refusal, Refusal)
-    assert "from line" in refusal.reason
+def test_unclosed_field_ends_the_table(tmp_path: Path) -> None:
+    reading, skipped = read_content(tmp_path / "a.csv", 'a\nfirst\n"' + "x\n" * 100_000)
+    assert isinstance(reading, Reading)
+    assert isinstance(skipped, Skipped)
+    assert "from line" in skipped.reason
 
 
 MESSAGES = [
@@ -82,20 +82,20 @@ MESSAGES = [
         ("a.jsonl", "\n".join(map(json.dumps, MESSAGES))),
     ],
 )
-def test_conversations_are_turns(name: str, content: str, tmp_path: Path) -> None:
-    [found] = readings(tmp_path / name, content)
+def test_conversation_has_a_block_for_each_turn(name: str, content: str, tmp_path: Path) -> None:
+    [found] = read_documents(tmp_path / name, content)
     turns = [found.text[b.start : b.end] for b in found.blocks]
     assert turns == ["system: Be brief.", "mara: Where?", "assistant: find({})", "assistant: In Oslo."]
     assert {b.kind for b in found.blocks} == {"turn"}
     assert dict(found.metadata) == {"turns": 4}
 
 
-def test_other_json_is_its_own_text(tmp_path: Path) -> None:
-    [found] = readings(tmp_path / "a.json", '{"a": [1]}')
+def test_other_json_is_read_as_text(tmp_path: Path) -> None:
+    [found] = read_documents(tmp_path / "a.json", '{"a": [1]}')
     assert found.text == '{"a": [1]}'
 
 
-def test_a_conversation_that_breaks_off_is_refused(tmp_path: Path) -> None:
-    [refusal] = found(tmp_path / "a.jsonl", '{"role": "user", "content": "Hi"}\n{"text": "?"}')
-    assert isinstance(refusal, Refusal)
-    assert "line 2 is no message" in refusal.reason
+def test_conversation_with_broken_line_is_skipped(tmp_path: Path) -> None:
+    [skipped] = read_content(tmp_path / "a.jsonl", '{"role": "user", "content": "Hi"}\n{"text": "?"}')
+    assert isinstance(skipped, Skipped)
+    assert "line 2 is not a message" in skipped.reason

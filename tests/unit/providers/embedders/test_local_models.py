@@ -1,4 +1,4 @@
-"""The local models with real weights: what is near in meaning is near, whatever the batch."""
+"""Local models with real weights: texts with similar meaning have similar vectors, in any batch."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools.models import CACHE, damaged
+from tools.models import CACHE, find_damaged_files
 
 from waylore.errors import ModelUnavailable
 from waylore.protocols import Embedder
@@ -25,22 +25,22 @@ PASSAGES = [
 QUESTION = "How tall is the landmark of the French capital?"
 
 
-def weights(name: str) -> Path:
+def find_weights(name: str) -> Path:
     directory = CACHE / name
-    if damaged(name, directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/protocols.py {name}`"
+    if find_damaged_files(name, directory):
+        remedy = f"{directory} is missing or damaged; run `python tools/models.py {name}`"
         pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
     return directory
 
 
 @pytest.fixture(scope="module")
 def bge() -> FastEmbedder:
-    return FastEmbedder(path=weights("bge-small"), threads=1)
+    return FastEmbedder(path=find_weights("bge-small"), threads=1)
 
 
 @pytest.fixture(scope="module")
 def potion() -> Model2VecEmbedder:
-    return Model2VecEmbedder(weights("potion"))
+    return Model2VecEmbedder(find_weights("potion"))
 
 
 @pytest.fixture(params=["bge", "potion"])
@@ -51,7 +51,7 @@ def model(request: pytest.FixtureRequest) -> Embedder:
 
 
 @pytest.mark.model
-def test_rows_are_unit_length_in_float32(model: Embedder) -> None:
+def test_rows_are_float32_unit_vectors(model: Embedder) -> None:
     rows = model.embed_passages(PASSAGES)
     assert rows.shape == (len(PASSAGES), model.dimension)
     assert rows.dtype == np.float32
@@ -61,7 +61,7 @@ def test_rows_are_unit_length_in_float32(model: Embedder) -> None:
 
 
 @pytest.mark.model
-def test_a_paraphrase_is_nearer_than_another_subject(model: Embedder) -> None:
+def test_paraphrase_is_nearer_than_other_subject(model: Embedder) -> None:
     said, meant, other = model.embed_passages(
         ["The film was praised by critics.", "Reviewers liked the movie.", "Iron melts at 1538 °C."]
     )
@@ -69,19 +69,19 @@ def test_a_paraphrase_is_nearer_than_another_subject(model: Embedder) -> None:
 
 
 @pytest.mark.model
-def test_a_question_finds_its_passage(bge: FastEmbedder) -> None:
+def test_question_is_nearest_to_its_passage(bge: FastEmbedder) -> None:
     assert np.argmax(bge.embed_passages(PASSAGES) @ bge.embed_query(QUESTION)) == 0
 
 
 @pytest.mark.model
-def test_rows_come_in_the_order_of_the_texts(model: Embedder) -> None:
+def test_rows_are_in_order_of_texts(model: Embedder) -> None:
     alone = np.concatenate([model.embed_passages([text]) for text in PASSAGES])
     np.testing.assert_allclose(model.embed_passages(PASSAGES), alone, atol=1e-5)
 
 
 @pytest.mark.model
-def test_sorted_batches_come_back_in_order(bge: FastEmbedder) -> None:
-    batched = FastEmbedder(path=weights("bge-small"), threads=1, batch_size=2)
+def test_sorted_batches_keep_order(bge: FastEmbedder) -> None:
+    batched = FastEmbedder(path=find_weights("bge-small"), threads=1, batch_size=2)
     alone = np.concatenate([bge.embed_passages([text]) for text in PASSAGES])
     nearness = batched.embed_passages(PASSAGES) @ alone.T
     assert np.diag(nearness).min() > 0.97  # int8 activations are scaled by the batch
@@ -89,7 +89,7 @@ def test_sorted_batches_come_back_in_order(bge: FastEmbedder) -> None:
 
 
 @pytest.mark.model
-def test_bge_puts_its_words_before_a_question_once(bge: FastEmbedder) -> None:
+def test_bge_prefix_is_added_once(bge: FastEmbedder) -> None:
     question, prefixed, plain = (
         bge.embed_query(QUESTION),
         bge.embed_passages([BGE_QUESTION + QUESTION])[0],
@@ -100,29 +100,29 @@ def test_bge_puts_its_words_before_a_question_once(bge: FastEmbedder) -> None:
 
 
 @pytest.mark.model
-def test_names_follow_the_weights(bge: FastEmbedder, potion: Model2VecEmbedder, tmp_path: Path) -> None:
+def test_name_changes_with_weights(bge: FastEmbedder, potion: Model2VecEmbedder, tmp_path: Path) -> None:
     assert bge.name == "BAAI/bge-small-en-v1.5@6c9c6101"
     assert potion.name == "potion@f65d0f32"
-    other = shutil.copytree(weights("bge-small"), tmp_path / "bge")
+    other = shutil.copytree(find_weights("bge-small"), tmp_path / "bge")
     with (other / "onnx" / "model_quantized.onnx").open("ab") as onnx:
         onnx.write(b"\x72\x00")  # an empty field of the protobuf: the same model in other bytes
     assert FastEmbedder(path=other, threads=1).name not in ("BAAI/bge-small-en-v1.5", bge.name)
 
 
-def test_a_directory_without_weights_is_refused(tmp_path: Path) -> None:
+def test_directory_without_weights_raises(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match=r"one \.onnx file"):
         FastEmbedder(path=tmp_path)
     with pytest.raises(ModelUnavailable, match=r"config\.json"):
         Model2VecEmbedder(tmp_path)
 
 
-def test_a_model_that_fastembed_does_not_know_is_refused(tmp_path: Path) -> None:
+def test_unknown_fastembed_model_raises(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").touch()
     with pytest.raises(ModelUnavailable, match="list_supported_models"):
         FastEmbedder("nobody/nothing", path=tmp_path)
 
 
-def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_names_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
     monkeypatch.setitem(sys.modules, "model2vec", None)
     with pytest.raises(ModelUnavailable, match=r"pip install 'waylore\[local\]'"):
@@ -132,11 +132,11 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.model
-def test_the_runtime_keeps_no_record_of_its_own(tmp_path: Path) -> None:
-    load = "import sys, pathlib; from waylore.providers import fastembed as f\n"
+def test_onnx_runtime_sends_no_telemetry(tmp_path: Path) -> None:
+    load = "import sys, pathlib; from waylore.providers.embedders import fastembed as f\n"
     load += "f.FastEmbedder(path=pathlib.Path(sys.argv[1]))"
     kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV")
     env = {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(tmp_path)}
     env["FASTEMBED_CACHE_PATH"] = str(tmp_path / "models")
-    subprocess.run([sys.executable, "-c", load, weights("bge-small")], env=env, cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", load, find_weights("bge-small")], env=env, cwd=tmp_path, check=True)
     assert {file.name for file in tmp_path.rglob("*")} == {"models"}

@@ -1,4 +1,4 @@
-"""Answers of a model: what has the right shape is read part by part; what the passage has not is doubted."""
+"""Answers of a model: each valid part is used, and names that the passage lacks lose confidence."""
 
 import json
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.protocols import Extraction
-from waylore.providers.extractors.answers import Malformed, extraction, parsed
+from waylore.providers.extractors.answers import MalformedAnswer, build_extraction, parse_answer
 from waylore.types.knowledge import Passage
 
 TEXT = (
@@ -18,31 +18,29 @@ TEXT = (
 )
 
 
-def fact(
+def make_fact(
     subject: Any = "Inception", predicate: Any = "stars", object_: Any = "Leonardo DiCaprio", **more: Any
 ) -> Any:
     return {"subject": subject, "predicate": predicate, "object": object_, **more}
 
 
-def read(
+def read_answer(
     *facts: Any, entities: list[Any] | None = None, text: str = TEXT, title: str = "Inception"
 ) -> tuple[Extraction, dict[str, int]]:
     content = json.dumps({"entities": entities or [], "facts": list(facts)})
-    said, dropped = extraction(parsed(content), Passage("p", "d", text, title))
+    said, dropped = build_extraction(parse_answer(content), Passage("p", "d", text, title))
     return said, dict(dropped)
 
 
-def triples(said: Extraction) -> set[tuple[str, str, str]]:
-    return {(c.subject, c.predicate, c.object) for c in said.claims}
+def list_triples(said: Extraction) -> set[tuple[str, str, str]]:
+    return {(c.subject, c.predicate, c.object) for c in said.facts}
 
 
-def test_a_good_answer_is_read_whole() -> None:
+def test_good_answer_is_read_completely() -> None:
     entity = {"name": "Warner Bros.", "type": "Organisation", "description": "A studio", "aliases": ["WB"]}
-    stated = fact(
-        statement="Inception stars Leonardo DiCaprio.", weight=8, confidence=0.75, object_is_value=False
-    )
-    said, dropped = read(stated, fact("Inception", "was made for", "WB"), entities=[entity])
-    first, second = said.claims
+    stated = make_fact(statement="Inception stars Leonardo DiCaprio.", weight=8, confidence=0.75, object_is_value=False)
+    said, dropped = read_answer(stated, make_fact("Inception", "was made for", "WB"), entities=[entity])
+    first, second = said.facts
     assert (first.statement, first.weight, first.confidence) == (
         "Inception stars Leonardo DiCaprio.",
         8.0,
@@ -69,40 +67,40 @@ def test_a_good_answer_is_read_whole() -> None:
         ('{"entities": [], "facts": [{"subject": "Inception"}]}', "no fact is an object"),
     ],
 )
-def test_what_has_not_the_shape_is_malformed_and_says_why(content: str, error: str) -> None:
-    with pytest.raises(Malformed, match=error):
-        parsed(content)
+def test_wrong_shape_raises_with_reason(content: str, error: str) -> None:
+    with pytest.raises(MalformedAnswer, match=error):
+        parse_answer(content)
 
 
 @pytest.mark.parametrize(
     "around", ["{}", "```json\n{}\n```", "<think>{{hm}}</think>\n{}", "Here it is: {} I hope it helps {{}}"]
 )
-def test_fences_thoughts_and_pleasantries_around_it_do_no_harm(around: str) -> None:
-    answer = json.dumps({"entities": [], "facts": [fact()]})
-    assert parsed(around.replace("{{", "<<").replace("{}", answer).replace("<<", "{{")).facts == [fact()]
+def test_fences_and_thoughts_are_ignored(around: str) -> None:
+    answer = json.dumps({"entities": [], "facts": [make_fact()]})
+    assert parse_answer(around.replace("{{", "<<").replace("{}", answer).replace("<<", "{{")).facts == [make_fact()]
 
 
 @given(cut=st.integers(0, 1000))
-def test_an_answer_that_was_cut_off_is_read_as_far_as_it_goes(cut: int) -> None:
-    facts = [fact(predicate=f"says {{{i}}}") for i in range(8)]
+def test_truncated_answer_is_read_in_part(cut: int) -> None:
+    facts = [make_fact(predicate=f"says {{{i}}}") for i in range(8)]
     whole = json.dumps({"entities": [], "facts": facts})
     cut = min(cut, len(whole))
     complete = sum(whole[:cut].count(json.dumps(one)) for one in facts)
     if not complete:
-        with pytest.raises(Malformed):
-            parsed(whole[:cut])
+        with pytest.raises(MalformedAnswer):
+            parse_answer(whole[:cut])
     else:
-        assert parsed(whole[:cut]).facts == facts[:complete]
+        assert parse_answer(whole[:cut]).facts == facts[:complete]
 
 
-def test_articles_are_no_part_of_a_name() -> None:
-    said, _ = read(fact("the film", "is by", "the Christopher Nolan"), entities=[{"name": "the film"}])
-    assert triples(said) == {("film", "is by", "Christopher Nolan")}
+def test_articles_are_removed_from_names() -> None:
+    said, _ = read_answer(make_fact("the film", "is by", "the Christopher Nolan"), entities=[{"name": "the film"}])
+    assert list_triples(said) == {("film", "is by", "Christopher Nolan")}
     assert set(said.names) == {"Inception", "film", "Christopher Nolan"}
 
 
-def test_a_passage_that_says_nothing_is_a_good_answer() -> None:
-    said, dropped = read(title="")
+def test_empty_answer_is_valid() -> None:
+    said, dropped = read_answer(title="")
     assert said == Extraction()
     assert dropped == {}
 
@@ -111,18 +109,18 @@ def test_a_passage_that_says_nothing_is_a_good_answer() -> None:
     "bad",
     [
         "a sentence",
-        fact(""),
-        fact(None),
-        fact(predicate=["stars"]),
-        fact("x" * 500),
-        fact("Inception", "is", "inception"),
-        fact("It"),
-        fact(valid_from="2011", valid_to="2009"),
+        make_fact(""),
+        make_fact(None),
+        make_fact(predicate=["stars"]),
+        make_fact("x" * 500),
+        make_fact("Inception", "is", "inception"),
+        make_fact("It"),
+        make_fact(valid_from="2011", valid_to="2009"),
     ],
 )
-def test_an_invalid_fact_is_dropped_and_the_others_kept(bad: Any) -> None:
-    said, dropped = read(fact(), bad)
-    assert triples(said) == {("Inception", "stars", "Leonardo DiCaprio")}
+def test_invalid_fact_is_dropped_and_others_stay(bad: Any) -> None:
+    said, dropped = read_answer(make_fact(), bad)
+    assert list_triples(said) == {("Inception", "stars", "Leonardo DiCaprio")}
     assert dropped == {"invalid": 1}
 
 
@@ -136,18 +134,16 @@ def test_an_invalid_fact_is_dropped_and_the_others_kept(bad: Any) -> None:
         ([], {}, (5.0, 1.0)),
     ],
 )
-def test_numbers_are_brought_into_their_bounds(
-    weight: Any, confidence: Any, expected: tuple[float, float]
-) -> None:
-    said, _ = read(fact(weight=weight, confidence=confidence))
-    assert (said.claims[0].weight, said.claims[0].confidence) == expected
+def test_numbers_are_clamped_to_bounds(weight: Any, confidence: Any, expected: tuple[float, float]) -> None:
+    said, _ = read_answer(make_fact(weight=weight, confidence=confidence))
+    assert (said.facts[0].weight, said.facts[0].confidence) == expected
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "1" * 400])
-def test_numbers_that_json_should_not_hold_do_no_harm(number: str) -> None:
+def test_invalid_json_numbers_are_handled(number: str) -> None:
     content = '{"entities": [], "facts": [{"subject": "Inception", "predicate": "stars", "object": "Nolan", '
-    said, _ = extraction(parsed(f'{content}"weight": {number}}}]}}'), Passage("p", "d", TEXT))
-    assert 1 <= said.claims[0].weight <= 10
+    said, _ = build_extraction(parse_answer(f'{content}"weight": {number}}}]}}'), Passage("p", "d", TEXT))
+    assert 1 <= said.facts[0].weight <= 10
 
 
 @pytest.mark.parametrize(
@@ -164,77 +160,79 @@ def test_numbers_that_json_should_not_hold_do_no_harm(number: str) -> None:
         (None, None, None),
     ],
 )
-def test_times_are_read_as_they_are_written(written: Any, begin: datetime | None, end: datetime | None) -> None:
-    said, _ = read(fact(valid_from=written), fact(object_="Nolan", valid_to=written))
-    assert [c.valid_from for c in said.claims] == [begin, None]
-    assert [c.valid_to for c in said.claims] == [None, end]
+def test_dates_are_parsed_as_written(written: Any, begin: datetime | None, end: datetime | None) -> None:
+    said, _ = read_answer(make_fact(valid_from=written), make_fact(object_="Nolan", valid_to=written))
+    assert [c.valid_from for c in said.facts] == [begin, None]
+    assert [c.valid_to for c in said.facts] == [None, end]
 
 
 @pytest.mark.parametrize("object_", ["Cillian Murphy", "Leonardo DiCaprio"])
-def test_a_fact_about_something_that_the_passage_does_not_have_is_dropped(object_: str) -> None:
-    said, dropped = read(fact(), fact("Oppenheimer", "stars", object_))
-    assert triples(said) == {("Inception", "stars", "Leonardo DiCaprio")}
+def test_fact_with_unknown_subject_is_dropped(object_: str) -> None:
+    said, dropped = read_answer(make_fact(), make_fact("Oppenheimer", "stars", object_))
+    assert list_triples(said) == {("Inception", "stars", "Leonardo DiCaprio")}
     assert dropped == {"not in the passage": 1}
 
 
-def test_an_object_that_the_passage_does_not_have_is_a_doubted_value_and_joins_nothing() -> None:
-    said, _ = read(fact(object_="United Kingdom", confidence=0.8), fact(confidence=0.8))
-    assert [(c.confidence, c.is_value) for c in said.claims] == [(0.4, True), (0.8, False)]
+def test_unknown_object_is_value_with_half_confidence() -> None:
+    said, _ = read_answer(make_fact(object_="United Kingdom", confidence=0.8), make_fact(confidence=0.8))
+    assert [(c.confidence, c.is_value) for c in said.facts] == [(0.4, True), (0.8, False)]
     assert "United Kingdom" not in said.names
 
 
-def test_titles_and_headings_count_as_the_passage() -> None:
+def test_names_in_titles_and_headings_are_found() -> None:
     passage = Passage("p", "d", "It was born in 1970.", "Mara", headings=("Early life of Kofi",))
-    answer = parsed(json.dumps({"entities": [], "facts": [fact("Mara", "knows", "Kofi", confidence=1)]}))
-    said, _ = extraction(answer, passage)
-    assert [(c.subject, c.object, c.confidence) for c in said.claims] == [("Mara", "Kofi", 1.0)]
+    answer = parse_answer(json.dumps({"entities": [], "facts": [make_fact("Mara", "knows", "Kofi", confidence=1)]}))
+    said, _ = build_extraction(answer, passage)
+    assert [(c.subject, c.object, c.confidence) for c in said.facts] == [("Mara", "Kofi", 1.0)]
 
 
-def test_inflected_names_are_found() -> None:
-    said, _ = read(fact("Мара", "живёт в", "Москва", confidence=1), text="Мара живёт в Москве.", title="")
-    assert [c.confidence for c in said.claims] == [1.0]
+def test_inflected_names_are_recognised() -> None:
+    said, _ = read_answer(make_fact("Мара", "живёт в", "Москва", confidence=1), text="Мара живёт в Москве.", title="")
+    assert [c.confidence for c in said.facts] == [1.0]
 
 
-def test_chinese_text_gives_chinese_entities() -> None:
+def test_chinese_text_has_chinese_entities() -> None:
     named = {"name": "Beijing", "type": "place", "description": "首都", "aliases": ["北京"]}
-    said, dropped = read(
-        fact("Beijing", "是首都", "中国"),
-        fact("北京", "is in", "North China Plain"),
-        fact("Forbidden City", "is in", "Peking"),
+    said, dropped = read_answer(
+        make_fact("Beijing", "是首都", "中国"),
+        make_fact("北京", "is in", "North China Plain"),
+        make_fact("Forbidden City", "is in", "Peking"),
         entities=[named, {"name": "Forbidden City", "type": "place"}],
         text="北京是中国的首都，位于华北平原。",
         title="北京",
     )
-    assert triples(said) == {("北京", "是首都", "中国")}
+    assert list_triples(said) == {("北京", "是首都", "中国")}
     assert set(said.names) == {"北京", "中国"}
     assert said.aliases == {}
     assert dropped == {"translated": 1, "not in the passage": 1}
 
 
-def test_a_foreign_name_that_the_passage_has_is_kept() -> None:
-    said, _ = read(fact("张伟", "使用", "Waylore"), text="张伟使用 Waylore 保存笔记。", title="")
-    assert triples(said) == {("张伟", "使用", "Waylore")}
+def test_foreign_name_in_passage_stays() -> None:
+    said, _ = read_answer(make_fact("张伟", "使用", "Waylore"), text="张伟使用 Waylore 保存笔记。", title="")
+    assert list_triples(said) == {("张伟", "使用", "Waylore")}
 
 
-def test_aliases_are_what_the_passage_calls_a_thing_and_nothing_else() -> None:
+def test_aliases_must_occur_in_passage() -> None:
     entities = [
         {"name": "Warner Bros.", "aliases": ["WB", "Warner Bros. Pictures", "Inception", 7, "Warner Bros."]},
         {"name": "Inception", "aliases": "WB"},
     ]
-    said, _ = read(entities=entities)
+    said, _ = read_answer(entities=entities)
     assert said.aliases == {"Warner Bros.": ("WB",)}
 
 
-def test_a_value_is_no_entity_unless_it_is_listed_as_one() -> None:
-    value = fact(predicate="came out in", object_=2010, object_is_value=True)
-    said, _ = read(value, fact(object_is_value=True), entities=[{"name": "Leonardo DiCaprio"}])
-    assert [(c.object, c.is_value) for c in said.claims] == [("2010", True), ("Leonardo DiCaprio", False)]
+def test_value_is_entity_only_if_listed() -> None:
+    value = make_fact(predicate="came out in", object_=2010, object_is_value=True)
+    said, _ = read_answer(value, make_fact(object_is_value=True), entities=[{"name": "Leonardo DiCaprio"}])
+    assert [(c.object, c.is_value) for c in said.facts] == [("2010", True), ("Leonardo DiCaprio", False)]
     assert "2010" not in said.names
 
 
-def test_the_same_fact_twice_is_one_and_too_many_are_cut() -> None:
-    said, dropped = read(fact(), fact(predicate="STARS"), *(fact(predicate=f"says {i}") for i in range(40)))
-    assert len(said.claims) == 24
+def test_repeated_facts_merge_and_number_is_limited() -> None:
+    said, dropped = read_answer(
+        make_fact(), make_fact(predicate="STARS"), *(make_fact(predicate=f"says {i}") for i in range(40))
+    )
+    assert len(said.facts) == 24
     assert dropped == {"too many": 17}
 
 
@@ -264,23 +262,21 @@ FACTS = st.lists(
 
 
 @given(entities=ENTITIES, facts=FACTS)
-def test_whatever_a_model_writes_is_malformed_or_gives_what_can_be_stored(
-    entities: list[Any], facts: list[Any]
-) -> None:
+def test_random_answers_raise_or_can_be_stored(entities: list[Any], facts: list[Any]) -> None:
     try:
-        answer = parsed(json.dumps({"entities": entities, "facts": facts}))
-    except Malformed:
+        answer = parse_answer(json.dumps({"entities": entities, "facts": facts}))
+    except MalformedAnswer:
         return
-    said, dropped = extraction(answer, Passage("p", "d", TEXT, "Inception"))
-    assert len(said.claims) + dropped.total() <= len(facts)
+    said, dropped = build_extraction(answer, Passage("p", "d", TEXT, "Inception"))
+    assert len(said.facts) + dropped.total() <= len(facts)
     assert set(said.descriptions) | set(said.aliases) <= set(said.names)
-    for written in (*said.names, *(end for c in said.claims for end in (c.subject, c.predicate, c.object))):
+    for written in (*said.names, *(end for c in said.facts for end in (c.subject, c.predicate, c.object))):
         assert written.strip()
         assert "\0" not in written
         written.encode()
 
 
 @given(content=st.text())
-def test_any_text_is_read_or_malformed(content: str) -> None:
-    with pytest.raises(Malformed):
-        parsed(content)
+def test_random_text_is_read_or_raises(content: str) -> None:
+    with pytest.raises(MalformedAnswer):
+        parse_answer(content)

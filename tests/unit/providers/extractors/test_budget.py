@@ -1,4 +1,4 @@
-"""Budgets: what is reserved and spent never exceeds them, and what others reserved is waited for."""
+"""Budgets: reservations and spending never exceed them, and a call waits for the reservations of others."""
 
 import threading
 import time
@@ -23,9 +23,7 @@ BUDGETS = st.builds(
 
 
 @given(budget=BUDGETS, calls=CALLS)
-def test_what_is_spent_and_reserved_never_exceeds_the_budget(
-    budget: Budget, calls: list[tuple[Tokens, float]]
-) -> None:
+def test_reservations_never_exceed_budget(budget: Budget, calls: list[tuple[Tokens, float]]) -> None:
     ledger = Ledger(budget)
     reserved, lock, kept = Tokens(), threading.Lock(), []
 
@@ -47,7 +45,7 @@ def test_what_is_spent_and_reserved_never_exceeds_the_budget(
 
 
 @given(budget=BUDGETS, calls=CALLS)
-def test_only_what_has_no_room_is_refused(budget: Budget, calls: list[tuple[Tokens, float]]) -> None:
+def test_reserve_refuses_only_without_room(budget: Budget, calls: list[tuple[Tokens, float]]) -> None:
     ledger = Ledger(budget)
     for most, share in calls:
         has_room = budget.covers(ledger.report.tokens + most)
@@ -56,7 +54,7 @@ def test_only_what_has_no_room_is_refused(budget: Budget, calls: list[tuple[Toke
             ledger.settle(most, Tokens(int(most.sent * share), int(most.answered * share)))
 
 
-def test_a_call_waits_for_what_others_reserved_and_may_not_need() -> None:
+def test_reserve_waits_for_other_reservations() -> None:
     ledger = Ledger(Budget(tokens=100))
     assert ledger.reserve(Tokens(40, 40))
     with ThreadPoolExecutor(1) as pool:
@@ -67,17 +65,17 @@ def test_a_call_waits_for_what_others_reserved_and_may_not_need() -> None:
         assert second.result(5)
 
 
-def test_a_call_that_can_never_fit_does_not_wait() -> None:
+def test_reserve_does_not_wait_if_never_fitting() -> None:
     ledger = Ledger(Budget(tokens=100))
     assert ledger.reserve(Tokens(40, 40))
     assert not ledger.reserve(Tokens(61, 40))
 
 
-def test_without_a_budget_everything_has_room() -> None:
+def test_unlimited_budget_has_room() -> None:
     assert Ledger(UNLIMITED).reserve(Tokens(10**12, 10**12))
 
 
-def test_money_is_by_the_million_tokens_of_each_kind() -> None:
+def test_prices_are_for_a_million_tokens() -> None:
     budget = Budget(money=1.0, input_price=2.0, output_price=8.0)
     assert budget.cost(Tokens(500_000, 0)) == 1.0
     assert budget.cost(Tokens(100_000, 100_000)) == 1.0
@@ -88,12 +86,12 @@ def test_money_is_by_the_million_tokens_of_each_kind() -> None:
 @pytest.mark.parametrize(
     ("tokens", "money", "price"), [(None, 1.0, 0.0), (-1, None, 0.0), (None, -1.0, 1.0), (None, None, -1.0)]
 )
-def test_a_budget_that_makes_no_sense_is_refused(tokens: int | None, money: float | None, price: float) -> None:
+def test_invalid_budget_raises(tokens: int | None, money: float | None, price: float) -> None:
     with pytest.raises(ConfigError):
         Budget(tokens=tokens, money=money, input_price=price)
 
 
-def test_an_estimate_says_what_it_may_cost_and_whether_the_budget_covers_it() -> None:
+def test_estimate_shows_cost_and_cover() -> None:
     covered = Estimate(3, 1, 2, Tokens(2_000, 4_096), 0.25, is_covered=True)
     assert str(covered) == (
         "2 calls (1 of 3 passages are in the cache): at most 2,000 tokens sent, 4,096 answered, 0.2500 in money"
@@ -101,11 +99,11 @@ def test_an_estimate_says_what_it_may_cost_and_whether_the_budget_covers_it() ->
     assert "budget may end before" in str(Estimate(3, 0, 3, Tokens(1, 1), 0.0, is_covered=False))
 
 
-def test_a_report_tells_everything_in_words() -> None:
+def test_report_prints_all_figures() -> None:
     report = Report(5, 1, 4, 1, 2, {"malformed answer": 1}, {"invalid": 2}, 6, Tokens(1_200, 300), 0.0)
     assert str(report).splitlines() == [
         "5 passages: 4 answered, 1 from the cache",
-        "answers repaired: 1; cut off and read as far as they go: 2",
+        "answers repaired: 1; cut off and used in part: 2",
         "read without the model: 1 (malformed answer)",
         "facts dropped: 2 (invalid)",
         "spent: 6 calls, 1,200 tokens sent, 300 answered",

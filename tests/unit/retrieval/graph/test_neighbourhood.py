@@ -1,4 +1,4 @@
-"""A neighbour's score is the specification's (S4), number for number."""
+"""The score of a neighbour follows the specification (S4), number for number."""
 
 from math import log2
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.retrieval.graph.neighbourhood import score
+from waylore.retrieval.graph.neighbourhood import score_passage
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from waylore.retrieval.graph.neighbourhood import score
         (8.0, 2, 3, 0.8 * 0.5 * (0.7 + 0.3 * 2 / 5)),
     ],
 )
-def test_the_score_is_the_specifications(weight: float, hops: int, mentions: int, expected: float) -> None:
-    assert score(weight=weight, hops=hops, mentions=mentions) == pytest.approx(expected)
+def test_score_follows_specification(weight: float, hops: int, mentions: int, expected: float) -> None:
+    assert score_passage(weight=weight, hops=hops, mentions=mentions) == pytest.approx(expected)
 
 
 @given(st.floats(1, 10), st.integers(1, 3), st.integers(0, 10_000))
-def test_the_score_is_the_formula(weight: float, hops: int, mentions: int) -> None:
+def test_score_equals_formula(weight: float, hops: int, mentions: int) -> None:
     expected = weight / 10 * (1 / 2 ** (hops - 1)) * (0.7 + 0.3 * min(log2(mentions + 1) / 5, 1))
-    assert score(weight=weight, hops=hops, mentions=mentions) == pytest.approx(expected)
+    assert score_passage(weight=weight, hops=hops, mentions=mentions) == pytest.approx(expected)
     assert 0.0 < expected <= 1.0

@@ -1,18 +1,18 @@
-"""What the likeness of two names amounts to, as a table, and who has the last word."""
+"""Similar names are classified as the same, as resembling, or as neither, and the most trusted fact wins."""
 
 from dataclasses import replace
 
 import pytest
 
-from waylore.config import Resolution
-from waylore.retrieval.graph.same_as import Joins, judged
+from waylore.config import ResolutionConfig
+from waylore.retrieval.graph.same_as import EntityMerges, classify_similar_names
 from waylore.types.identity import entity_id
-from waylore.types.knowledge import RESEMBLES, SAME, Alike, Entity, Fact
+from waylore.types.knowledge import RESEMBLES, SAME, Entity, Fact, SimilarEntities
 
-CONFIG = Resolution()
+CONFIG = ResolutionConfig()
 
 
-def entity(name: str, type_: str = "", sense: str = "") -> Entity:
+def make_entity(name: str, type_: str = "", sense: str = "") -> Entity:
     return Entity(entity_id(name, sense), name, type_, sense=sense)
 
 
@@ -33,30 +33,40 @@ def entity(name: str, type_: str = "", sense: str = "") -> Entity:
         (("WHO", "agency"), ("The Who", "band"), 0.97, None),
     ],
 )
-def test_equal_words_amount_to(
+def test_equal_words_are_classified(
     one: tuple[str, str], other: tuple[str, str], cosine: float | None, expected: str | None
 ) -> None:
-    alike = Alike(entity(*one), entity(*other), "words:", cosine)
-    fact, turned = judged(alike, CONFIG), judged(Alike(alike.other, alike.entity, "words:", cosine), CONFIG)
+    alike = SimilarEntities(make_entity(*one), make_entity(*other), "words:", cosine)
+    fact, turned = (
+        classify_similar_names(alike, CONFIG),
+        classify_similar_names(SimilarEntities(alike.other, alike.entity, "words:", cosine), CONFIG),
+    )
     assert (fact and fact.predicate) == expected
     assert fact == turned
 
 
-def test_a_short_form_resembles_what_it_may_stand_for_and_no_more() -> None:
-    alike = Alike(entity("WHO"), entity("World Health Organization"), "initials:who", 0.99)
-    fact = judged(alike, CONFIG)
+def test_short_form_only_resembles_long_form() -> None:
+    alike = SimilarEntities(make_entity("WHO"), make_entity("World Health Organization"), "initials:who", 0.99)
+    fact = classify_similar_names(alike, CONFIG)
     assert fact is not None
     assert fact.predicate == RESEMBLES
-    assert judged(replace(alike, entity=entity("WHO", "band"), other=entity("W", "agency")), CONFIG) is None
+    assert (
+        classify_similar_names(
+            replace(alike, entity=make_entity("WHO", "band"), other=make_entity("W", "agency")), CONFIG
+        )
+        is None
+    )
 
 
-def test_senses_that_were_told_apart_stay_apart() -> None:
-    alike = Alike(entity("Mercury", sense="planet"), entity("Mercury", sense="god"), "words:mercuri", 1.0)
-    assert judged(alike, CONFIG) is None
+def test_different_senses_do_not_merge() -> None:
+    alike = SimilarEntities(
+        make_entity("Mercury", sense="planet"), make_entity("Mercury", sense="god"), "words:mercuri", 1.0
+    )
+    assert classify_similar_names(alike, CONFIG) is None
 
 
-def test_what_was_parted_is_not_the_same() -> None:
+def test_retracted_merge_is_not_same() -> None:
     fact = Fact("f", "a", "A", SAME, "B", "b", status="retracted")
-    joined = Joins({"a": {"b": fact}})
-    assert joined.are_parted("a", "b")
-    assert joined.same("a") == joined.facts == {}
+    joined = EntityMerges({"a": {"b": fact}})
+    assert joined.are_distinct("a", "b")
+    assert joined.find_same("a") == joined.facts == {}

@@ -1,31 +1,38 @@
-"""A fact bears on a question by the cosine of their vectors; without one it is neither here nor there."""
+"""The similarity of a fact and a question is their cosine, or neutral without vectors."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from unit.retrieval.finding import fact
-from waylore.retrieval.graph.similarity import NEUTRAL, cosines
+from unit.retrieval.samples import make_fact
+from waylore.retrieval.graph.similarity import NEUTRAL, map_cosines
 from waylore.types.knowledge import Vector
 
-ADA, BYRON, KIEL = fact("Ada", "knows", "Byron"), fact("Byron", "knows", "Kiel"), fact("Kiel", "has", "boats")
+ADA, BYRON, KIEL = (
+    make_fact("Ada", "knows", "Byron"),
+    make_fact("Byron", "knows", "Kiel"),
+    make_fact("Kiel", "has", "boats"),
+)
 
 
-def vector(*values: float) -> Vector:
+def make_vector(*values: float) -> Vector:
     return np.array(values, dtype=np.float32)
 
 
-def test_each_fact_has_its_own_cosine_and_one_without_a_vector_is_neutral() -> None:
-    facts = [replace(ADA, vector=vector(0.6, 0.8)), BYRON, replace(KIEL, vector=vector(-1, 0))]
-    assert cosines(vector(1, 0), facts) == pytest.approx({ADA.id: 0.6, BYRON.id: NEUTRAL, KIEL.id: -1.0})
+def test_cosine_without_fact_vector_is_neutral() -> None:
+    facts = [replace(ADA, vector=make_vector(0.6, 0.8)), BYRON, replace(KIEL, vector=make_vector(-1, 0))]
+    assert map_cosines(make_vector(1, 0), facts) == pytest.approx({ADA.id: 0.6, BYRON.id: NEUTRAL, KIEL.id: -1.0})
 
 
-def test_without_a_question_all_are_neutral() -> None:
-    assert cosines(None, [replace(ADA, vector=vector(1, 0)), BYRON]) == {ADA.id: NEUTRAL, BYRON.id: NEUTRAL}
-    assert cosines(vector(1, 0), [ADA]) == {ADA.id: NEUTRAL}
-    assert cosines(vector(1, 0), []) == {}
+def test_cosines_without_question_are_neutral() -> None:
+    assert map_cosines(None, [replace(ADA, vector=make_vector(1, 0)), BYRON]) == {
+        ADA.id: NEUTRAL,
+        BYRON.id: NEUTRAL,
+    }
+    assert map_cosines(make_vector(1, 0), [ADA]) == {ADA.id: NEUTRAL}
+    assert map_cosines(make_vector(1, 0), []) == {}
 
 
-def test_facts_may_come_one_by_one() -> None:
-    assert cosines(vector(1, 0), (f for f in [ADA, BYRON])) == {ADA.id: NEUTRAL, BYRON.id: NEUTRAL}
+def test_map_cosines_accepts_iterator() -> None:
+    assert map_cosines(make_vector(1, 0), (f for f in [ADA, BYRON])) == {ADA.id: NEUTRAL, BYRON.id: NEUTRAL}

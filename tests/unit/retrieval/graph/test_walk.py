@@ -1,4 +1,4 @@
-"""Spreading is PageRank, and a fact is worth what the specification says."""
+"""Spreading is personalised PageRank, and the trust in a fact follows the specification."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.config import Trust
-from waylore.retrieval.graph.walk import spread, worth
+from waylore.config import TrustConfig
+from waylore.retrieval.graph.walk import compute_weight, spread
 from waylore.types.knowledge import Fact
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
-FACT = Fact(
-    "f", "a", "A", "knows", "B", "b", weight=10, source="conversation", status="staged", recorded_at=NOW
-)
+FACT = Fact("f", "a", "A", "knows", "B", "b", weight=10, source="conversation", status="staged", recorded_at=NOW)
 edges = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.floats(0.01, 10)).filter(lambda e: e[0] != e[1]),
     min_size=1,
@@ -38,14 +36,14 @@ edges = st.lists(
         ({"recorded_at": NOW - timedelta(weeks=99), "last_accessed": NOW}, 1.0),
     ],
 )
-def test_a_fact_is_worth_what_the_specification_says(change: dict[str, object], expected: float) -> None:
+def test_trust_follows_specification(change: dict[str, object], expected: float) -> None:
     fact = replace(FACT, **change)  # type: ignore[arg-type]
-    assert worth(fact, Trust(), NOW) == pytest.approx(expected)
+    assert compute_weight(fact, TrustConfig(), NOW) == pytest.approx(expected)
 
 
 @given(edges, st.lists(st.floats(0, 1), min_size=6, max_size=6).filter(lambda s: sum(s) > 0.01))
-def test_spreading_is_personalised_pagerank(links: list[tuple[int, int, float]], start: list[float]) -> None:
-    """Against the closed form: restart * (I - (1 - restart) W)^-1 start."""
+def test_spread_equals_personalised_pagerank(links: list[tuple[int, int, float]], start: list[float]) -> None:
+    """Compare with the closed form: restart * (I - (1 - restart) W)^-1 start."""
     seed = np.array(start) / sum(start)
     adjacency = np.zeros((6, 6))
     for one, other, weight in links:
@@ -57,6 +55,6 @@ def test_spreading_is_personalised_pagerank(links: list[tuple[int, int, float]],
     assert np.allclose(spread(links, np.array(start), restart=0.5, rounds=40), exact, atol=1e-6)
 
 
-def test_with_nowhere_to_go_activation_stays() -> None:
+def test_activation_stays_without_edges() -> None:
     start = np.array([0.2, 0.8])
     assert spread([], start, restart=0.5, rounds=12) is start

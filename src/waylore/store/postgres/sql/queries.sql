@@ -1,31 +1,31 @@
--- Every statement of the PostgreSQL store by name, with SQLite's name where it does what SQLite's does. %(accesses)s are the
--- permissions that the caller has. %(tags)s are the tags asked for and %(of_keys)s the key of each: a document passes if it
--- has a tag of each of the keys. A LATERAL … LIMIT is how a cap is cut after the filter, for each thing asked for.
--- Statements over many rows take them as arrays, a column each: COPY does not go with row-level security.
+-- Every statement of the PostgreSQL store by name. A statement that does the same as one of SQLite has the same name.
+-- %(accesses)s are the permissions of the caller. %(tags)s are the tags of the filter and %(of_keys)s the key of each: a
+-- document passes if it has a tag of each key. LATERAL … LIMIT applies a limit for each requested item, after the filter.
+-- Statements over many rows take them as arrays, one for each column, because COPY does not work with row-level security.
 --
--- What the planner knows of a collection may be long out of date, or of another. So joins from what was asked for to what
--- belongs to it are LATERAL with a LIMIT, or scalar subqueries: these are looked up one by one, by key, whatever it thinks.
+-- The planner's statistics of a collection may be out of date, or those of another collection. So joins from requested items
+-- to their rows are LATERAL with a LIMIT, or scalar subqueries: the planner then looks them up one by one, by key.
 
 -- ------------------------------------------------------------------------------------------- the database
 
 -- name: extension
--- The version of pgvector, and the schema that it is in.
+-- The version of pgvector and its schema.
 SELECT extversion, extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'
 
 -- name: available_extension
--- The version of pgvector that the server would bring.
+-- The version of pgvector that the server can install.
 SELECT default_version FROM pg_available_extensions WHERE name = 'vector'
 
 -- name: create_extension
 CREATE EXTENSION IF NOT EXISTS vector
 
 -- name: available_textsearch
--- The version of pg_textsearch that the server would bring, and whether the server has loaded it, as far as we may know.
+-- The version of pg_textsearch that the server can install, and whether the server has loaded it, if the role may see that.
 SELECT (SELECT default_version FROM pg_available_extensions WHERE name = 'pg_textsearch'),
   EXISTS (SELECT 1 FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%pg_textsearch%')
 
 -- name: textsearch
--- The version of pg_textsearch in this database, whether passages are ranked by it, and whether we may change that.
+-- The version of pg_textsearch in this database, whether its index exists, and whether the role owns the tables.
 SELECT (SELECT extversion FROM pg_extension WHERE extname = 'pg_textsearch'),
   EXISTS (SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname = 'passage_terms_ranked' AND i.indisvalid),
@@ -35,8 +35,8 @@ SELECT (SELECT extversion FROM pg_extension WHERE extname = 'pg_textsearch'),
 CREATE EXTENSION IF NOT EXISTS pg_textsearch
 
 -- name: add_ranked
--- A word of a passage is its collection and the number of the term, in plain letters, which no text configuration changes;
--- it stands there as often as the term does. Whoever adds this writes the table anew.
+-- A word of a passage is its collection and the number of a term in plain letters, which no text configuration changes. It is
+-- repeated as often as the term occurs. Adding this column rewrites the table.
 CREATE OR REPLACE FUNCTION waylore.ranked_word(collection int8, number int8) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT translate(to_hex(collection) || 'x' || to_hex(number), '0123456789', 'ghijklmnop') $$;
 CREATE OR REPLACE FUNCTION waylore.ranked_words(collection int8, terms bytea) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -51,7 +51,7 @@ CREATE INDEX IF NOT EXISTS passage_terms_ranked ON waylore.passage_terms USING b
   WITH (text_config = 'simple', k1 = 1.2, b = 0.75)
 
 -- name: lock_migrations
--- Its two numbers are apart from the one of a collection's lock.
+-- Its two numbers differ from the one of a collection's lock.
 SELECT pg_advisory_xact_lock(2003789428, 1)
 
 -- name: has_migrations
@@ -59,16 +59,19 @@ SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WH
 
 -- name: create_migrations
 CREATE SCHEMA IF NOT EXISTS waylore;
-CREATE TABLE IF NOT EXISTS waylore.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+CREATE TABLE IF NOT EXISTS waylore.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+ALTER TABLE waylore.migrations ADD COLUMN IF NOT EXISTS checksum text NOT NULL DEFAULT ''
 
 -- name: applied_migrations
-SELECT number FROM waylore.migrations
+-- Without number 0, which records that the schema was renamed.
+SELECT number, checksum FROM waylore.migrations WHERE number > 0
 
 -- name: record_migration
-INSERT INTO waylore.migrations (number, name) VALUES (%s, %s)
+INSERT INTO waylore.migrations (number, name, checksum) VALUES (%s, %s, %s)
+ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 
 -- name: standing
--- Whether we may work as waylore_app, and whether row-level security would be nothing to us if we did not.
+-- Whether the role may become waylore_app, and whether it bypasses row-level security otherwise.
 SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'waylore_app' AND pg_has_role(oid, 'MEMBER')),
   rolsuper OR rolbypassrls, current_user::text FROM pg_roles WHERE rolname = current_user
 
@@ -82,8 +85,8 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
 COMMIT
 
 -- name: settings
--- Of one transaction: who we are in it, which collection it is about, and where names are looked up. Compiling a plan takes
--- longer than any of ours does, and so does making one anew for each question: ours are the same whatever is asked.
+-- The settings of one transaction: role, collection and search path. JIT is off and plans are generic, because compiling a plan
+-- or making one for each call takes longer than our statements do, and the best plan does not depend on the parameters.
 SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
   set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
   set_config('waylore.collection', %(collection)s, true)
@@ -92,7 +95,7 @@ SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_gene
 SELECT set_config('search_path', %(path)s, false)
 
 -- name: lock
--- Those who write to a collection wait for each other; those who only count uses, for writers alone.
+-- Writers of a collection wait for each other. Transactions that only count uses wait only for writers.
 SELECT pg_advisory_xact_lock(%(collection)s)
 
 -- name: lock_shared
@@ -112,7 +115,7 @@ FROM collections WHERE collection = %(collection)s
 SELECT version FROM collections WHERE collection = %(collection)s
 
 -- name: count
--- Counters change by what a write added and took away.
+-- Add the changes of a write to the counters.
 UPDATE collections SET version = version + 1, documents = documents + %(documents)s, passages = passages + %(passages)s,
   entities = entities + %(entities)s, facts = facts + %(facts)s, mentions = mentions + %(mentions)s,
   length = length + %(length)s
@@ -169,7 +172,7 @@ WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access
     WHERE t.collection = %(collection)s AND t.document = d.id))
 
 -- name: sources
--- The documents of passages, each with the passage first.
+-- The documents of passages, with the id of the passage in the first column.
 SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM passages p
 CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
@@ -179,7 +182,7 @@ WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access
     WHERE t.collection = %(collection)s AND t.document = d.id))
 
 -- name: listed
--- By address, from one place on; a prefix is a range.
+-- Documents by URI, starting after one. A prefix is a range.
 SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM documents d
 WHERE d.collection = %(collection)s AND d.address >= left(%(uri)s::text, 500)
@@ -254,8 +257,8 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[], %b::uuid[], %b::
 DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: nearest_passages
--- Through the collection's own index, if it has one, in about the right order; whoever asks for more than he needs and
--- ranks them himself has them in the right one.
+-- By the collection's own index, if it has one, in approximate order. The caller reads more than it needs and ranks them
+-- itself.
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND v.access = ANY(%(accesses)s::int4[])
   AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
@@ -264,7 +267,7 @@ WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND v.access =
 ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
 
 -- name: nearest_passages_exactly
--- All that the caller may see, by distance; tags are looked at from the nearest on.
+-- All passages that the caller may see, by distance. Tags are checked from the nearest on.
 SELECT v.id, v.vector FROM (
   SELECT n.id FROM (
     SELECT w.id, w.document FROM passage_vectors w
@@ -277,7 +280,7 @@ SELECT v.id, v.vector FROM (
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
 -- name: nearest_tagged_passages
--- The same, from the documents that have a tag of the first key: they may be a few of very many.
+-- The same, starting from the documents with a tag of the first key, which may be few of very many.
 SELECT v.id, v.vector FROM (
   SELECT w.id FROM passage_vectors w
   WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
@@ -290,8 +293,8 @@ SELECT v.id, v.vector FROM (
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
 -- name: search_settings
--- How far an index is searched: on past those that the filter lets not through, up to a limit. How many those are the
--- planner guesses badly, and would rather sort them all.
+-- An index search continues past rows that the filter removes, up to a limit. Sorting is switched off, because the planner
+-- estimates their number badly and would sort all rows instead.
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %(wanted)s, true),
   set_config('hnsw.max_scan_tuples', %(most)s, true), set_config('enable_sort', 'off', true),
   set_config('plan_cache_mode', 'force_custom_plan', true)
@@ -300,19 +303,19 @@ SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hns
 SELECT set_config('enable_sort', 'off', true)
 
 -- name: planned_settings
--- A plan for the collection at hand: only then is an index of its own, or that it is small, known.
+-- Plan for this collection: only then does the planner know of its own index, or that it is small.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
 
 -- name: exact_settings
 SELECT set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- name: indexes
--- Those of vectors that can be used.
+-- Indexes of vectors that are valid.
 SELECT c.relname FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname LIKE %(names)s AND i.indisvalid
 
 -- name: unfinished_indexes
--- Those that someone began to build, and no one is building now.
+-- Indexes of vectors whose building was interrupted.
 SELECT c.relname FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname LIKE %(names)s AND NOT i.indisvalid
   AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index b WHERE b.index_relid = c.oid)
@@ -326,20 +329,20 @@ WHERE collection = {collection} AND dimension = {dimension}
 DROP INDEX CONCURRENTLY IF EXISTS waylore.{name}
 
 -- name: try_building
--- One process builds the indexes of a collection at a time; it lasts as long as its connection.
+-- One process at a time builds the indexes of a collection. The lock lasts as long as its connection.
 SELECT pg_try_advisory_lock(2003789429, %(number)s)
 
 -- -------------------------------------------------------------------------------------------------- words
 
 -- name: insert_passage_terms
--- Words come as one string; none of them has a blank.
+-- Words are passed as one string, separated by spaces.
 INSERT INTO passage_terms (collection, number, id, length, terms, words)
 SELECT %s, u.number, u.id, u.length, u.terms, array_to_tsvector(string_to_array(u.words, ' '))
 FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(number, id, length, terms, words)
 
 -- name: match
--- Candidates with what BM25 needs of them, the newest first, so that a cap cuts off the oldest. The rarest terms bring
--- them, up to so many postings; more, the fewer passages the caller sees. Of equally rare terms the first asked for.
+-- Candidates with their terms for BM25, newest first, so that the limit cuts off the oldest. They come from the rarest terms,
+-- up to a number of postings that grows if the caller sees few passages. Equally rare terms are taken in the given order.
 WITH seen AS (
   SELECT CASE WHEN %(keys)s = 0 THEN %(seen)s::int8 ELSE (SELECT count(*) FROM (
     SELECT 1 FROM passages p
@@ -364,8 +367,8 @@ question AS (
 SELECT m.id, m.length, m.terms FROM question CROSS JOIN LATERAL matching(question.words::tsquery, %(limit)s) m
 
 -- name: match_ranked
--- Candidates by pg_textsearch's BM25, the best first in about the right order. Its score is not asked for: that would be
--- computed from the text of each row.
+-- Candidates by pg_textsearch's BM25, best first in approximate order. The score is not selected, because it would be computed
+-- from the text of each row.
 SELECT p.id, p.length, p.terms FROM passage_terms p
 WHERE p.collection = %(collection)s AND (%(visible)s::text = '' OR p.words @@ %(visible)s::tsquery)
 ORDER BY p.ranked <@> to_bm25query((
@@ -409,7 +412,7 @@ SELECT id, vector FROM entity_vectors WHERE collection = %(collection)s AND id =
 DELETE FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: nearest_entities
--- A scalar subquery is asked for one entity at a time; EXISTS would be turned into a table of all.
+-- A scalar subquery is run for one entity at a time. The planner would turn EXISTS into a join with all rows.
 SELECT v.id, v.vector FROM entity_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR (
   SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
@@ -436,7 +439,7 @@ INSERT INTO profiles (collection, entity, access, document, name, type, descript
 SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[], %b::text[])
 
 -- name: profiles
--- At most so many voices of each permission describe an entity, so that a name in a million documents stays cheap.
+-- A limited number of descriptions for each permission, so that a name in a million documents stays cheap.
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
 FROM entities e CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
   SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
@@ -472,7 +475,7 @@ ON CONFLICT (collection, name, entity, access) DO UPDATE SET documents = names.d
 DELETE FROM names WHERE collection = %(collection)s AND name = ANY(%(ids)s::uuid[]) AND documents <= 0
 
 -- name: profiles_by_names
--- At most so many entities of each name: thousands may share one. Each with the name first.
+-- A limited number of entities with the same name, because thousands may share one. The name is in the first column.
 SELECT w.name, e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
 FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL (
   SELECT DISTINCT m.entity FROM names m
@@ -497,7 +500,7 @@ ON CONFLICT (collection, key, access, entity) DO UPDATE SET documents = entity_k
 DELETE FROM entity_keys WHERE collection = %(collection)s AND key = ANY(%(ids)s::uuid[]) AND documents <= 0
 
 -- name: entities_by_keys
--- At most so many entities of each key and permission: a key that so many share is not asked for more.
+-- A limited number of entities for each key and permission. A key that more entities share is not significant.
 SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
 CROSS JOIN LATERAL (
   SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
@@ -509,7 +512,7 @@ CROSS JOIN LATERAL (
   ORDER BY l.entity LIMIT %(cap)s) k
 
 -- name: profiles_by_keys
--- Those who ask, and those who have a key that few enough share, each with its vector and its keys.
+-- The requesting entities, and those with a key that few enough share, each with its vector and its keys.
 WITH sharing AS (
   SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
   CROSS JOIN LATERAL (
@@ -546,7 +549,7 @@ INSERT INTO mentions (collection, entity, access, passage, count, is_own)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int4[], %b::bool[])
 
 -- name: add_entity_passages
--- They are all there: a conflict is looked up by its key, where the planner might join an UPDATE in another way.
+-- All rows exist, so each is a conflict and is found by its key. For an UPDATE the planner might choose another join.
 INSERT INTO entities (collection, id, passages, sense) SELECT %s, u.*, '' FROM unnest(%b::uuid[], %b::int8[]) u
 ON CONFLICT (collection, id) DO UPDATE SET passages = entities.passages + excluded.passages
 
@@ -562,7 +565,7 @@ FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(acc
   ORDER BY n.rank, n.passage LIMIT %(cap)s) m
 
 -- name: nearby
--- What mentions_of_entities finds, also for those who have a key that few enough share; the vector of a passage comes once.
+-- The rows of mentions_of_entities, also for entities with a key that few enough share. A passage has its vector once.
 WITH sharing AS (
   SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
   CROSS JOIN LATERAL (
@@ -627,7 +630,7 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::float8[], %b::uuid[], %b::uuid[], %b::i
   %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::bytea[])
 
 -- name: insert_edges
--- A fact stands in the lists of both of its ends, once for each permission.
+-- A fact is in the lists of its subject and its object, once for each permission.
 INSERT INTO edges (collection, entity, access, rank, fact, predicate)
 SELECT %(collection)s, e.entity, s.access, s.rank, f.id, f.predicate
 FROM facts f CROSS JOIN LATERAL (
@@ -640,7 +643,7 @@ WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[])
 DELETE FROM edges WHERE collection = %(collection)s AND fact = ANY(%(ids)s::uuid[])
 
 -- name: facts_of_entities
--- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of the statuses asked for.
+-- Facts as their most trusted visible assertion states them, if it has one of the statuses.
 SELECT i.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
   s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
@@ -691,7 +694,7 @@ LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s A
 WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND s.status = ANY(%(statuses)s::text[])
 
 -- name: facts_of_passages
--- Facts as these passages have them, unless they or a more trusted visible voice have retracted them.
+-- Facts as these passages state them, unless they or a more trusted visible assertion retracted them.
 SELECT s.passage, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
   s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM supports s
@@ -734,7 +737,7 @@ RETURNING f.id
 -- -------------------------------------------------------------------------------------------------- usage
 
 -- name: touch
--- In one order, so that two who count the same do not wait for each other.
+-- In a fixed order, so that two transactions that count the same items cannot deadlock.
 INSERT INTO usage (collection, id, access_count, last_accessed)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::int8[]) u(id) ORDER BY u.id
 ON CONFLICT (collection, id) DO UPDATE SET access_count = usage.access_count + excluded.access_count,
@@ -743,7 +746,7 @@ ON CONFLICT (collection, id) DO UPDATE SET access_count = usage.access_count + e
 -- name: delete_usage
 DELETE FROM usage WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
--- ------------------------------------------------------------------------------- another embedding model
+-- ------------------------------------------------------------------------- changing the embedding model
 
 -- name: last_staged
 SELECT id FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND model = %(model)s ORDER BY id DESC LIMIT 1
@@ -773,7 +776,7 @@ WHERE f.collection = %(collection)s AND f.id >= %(after)s::uuid AND (
 ORDER BY f.id, s.passage LIMIT %(limit)s
 
 -- name: stage
--- What was forgotten meanwhile is left out.
+-- Items that were forgotten meanwhile are left out.
 INSERT INTO staged (collection, model, kind, id, passage, vector, code)
 SELECT c.collection, c.model, u.kind, u.id, u.passage, u.vector, u.code
 FROM (SELECT %s::int8 AS collection, %s::text AS model) c,
@@ -817,10 +820,10 @@ WHERE t.collection = %(collection)s
 -- name: drop_staged
 DELETE FROM staged WHERE collection = %(collection)s
 
--- ------------------------------------------------------------------------------- what is left of the forgotten
+-- ------------------------------------------------------------------------------ traces of forgotten items
 
 -- name: tables
--- Those of Waylore that we may write anew.
+-- The tables of Waylore, and whether the role owns each.
 SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c
 WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' ORDER BY c.relname
 
@@ -828,7 +831,7 @@ WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' ORDER BY c.re
 VACUUM (FULL, ANALYZE) waylore.{table}
 
 -- name: orphans
--- Rows whose owner is gone, in every table of the collection.
+-- Rows without an owner, in every table of the collection.
 SELECT count(*), 'passages have no document' FROM passages p
 WHERE p.collection = %(collection)s AND (
   SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = p.document LIMIT 1) IS NULL
@@ -841,7 +844,7 @@ SELECT count(*), 'tags have no document' FROM document_tags t
 WHERE t.collection = %(collection)s AND (
   SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = t.document LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'sets of labels have another number of documents' FROM accesses a
+SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses a
 WHERE a.collection = %(collection)s AND (a.documents, a.passages) <> (
   (SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access),
   (SELECT count(*) FROM passages p WHERE p.collection = %(collection)s AND p.access = a.access))
@@ -862,7 +865,7 @@ SELECT count(*), 'entities have no document that describes them' FROM entities e
 WHERE e.collection = %(collection)s AND (
   SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'entities have another number of mentions' FROM entities e
+SELECT count(*), 'entities have a wrong number of mentions' FROM entities e
 WHERE e.collection = %(collection)s AND e.passages <> (
   SELECT count(*) FROM mentions m WHERE m.collection = %(collection)s AND m.entity = e.id)
 UNION ALL
@@ -886,30 +889,30 @@ SELECT count(*), 'facts have no passage that states them' FROM facts f
 WHERE f.collection = %(collection)s AND (
   SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'facts have no entity at an end' FROM facts f
+SELECT count(*), 'facts have no subject or object' FROM facts f
 WHERE f.collection = %(collection)s AND (
   (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.subject LIMIT 1) IS NULL
   OR f.object IS NOT NULL AND (
     SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.object LIMIT 1) IS NULL)
 UNION ALL
-SELECT count(*), 'statements have no passage' FROM supports s
+SELECT count(*), 'assertions have no passage' FROM supports s
 WHERE s.collection = %(collection)s AND (
   SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.passage AND p.document = s.document LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'statements have no fact' FROM supports s
+SELECT count(*), 'assertions have no fact' FROM supports s
 WHERE s.collection = %(collection)s AND (
   SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = s.fact LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'edges have no statement' FROM edges x
+SELECT count(*), 'edges have no assertion' FROM edges x
 WHERE x.collection = %(collection)s AND (
   SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = x.fact AND s.access = x.access LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'uses are of nothing' FROM usage u
+SELECT count(*), 'use counts have no passage or fact' FROM usage u
 WHERE u.collection = %(collection)s
   AND (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = u.id LIMIT 1) IS NULL
   AND (SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = u.id LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'staged vectors are of nothing' FROM staged s
+SELECT count(*), 'staged vectors have no item' FROM staged s
 WHERE s.collection = %(collection)s AND CASE s.kind
   WHEN 'passage' THEN (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.id LIMIT 1)
   WHEN 'entity' THEN (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = s.id LIMIT 1)

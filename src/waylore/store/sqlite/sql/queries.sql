@@ -1,12 +1,12 @@
--- Every statement of the SQLite store by name. Lists of rows and identities come in through carray, :accesses
--- are the permissions that the caller has, and :tags is a JSON list of lists: a document passes if it has one
--- tag of each. SQLite evaluates a correlated IN (… LIMIT …) once for each outer row: that is how caps are made.
--- CROSS JOIN is SQLite's way to fix the order of a join: from what was asked for to what belongs to it.
+-- Every statement of the SQLite store by name. Lists of rows and ids are passed by carray. :accesses are the
+-- permissions of the caller. :tags is a JSON list of lists: a document passes if it has one tag of each list.
+-- SQLite evaluates a correlated IN (… LIMIT …) once for each outer row, which limits the rows of each item.
+-- CROSS JOIN fixes the order of a join in SQLite: from the requested items to the rows that belong to them.
 
 -- --------------------------------------------------------------------------------------------- the file
 
 -- name: settings
--- The log is checkpointed by sqlite_pages, and cut to what is new whenever it begins anew.
+-- pages.py runs the checkpoints. The log is truncated whenever it restarts.
 PRAGMA synchronous = FULL;
 PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 0;
@@ -15,29 +15,44 @@ PRAGMA cache_size = -32768;
 PRAGMA temp_store = MEMORY;
 
 -- name: file_settings
--- A new file only: the page size cannot change later, and WAL stays with the file.
+-- Only for a new file: the page size cannot change later, and WAL is a property of the file.
 PRAGMA page_size = 8192;
 PRAGMA journal_mode = WAL;
 
 -- name: data_version
--- Changes when another connection has written; reading it is what begins the snapshot of a verb.
+-- Changes when another connection has written. Reading it starts the snapshot of a verb.
 PRAGMA data_version
 
 -- name: has_migrations
-SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'
+-- The number of columns of the table: 0 if there is no table, 3 if it is from before checksums.
+SELECT count(*) FROM pragma_table_info('migrations')
 
 -- name: count_tables
--- Of a file that nobody has opened with Waylore yet: none, or it is somebody else's.
+-- Zero for an empty file. If there are tables but no migrations, the file is not of Waylore.
 SELECT count(*) FROM sqlite_schema
 
+-- name: has_table
+SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?
+
 -- name: create_migrations
-CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
+CREATE TABLE IF NOT EXISTS migrations (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied_at INTEGER NOT NULL,
+  checksum TEXT NOT NULL DEFAULT ''
+) STRICT
+
+-- name: add_checksum
+-- Adds the column to a table from before checksums.
+ALTER TABLE migrations ADD COLUMN checksum TEXT NOT NULL DEFAULT ''
 
 -- name: applied_migrations
-SELECT number FROM migrations
+-- The number is in the first column, the checksum, if there is one, in the fourth.
+SELECT * FROM migrations
 
 -- name: record_migration
-INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)
+INSERT INTO migrations (number, name, applied_at, checksum) VALUES (?, ?, ?, ?)
+ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 
 -- name: begin
 BEGIN IMMEDIATE
@@ -61,7 +76,7 @@ FROM collections WHERE name = :name
 SELECT row FROM collections WHERE name = :name
 
 -- name: count
--- Counters change by what a write added and took away.
+-- Add the changes of a write to the counters.
 UPDATE collections SET version = version + 1, documents = documents + :documents, passages = passages + :passages,
   entities = entities + :entities, facts = facts + :facts, mentions = mentions + :mentions, length = length + :length
 WHERE row = :collection
@@ -119,7 +134,7 @@ WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray
     SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- name: sources
--- The documents of passages, each with the passage first.
+-- The documents of passages, with the id of the passage in the first column.
 SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM passages p CROSS JOIN documents d ON d.row = p.document
 WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
@@ -127,7 +142,7 @@ WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray
     SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- name: listed
--- By address, from one place on; a prefix is a range.
+-- Documents by URI, starting after one. A prefix is a range.
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM documents d
 WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
@@ -144,7 +159,7 @@ INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint
 
 -- name: delete_fingerprints
--- Of the files that documents came from: the address of a row in a file ends in its place, after a #.
+-- The fingerprints of the files of documents. The URI of a row in a file ends in # and its place.
 DELETE FROM files WHERE (collection, uri) IN (
   SELECT collection, iif(instr(uri, '#'), substr(uri, 1, instr(uri, '#') - 1), uri)
   FROM documents WHERE row IN carray(:rows))
@@ -220,11 +235,11 @@ SELECT v.row, v.vector FROM passages p JOIN passage_vectors v ON v.row = p.row W
 INSERT INTO words (rowid, terms) VALUES (?, ?)
 
 -- name: delete_words
--- Contentless, and yet nothing stays behind (secure-delete): FTS5 must be told what it was given.
+-- The table is contentless, so FTS5 needs the indexed text again to delete it (secure-delete).
 INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
 
 -- name: match
--- The newest first, so that a cap cuts off the oldest.
+-- Newest first, so that the limit cuts off the oldest.
 SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limit
 
 -- name: insert_passage_terms
@@ -276,7 +291,7 @@ SELECT v.row, v.vector FROM entities e JOIN entity_vectors v ON v.row = e.row WH
 INSERT INTO profiles (entity, access, tie, document, name, type, description, aliases) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: profiles
--- At most :cap voices of each permission describe an entity, so that a name in a million documents stays cheap.
+-- At most :cap descriptions of an entity for each permission, so that a name in a million documents stays cheap.
 SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
 FROM carray(:rows) r CROSS JOIN entities e ON e.row = r.value CROSS JOIN carray(:accesses) a
 CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value AND (p.tie, p.document) IN (
@@ -318,7 +333,7 @@ UPDATE names SET documents = documents - 1 WHERE collection = ? AND name = ? AND
 DELETE FROM names WHERE collection = ? AND name = ? AND entity = ? AND access = ? AND documents <= 0
 
 -- name: names
--- At most :cap entities of each name: thousands may share one.
+-- At most :cap entities with the same name, because thousands may share one.
 SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.collection = :collection AND n.name = w.value
   AND n.access IN carray(:accesses) AND n.entity IN (
     SELECT DISTINCT m.entity FROM names m WHERE m.collection = :collection AND m.name = w.value
@@ -335,14 +350,14 @@ UPDATE entity_keys SET documents = documents - 1 WHERE collection = ? AND key = 
 DELETE FROM entity_keys WHERE collection = ? AND key = ? AND access = ? AND entity = ? AND documents <= 0
 
 -- name: fill_keys
--- For files that are older than the keys; name_keys is naming.keys, as JSON.
+-- For files that are older than keys. name_keys is waylore.names.keys as JSON.
 INSERT INTO entity_keys (collection, key, access, entity, documents)
 SELECT e.collection, k.value, p.access, p.entity, count(*)
 FROM entities e CROSS JOIN profiles p ON p.entity = e.row CROSS JOIN json_each(name_keys(p.name)) k
 GROUP BY e.collection, k.value, p.access, p.entity
 
 -- name: entities_by_keys
--- At most :cap entities of each key and permission: a key that so many share is not asked for more.
+-- At most :cap entities for each key and permission. A key that more entities share is not significant.
 SELECT DISTINCT w.value, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
 CROSS JOIN entity_keys k ON k.collection = :collection AND k.key = w.value AND k.access = a.value AND k.entity IN (
     SELECT l.entity FROM entity_keys l WHERE l.collection = :collection AND l.key = w.value AND l.access = a.value
@@ -404,7 +419,7 @@ INSERT INTO supports (fact, voice, tie, passage, document, passage_id, access, r
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: insert_edges
--- A fact stands in the lists of both of its ends, once for each permission.
+-- A fact is in the lists of its subject and its object, once for each permission.
 INSERT OR IGNORE INTO edges (entity, access, strength, tie, fact, predicate)
 SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
 FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
@@ -425,7 +440,7 @@ WHERE f.object IS NOT NULL GROUP BY f.row, s.access
 DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND tie = ? AND fact = ?
 
 -- name: facts_of_entities
--- Facts as their most trusted visible voice has them; a fact counts if that voice has it in one of :statuses.
+-- Facts as their most trusted visible assertion states them, if it has one of :statuses.
 SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
   s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
@@ -480,7 +495,7 @@ LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
 WHERE s.status IN (SELECT value FROM json_each(:statuses))
 
 -- name: facts_of_passages
--- Facts as these passages have them, unless they or a more trusted visible voice have retracted them.
+-- Facts as these passages state them, unless they or a more trusted visible assertion retracted them.
 SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
   s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
@@ -522,7 +537,7 @@ ON CONFLICT DO UPDATE SET access_count = access_count + excluded.access_count, l
 -- name: delete_usage
 DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
 
--- ------------------------------------------------------------------------------- another embedding model
+-- ------------------------------------------------------------------------- changing the embedding model
 
 -- name: last_staged
 SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND model = :model AND kind = :kind
@@ -577,10 +592,10 @@ WHERE s.collection = :collection AND s.model = :model AND s.kind = 'fact' AND su
 -- name: drop_staged
 DELETE FROM staged WHERE collection = :collection
 
--- ------------------------------------------------------------------------------- what is left of the forgotten
+-- ------------------------------------------------------------------------------ traces of forgotten items
 
 -- name: integrity_check
--- Whether each index holds what its table does.
+-- Checks that each index agrees with its table.
 PRAGMA integrity_check(3)
 
 -- name: vacuum
@@ -590,7 +605,7 @@ VACUUM
 CREATE VIRTUAL TABLE temp.instances USING fts5vocab (main, words, instance)
 
 -- name: orphans
--- Rows whose owner is gone, in every table of the file.
+-- Rows without an owner, in every table of the file.
 SELECT count(*), 'passages have no document' FROM passages p
 WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.row = p.document AND d.id = p.document_id)
 UNION ALL
@@ -600,7 +615,7 @@ WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.collection = f.collection
 UNION ALL
 SELECT count(*), 'tags have no document' FROM document_tags WHERE document NOT IN (SELECT row FROM documents)
 UNION ALL
-SELECT count(*), 'sets of labels have another number of documents' FROM accesses a
+SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses a
 WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
 UNION ALL
 SELECT count(*), 'vectors have no passage' FROM passage_vectors WHERE row NOT IN (SELECT row FROM passages)
@@ -614,7 +629,7 @@ WHERE doc NOT IN (SELECT row FROM passages)
 UNION ALL
 SELECT count(*), 'entities have no document that describes them' FROM entities WHERE row NOT IN (SELECT entity FROM profiles)
 UNION ALL
-SELECT count(*), 'entities have another number of mentions' FROM entities e
+SELECT count(*), 'entities have a wrong number of mentions' FROM entities e
 WHERE e.passages <> (SELECT count(*) FROM mentions m WHERE m.entity = e.row)
 UNION ALL
 SELECT count(*), 'descriptions have no document' FROM profiles WHERE document NOT IN (SELECT row FROM documents)
@@ -629,22 +644,22 @@ WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = m.entity AND e.id = m.e
 UNION ALL
 SELECT count(*), 'facts have no passage that states them' FROM facts WHERE row NOT IN (SELECT fact FROM supports)
 UNION ALL
-SELECT count(*), 'facts have no entity at an end' FROM facts f
+SELECT count(*), 'facts have no subject or object' FROM facts f
 WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.subject AND e.id = f.subject_id)
   OR f.object IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.object AND e.id = f.object_id)
 UNION ALL
-SELECT count(*), 'statements have no passage' FROM supports s
+SELECT count(*), 'assertions have no passage' FROM supports s
 WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = s.passage AND p.id = s.passage_id AND p.document = s.document)
 UNION ALL
-SELECT count(*), 'statements have no fact' FROM supports WHERE fact NOT IN (SELECT row FROM facts)
+SELECT count(*), 'assertions have no fact' FROM supports WHERE fact NOT IN (SELECT row FROM facts)
 UNION ALL
-SELECT count(*), 'edges have no statement' FROM edges x
+SELECT count(*), 'edges have no assertion' FROM edges x
 WHERE NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = x.fact AND s.access = x.access)
 UNION ALL
-SELECT count(*), 'uses are of nothing' FROM usage
+SELECT count(*), 'use counts have no passage or fact' FROM usage
 WHERE CASE kind WHEN 'fact' THEN row NOT IN (SELECT row FROM facts) ELSE row NOT IN (SELECT row FROM passages) END
 UNION ALL
-SELECT count(*), 'staged vectors are of nothing' FROM staged s
+SELECT count(*), 'staged vectors have no item' FROM staged s
 WHERE CASE kind WHEN 'passage' THEN row NOT IN (SELECT row FROM passages) WHEN 'entity' THEN row NOT IN (SELECT row FROM entities)
   ELSE NOT EXISTS (SELECT 1 FROM supports t WHERE t.fact = s.row AND t.passage = s.passage) END
 

@@ -1,7 +1,7 @@
--- Every statement of the catalogue of cells by name, with SQLite's name where it does what SQLite's does.
+-- Every statement of the catalogue of cells by name. Statements that do the same in SQLite have the same name.
 
 -- name: lock_migrations
--- Numbers beside those of the store, which may be in the same database.
+-- The store uses other numbers, because it may be in the same database.
 SELECT pg_advisory_xact_lock(2003789428, 2)
 
 -- name: has_migrations
@@ -9,26 +9,30 @@ SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WH
 
 -- name: create_migrations
 CREATE SCHEMA IF NOT EXISTS waylore_cells;
-CREATE TABLE IF NOT EXISTS waylore_cells.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+CREATE TABLE IF NOT EXISTS waylore_cells.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+ALTER TABLE waylore_cells.migrations ADD COLUMN IF NOT EXISTS checksum text NOT NULL DEFAULT ''
 
 -- name: applied_migrations
-SELECT number FROM waylore_cells.migrations
+-- Number 0 records that the schema was renamed. It is no migration.
+SELECT number, checksum FROM waylore_cells.migrations WHERE number > 0
 
 -- name: record_migration
-INSERT INTO waylore_cells.migrations (number, name) VALUES (%s, %s)
+INSERT INTO waylore_cells.migrations (number, name, checksum) VALUES (%s, %s, %s)
+ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 
 -- name: try_moving
--- Held by a connection, and let go when it ends.
+-- The lock belongs to the connection and ends with it.
 SELECT pg_try_advisory_lock(2003789428, 3)
 
 -- name: end_moving
--- The server notices some time later that a connection ended; the next mover need not wait for that.
+-- The server may notice late that a connection ended, so the lock is released explicitly for the next mover.
 SELECT pg_advisory_unlock(2003789428, 3)
 
 -- name: version
 SELECT version FROM waylore_cells.catalogue
 
 -- name: grow
+-- Every change updates this row first, so changes wait for each other here.
 UPDATE waylore_cells.catalogue SET version = version + 1
 
 -- name: cells
@@ -51,10 +55,11 @@ SELECT %(name)s, %(cell)s, 'active', '', 0, 0.0, version FROM waylore_cells.cata
 SELECT name, cell, state, other, base, until, version FROM waylore_cells.collections WHERE name = ANY (%(names)s)
 
 -- name: names
+-- All collections, or those that are in a cell or move into or out of it.
 SELECT name FROM waylore_cells.collections WHERE %(cell)s = '' OR %(cell)s IN (cell, other) ORDER BY name COLLATE "C"
 
 -- name: change
--- Only if nobody else changed it since it was read.
+-- Returns no row if the placement changed since it was read.
 UPDATE waylore_cells.collections SET cell = %(cell)s, state = %(state)s, other = %(other)s, base = %(base)s, until = %(until)s,
   version = (SELECT version FROM waylore_cells.catalogue)
 WHERE name = %(name)s AND version = %(version)s

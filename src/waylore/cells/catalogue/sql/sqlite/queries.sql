@@ -1,40 +1,25 @@
--- Every statement of the catalogue of cells by name: which cells there are, and which collection lives in which.
+-- Every statement of the catalogue of cells by name: its cells, and the cell of each collection.
 
 -- name: settings
 PRAGMA synchronous = FULL
 
--- name: file_settings
-PRAGMA journal_mode = WAL
+-- name: has_migrations
+SELECT count(*) FROM pragma_table_info('catalogue_migrations')
 
--- name: has_catalogue
-SELECT count(*) FROM sqlite_schema WHERE name = 'catalogue'
+-- name: create_migrations
+-- The name differs from that of other migration tables, because a store, a registry and a catalogue may share a file.
+CREATE TABLE IF NOT EXISTS catalogue_migrations (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied_at INTEGER NOT NULL,
+  checksum TEXT NOT NULL
+) STRICT
 
--- name: create
--- One row tells the schema and the version, which grows with every change of a cell or a place.
-CREATE TABLE IF NOT EXISTS catalogue (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  schema INTEGER NOT NULL,
-  version INTEGER NOT NULL
-) STRICT;
-INSERT OR IGNORE INTO catalogue (one, schema, version) VALUES (1, 1, 0);
-CREATE TABLE IF NOT EXISTS cells (
-  name TEXT PRIMARY KEY,
-  url TEXT NOT NULL UNIQUE,
-  state TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS collections (
-  name TEXT PRIMARY KEY,
-  cell TEXT NOT NULL REFERENCES cells (name),
-  state TEXT NOT NULL,
-  other TEXT NOT NULL,       -- the cell that it goes to or comes from, while it moves
-  base INTEGER NOT NULL,     -- what its version was when it came into this cell: versions grow across moves
-  until REAL NOT NULL,       -- until when writers wait, in seconds since 1970
-  version INTEGER NOT NULL   -- of the catalogue, when this row was changed last
-) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS collections_of_cell ON collections (cell);
+-- name: applied_migrations
+SELECT number, name, applied_at, checksum FROM catalogue_migrations
 
--- name: schema
-SELECT schema FROM catalogue
+-- name: record_migration
+INSERT INTO catalogue_migrations (number, name, applied_at, checksum) VALUES (?, ?, ?, ?)
 
 -- name: begin
 BEGIN IMMEDIATE
@@ -52,6 +37,7 @@ ROLLBACK
 SELECT version FROM catalogue
 
 -- name: grow
+-- Every change of a cell or placement increases the version.
 UPDATE catalogue SET version = version + 1
 
 -- name: cells
@@ -75,10 +61,11 @@ SELECT name, cell, state, other, base, until, version FROM collections
 WHERE name IN (SELECT value FROM json_each(:names))
 
 -- name: names
+-- All collections, or those that are in a cell or move into or out of it.
 SELECT name FROM collections WHERE :cell = '' OR :cell IN (cell, other) ORDER BY name
 
 -- name: change
--- Only if nobody else changed it since it was read.
+-- Returns no row if the placement changed since it was read.
 UPDATE collections SET cell = :cell, state = :state, other = :other, base = :base, until = :until,
   version = (SELECT version FROM catalogue)
 WHERE name = :name AND version = :version

@@ -1,7 +1,7 @@
--- Every statement about jobs by name. What puts them into the queue and takes them out is procrastinate's own.
+-- Every statement about jobs by name. The statements of the queue itself are procrastinate's own.
 
 -- name: lock_migrations
--- Numbers beside those of the store, the catalogue and the registry, which may be in the same database.
+-- The store, the catalogue and the registry use other numbers, because they may be in the same database.
 SELECT pg_advisory_xact_lock(2003789428, 5)
 
 -- name: has_migrations
@@ -14,46 +14,58 @@ CREATE SCHEMA IF NOT EXISTS waylore_jobs
 SELECT to_regclass('waylore_jobs.procrastinate_jobs') IS NOT NULL
 
 -- name: create_migrations
-CREATE TABLE IF NOT EXISTS waylore_jobs.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+CREATE TABLE IF NOT EXISTS waylore_jobs.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+ALTER TABLE waylore_jobs.migrations ADD COLUMN IF NOT EXISTS checksum text NOT NULL DEFAULT ''
 
 -- name: applied_migrations
-SELECT number FROM waylore_jobs.migrations
+-- Number 0 records that the schema was renamed. It is no migration.
+SELECT number, checksum FROM waylore_jobs.migrations WHERE number > 0
 
 -- name: record_migration
-INSERT INTO waylore_jobs.migrations (number, name) VALUES (%s, %s)
+INSERT INTO waylore_jobs.migrations (number, name, checksum) VALUES (%s, %s, %s)
+ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 
 -- name: add
 INSERT INTO waylore_jobs.jobs (id, collection, caller, kind, work, made, changed)
 VALUES (%(id)s, %(collection)s, %(caller)s, %(kind)s, %(work)s, %(now)s, %(now)s)
 
--- name: queue
+-- name: set_queue_number
 UPDATE waylore_jobs.jobs SET queued = %(queued)s WHERE id = %(id)s
 
--- name: begin
--- Nothing, if there is nothing left to do.
+-- name: start_run
+-- Returns no row if the job has ended.
 UPDATE waylore_jobs.jobs
 SET state = 'running', run = run + 1, began = coalesce(began, %(now)s), changed = %(now)s, version = version + 1
 WHERE id = %(id)s AND state IN ('waiting', 'running')
 RETURNING id, collection, caller, kind, work, state, run, is_cancelled, progress, result, problem, made, began, ended, version
 
--- name: tell
--- Nothing, if the run was lost to another.
+-- name: report_progress
+-- Returns no row if another worker has started a later run.
 UPDATE waylore_jobs.jobs SET progress = %(progress)s, changed = %(now)s, version = version + 1
 WHERE id = %(id)s AND run = %(run)s AND state = 'running'
 RETURNING is_cancelled
 
--- name: end
+-- name: finish
+-- A run that fails after its job was cancelled ends as cancelled. Returns no row if another worker has started a later run.
 UPDATE waylore_jobs.jobs
-SET state = %(state)s, result = %(result)s, problem = %(problem)s, ended = %(now)s, changed = %(now)s, version = version + 1
+SET state = CASE WHEN is_cancelled AND %(state)s = 'failed' THEN 'cancelled' ELSE %(state)s END,
+  problem = CASE WHEN is_cancelled AND %(state)s = 'failed' THEN '' ELSE %(problem)s END,
+  result = %(result)s, ended = %(now)s, changed = %(now)s, version = version + 1
 WHERE id = %(id)s AND run = %(run)s AND state = 'running'
 RETURNING id
 
--- name: put_back
-UPDATE waylore_jobs.jobs SET state = 'waiting', problem = %(problem)s, changed = %(now)s, version = version + 1
+-- name: requeue
+-- A cancelled job ends here: it must not run again.
+UPDATE waylore_jobs.jobs
+SET state = CASE WHEN is_cancelled THEN 'cancelled' ELSE 'waiting' END,
+  problem = CASE WHEN is_cancelled THEN '' ELSE %(problem)s END,
+  ended = CASE WHEN is_cancelled THEN %(now)s ELSE ended END,
+  changed = %(now)s, version = version + 1
 WHERE id = %(id)s AND run = %(run)s AND state = 'running'
+RETURNING state
 
 -- name: cancel
--- A job that waits is cancelled at once; one that runs is told to stop. The last column is its number in the queue.
+-- A waiting job ends at once. A running job is marked, and its worker stops it. The last column is its number in the queue.
 UPDATE waylore_jobs.jobs
 SET is_cancelled = true, changed = %(now)s, version = version + 1,
   state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END,
@@ -61,28 +73,28 @@ SET is_cancelled = true, changed = %(now)s, version = version + 1,
 WHERE id = %(id)s AND collection = %(collection)s AND state IN ('waiting', 'running')
 RETURNING id, collection, caller, kind, work, state, run, is_cancelled, progress, result, problem, made, began, ended, version, queued
 
--- name: job
+-- name: get_job
 SELECT id, collection, caller, kind, work, state, run, is_cancelled, progress, result, problem, made, began, ended, version
 FROM waylore_jobs.jobs WHERE id = %(id)s AND collection = %(collection)s
 
--- name: jobs
--- The newest first, from before a place on; those of one caller, or of all.
+-- name: list_jobs
+-- Newest first, older than a position, of one caller or of all.
 SELECT id, collection, caller, kind, work, state, run, is_cancelled, progress, result, problem, made, began, ended, version
 FROM waylore_jobs.jobs
 WHERE collection = %(collection)s AND (made, id) < (%(made)s, %(id)s::uuid)
   AND (%(caller)s::text IS NULL OR caller = %(caller)s)
 ORDER BY made DESC, id DESC LIMIT %(limit)s
 
--- name: unfinished
--- Which of these are waiting or running.
+-- name: find_unfinished
+-- Those of the ids whose jobs are waiting or running.
 SELECT id FROM waylore_jobs.jobs WHERE id = ANY(%(ids)s::uuid[]) AND ended IS NULL
 
--- name: sweep
+-- name: delete_ended
 DELETE FROM waylore_jobs.jobs WHERE ended < %(before)s
 
--- name: take_over
--- Puts back what dead workers were at, and what a worker could not say that it had let go.
--- Whoever else does this at the moment leaves the locked rows alone.
+-- name: requeue_lost
+-- Puts jobs of dead workers back into procrastinate's queue, and jobs whose worker could not report that it stopped.
+-- SKIP LOCKED: another process that runs this statement at the same time has those rows already.
 SELECT procrastinate_retry_job_v2(lost.id, now(), NULL, NULL, NULL)
 FROM (
   SELECT held.id

@@ -1,7 +1,7 @@
--- Every statement of a service's registry by name, with SQLite's name where it does what SQLite's does.
+-- Every statement of a service's registry by name. Statements that do the same in SQLite have the same name.
 
 -- name: lock_migrations
--- Numbers beside those of the store and the catalogue, which may be in the same database.
+-- The store and the catalogue use other numbers, because they may be in the same database.
 SELECT pg_advisory_xact_lock(2003789428, 4)
 
 -- name: has_migrations
@@ -9,13 +9,16 @@ SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WH
 
 -- name: create_migrations
 CREATE SCHEMA IF NOT EXISTS waylore_service;
-CREATE TABLE IF NOT EXISTS waylore_service.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+CREATE TABLE IF NOT EXISTS waylore_service.migrations (number int4 PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+ALTER TABLE waylore_service.migrations ADD COLUMN IF NOT EXISTS checksum text NOT NULL DEFAULT ''
 
 -- name: applied_migrations
-SELECT number FROM waylore_service.migrations
+-- Number 0 records that the schema was renamed. It is no migration.
+SELECT number, checksum FROM waylore_service.migrations WHERE number > 0
 
 -- name: record_migration
-INSERT INTO waylore_service.migrations (number, name) VALUES (%s, %s)
+INSERT INTO waylore_service.migrations (number, name, checksum) VALUES (%s, %s, %s)
+ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 
 -- name: secret
 SELECT secret FROM waylore_service.registry
@@ -39,7 +42,7 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, colle
 UPDATE waylore_service.keys SET used = %(at)s WHERE id = %(id)s
 
 -- name: collections
--- Those after a name, of all or among some: a list in JSON.
+-- Collections after a name: all, or those in a list of names in JSON.
 SELECT name, description, created FROM waylore_service.collections
 WHERE name > %(after)s AND (%(among)s = '' OR name IN (SELECT jsonb_array_elements_text(nullif(%(among)s, '')::jsonb)))
 ORDER BY name LIMIT %(limit)s
@@ -48,7 +51,7 @@ ORDER BY name LIMIT %(limit)s
 SELECT name, description, created FROM waylore_service.collections WHERE name = %(name)s
 
 -- name: add_collection
--- Gives a row if the collection is new.
+-- Returns a row if the collection is new.
 INSERT INTO waylore_service.collections (name, description, created) VALUES (%(name)s, %(description)s, %(created)s)
 ON CONFLICT (name) DO NOTHING RETURNING name
 
@@ -59,7 +62,7 @@ UPDATE waylore_service.collections SET description = %(description)s WHERE name 
 DELETE FROM waylore_service.collections WHERE name = %(name)s RETURNING name
 
 -- name: claim
--- Gives a row if nobody has it: not asked before, or so long ago that it counts no more.
+-- Reserves a request. Returns a row if it is new, or if its former response has expired.
 INSERT INTO waylore_service.answers (caller, word, digest, status, body, media_type, until)
 VALUES (%(caller)s, %(word)s, %(digest)s, 0, '', '', %(until)s)
 ON CONFLICT (caller, word) DO UPDATE SET digest = excluded.digest, status = 0, body = '', until = excluded.until
@@ -67,9 +70,11 @@ WHERE answers.until <= %(now)s
 RETURNING digest
 
 -- name: kept
+-- The cached response of a request. Status 0 means that the request is still running.
 SELECT digest, status, body, media_type FROM waylore_service.answers WHERE caller = %(caller)s AND word = %(word)s
 
 -- name: keep
+-- Stores the response of a reserved request.
 UPDATE waylore_service.answers SET status = %(status)s, body = %(body)s, media_type = %(media_type)s, until = %(until)s
 WHERE caller = %(caller)s AND word = %(word)s AND digest = %(digest)s
 
@@ -77,4 +82,5 @@ WHERE caller = %(caller)s AND word = %(word)s AND digest = %(digest)s
 DELETE FROM waylore_service.answers WHERE caller = %(caller)s AND word = %(word)s AND digest = %(digest)s AND status = 0
 
 -- name: sweep
+-- Deletes expired responses.
 DELETE FROM waylore_service.answers WHERE until <= %(now)s

@@ -1,50 +1,22 @@
--- Every statement of a service's registry by name: keys, collections, answers that are kept for a while.
+-- Every statement of a service's registry by name: API keys, collections and cached responses.
 
--- name: has_registry
-SELECT count(*) FROM sqlite_schema WHERE name = 'registry'
+-- name: has_migrations
+SELECT count(*) FROM pragma_table_info('registry_migrations')
 
--- name: create
--- One row tells the schema and the secret that cursors are signed with. Times are in seconds since 1970.
-CREATE TABLE IF NOT EXISTS registry (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  schema INTEGER NOT NULL,
-  secret BLOB NOT NULL
-) STRICT;
-INSERT OR IGNORE INTO registry (one, schema, secret) VALUES (1, 1, randomblob(32));
-CREATE TABLE IF NOT EXISTS registry_keys (
-  id TEXT PRIMARY KEY,
+-- name: create_migrations
+-- The name differs from that of other migration tables, because a store, a registry and a catalogue may share a file.
+CREATE TABLE IF NOT EXISTS registry_migrations (
+  number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  collections TEXT NOT NULL,
-  scope TEXT NOT NULL,
-  labels TEXT,
-  created REAL NOT NULL,
-  expires REAL,
-  revoked REAL,
-  used REAL,
-  former TEXT NOT NULL,
-  former_until REAL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS registry_keys_created ON registry_keys (created, id);
-CREATE TABLE IF NOT EXISTS registry_collections (
-  name TEXT PRIMARY KEY,
-  description TEXT NOT NULL,
-  created REAL NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS registry_answers (
-  caller TEXT NOT NULL,
-  word TEXT NOT NULL,
-  digest TEXT NOT NULL,
-  status INTEGER NOT NULL,
-  body BLOB NOT NULL,
-  media_type TEXT NOT NULL,
-  until REAL NOT NULL,
-  PRIMARY KEY (caller, word)
-) STRICT;
-CREATE INDEX IF NOT EXISTS registry_answers_until ON registry_answers (until);
+  applied_at INTEGER NOT NULL,
+  checksum TEXT NOT NULL
+) STRICT
 
--- name: schema
-SELECT schema FROM registry
+-- name: applied_migrations
+SELECT number, name, applied_at, checksum FROM registry_migrations
+
+-- name: record_migration
+INSERT INTO registry_migrations (number, name, applied_at, checksum) VALUES (?, ?, ?, ?)
 
 -- name: secret
 SELECT secret FROM registry
@@ -68,7 +40,7 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, colle
 UPDATE registry_keys SET used = :at WHERE id = :id
 
 -- name: collections
--- Those after a name, of all or among some: a list in JSON.
+-- Collections after a name: all, or those in a list of names in JSON.
 SELECT name, description, created FROM registry_collections
 WHERE name > :after AND (:among = '' OR name IN (SELECT value FROM json_each(CASE :among WHEN '' THEN '[]' ELSE :among END)))
 ORDER BY name LIMIT :limit
@@ -77,7 +49,7 @@ ORDER BY name LIMIT :limit
 SELECT name, description, created FROM registry_collections WHERE name = :name
 
 -- name: add_collection
--- Gives a row if the collection is new.
+-- Returns a row if the collection is new.
 INSERT INTO registry_collections (name, description, created) VALUES (:name, :description, :created)
 ON CONFLICT (name) DO NOTHING RETURNING name
 
@@ -88,7 +60,7 @@ UPDATE registry_collections SET description = :description WHERE name = :name
 DELETE FROM registry_collections WHERE name = :name RETURNING name
 
 -- name: claim
--- Gives a row if nobody has it: not asked before, or so long ago that it counts no more.
+-- Reserves a request. Returns a row if it is new, or if its former response has expired.
 INSERT INTO registry_answers (caller, word, digest, status, body, media_type, until)
 VALUES (:caller, :word, :digest, 0, x'', '', :until)
 ON CONFLICT (caller, word) DO UPDATE SET digest = excluded.digest, status = 0, body = x'', until = excluded.until
@@ -96,9 +68,11 @@ WHERE registry_answers.until <= :now
 RETURNING digest
 
 -- name: kept
+-- The cached response of a request. Status 0 means that the request is still running.
 SELECT digest, status, body, media_type FROM registry_answers WHERE caller = :caller AND word = :word
 
 -- name: keep
+-- Stores the response of a reserved request.
 UPDATE registry_answers SET status = :status, body = :body, media_type = :media_type, until = :until
 WHERE caller = :caller AND word = :word AND digest = :digest
 
@@ -106,4 +80,5 @@ WHERE caller = :caller AND word = :word AND digest = :digest
 DELETE FROM registry_answers WHERE caller = :caller AND word = :word AND digest = :digest AND status = 0
 
 -- name: sweep
+-- Deletes expired responses.
 DELETE FROM registry_answers WHERE until <= :now

@@ -1,13 +1,13 @@
--- The tables of Waylore on PostgreSQL, in the schema waylore. Every key starts with the collection, so that a tenant's rows lie
--- together in every index and the tables can be distributed by it. Identities are the 128 bits of the domain types as
--- uuid: the same in every cell. Names, keys, terms, tags and sets of labels stand in indexes as 128 bits of what they
--- say, since an index entry may not be longer than 2,704 bytes.
+-- The tables of Waylore on PostgreSQL, in the schema waylore. Every key starts with the collection, so that the rows of a
+-- tenant lie together in every index and the tables can be distributed by collection. Ids are the 128 bits of the domain
+-- types as uuid, the same in every cell. Names, keys, terms, tags and sets of labels are indexed by a hash of 128 bits,
+-- because an index entry may not be longer than 2,704 bytes.
 
 -- A collection, its counters, and the embedding model that all of its vectors come from.
 CREATE TABLE collections (
-  collection int8 PRIMARY KEY,  -- 64 bits of its name
+  collection int8 PRIMARY KEY,  -- 64 bits of the hash of its name
   name text NOT NULL,
-  mark int4 GENERATED ALWAYS AS IDENTITY,  -- short, to begin the words of its inverted index with
+  mark int4 GENERATED ALWAYS AS IDENTITY,  -- short prefix of the words in the inverted index
   version int8 NOT NULL DEFAULT 0,
   model text,
   dimension int4,
@@ -16,13 +16,13 @@ CREATE TABLE collections (
   entities int8 NOT NULL DEFAULT 0,
   facts int8 NOT NULL DEFAULT 0,
   mentions int8 NOT NULL DEFAULT 0,
-  length int8 NOT NULL DEFAULT 0,        -- of all passages, in terms
+  length int8 NOT NULL DEFAULT 0,        -- terms of all passages
   next_passage int8 NOT NULL DEFAULT 1,
   next_term int4 NOT NULL DEFAULT 1,
-  next_access int4 NOT NULL DEFAULT 1    -- never used again: an old permission must not become a new one
+  next_access int4 NOT NULL DEFAULT 1    -- never reused: an old permission must not become a new one
 ) WITH (fillfactor = 70);
 
--- Each set of permission labels that some document has, so that permission is one integer in every index.
+-- Each set of labels that a document has, so that a permission is one integer in every index.
 CREATE TABLE accesses (
   collection int8 NOT NULL,
   access int4 NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE documents (
   access int4 NOT NULL,
   title text NOT NULL,
   uri text COLLATE "C" NOT NULL,
-  address text COLLATE "C" NOT NULL GENERATED ALWAYS AS (left(uri, 500)) STORED,  -- as much as an index can hold
+  address text COLLATE "C" NOT NULL GENERATED ALWAYS AS (left(uri, 500)) STORED,  -- as much as an index entry can have
   source text NOT NULL,
   metadata text NOT NULL,
   labels text NOT NULL,
@@ -62,7 +62,7 @@ CREATE INDEX documents_of_tag ON document_tags (collection, tag, document);
 CREATE TABLE passages (
   collection int8 NOT NULL,
   id uuid NOT NULL,
-  number int8 NOT NULL,  -- grows with each passage: where a cap must cut, it cuts off the oldest
+  number int8 NOT NULL,  -- grows with each passage, so that a limit cuts off the oldest
   document uuid NOT NULL,
   access int4 NOT NULL,
   position int8 NOT NULL,
@@ -75,8 +75,8 @@ CREATE TABLE passages (
 );
 CREATE INDEX passages_of_document ON passages (collection, document, position);
 
--- Half-precision vectors, in the row itself up to 4,000 dimensions. Small collections are scanned; a large one gets an
--- index of its own (create_index), so that neither another tenant nor another length of vectors is in its way.
+-- Half-precision vectors, in the row itself up to 4,000 dimensions. Small collections are scanned. A large one gets
+-- its own index (create_index), so that neither another tenant nor another dimension affects its searches.
 CREATE TABLE passage_vectors (
   collection int8 NOT NULL,
   id uuid NOT NULL,
@@ -98,8 +98,8 @@ CREATE TABLE entity_vectors (
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE entity_vectors ALTER COLUMN vector SET STORAGE MAIN;
 
--- The inverted index finds candidates; what BM25 needs of a candidate stands beside it. Its words are a collection's
--- mark with the number of a term, an access or a tag. No list of what is pending: every search would read it.
+-- The inverted index finds candidates, and the columns beside it have the terms that BM25 scores. A word is the collection's
+-- mark with the number of a term, a permission or a tag. fastupdate is off, because every search would read the pending list.
 CREATE TABLE passage_terms (
   collection int8 NOT NULL,
   number int8 NOT NULL,
@@ -128,7 +128,7 @@ CREATE TABLE entities (
   PRIMARY KEY (collection, id)
 ) WITH (fillfactor = 70);
 
--- What each document says of an entity; an entity lives while one of these does.
+-- The description of an entity by each document. An entity exists as long as it has a description.
 CREATE TABLE profiles (
   collection int8 NOT NULL,
   entity uuid NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE names (
   PRIMARY KEY (collection, name, entity, access)
 );
 
--- The keys of the names by which documents call an entity (naming.py): what shares one may be the same.
+-- The keys of the names of an entity (names.py). Entities that share a key may be the same.
 CREATE TABLE entity_keys (
   collection int8 NOT NULL,
   key uuid NOT NULL,
@@ -161,7 +161,7 @@ CREATE TABLE entity_keys (
   PRIMARY KEY (collection, key, access, entity)
 );
 
--- An entity's passages, best first: its own, then those that mention it most.
+-- The passages of an entity, best first: those about it, then those that mention it most.
 CREATE TABLE mentions (
   collection int8 NOT NULL,
   entity uuid NOT NULL,
@@ -179,15 +179,15 @@ CREATE TABLE facts (
   id uuid NOT NULL,
   subject uuid NOT NULL,
   predicate int8 NOT NULL,
-  object uuid,  -- no entity, but a plain value, if null
+  object uuid,  -- null for a plain value
   PRIMARY KEY (collection, id)
 );
 
--- What each passage says of a fact, in its document's words, the most trusted voice first.
+-- A fact as each passage asserts it, in the words of its document, the most trusted assertion first.
 CREATE TABLE supports (
   collection int8 NOT NULL,
   fact uuid NOT NULL,
-  rank float8 NOT NULL,  -- how much the voice is trusted, negative
+  rank float8 NOT NULL,  -- trust of the assertion, negative
   passage uuid NOT NULL,
   document uuid NOT NULL,
   access int4 NOT NULL,
@@ -207,7 +207,7 @@ CREATE TABLE supports (
 );
 CREATE INDEX supports_of_passage ON supports (collection, passage);
 
--- An entity's facts, strongest first, for each permission and for each predicate.
+-- The facts of an entity, strongest first, for each permission and for each predicate.
 CREATE TABLE edges (
   collection int8 NOT NULL,
   entity uuid NOT NULL,
@@ -220,7 +220,7 @@ CREATE TABLE edges (
 CREATE INDEX edges_of_predicate ON edges (collection, entity, predicate, access, rank, fact);
 CREATE INDEX edges_of_fact ON edges (collection, fact);
 
--- How often something was returned, and when last; narrow, and with room in each page, so that counting stays cheap.
+-- How often an item was used, and when last. Rows are narrow and pages have free space, so that counting stays cheap.
 CREATE TABLE usage (
   collection int8 NOT NULL,
   id uuid NOT NULL,
@@ -229,19 +229,19 @@ CREATE TABLE usage (
   PRIMARY KEY (collection, id)
 ) WITH (fillfactor = 70);
 
--- Vectors of the next embedding model, until all are there (waylore reembed).
+-- Vectors of the next embedding model, until all are staged (waylore reembed).
 CREATE TABLE staged (
   collection int8 NOT NULL,
   model text NOT NULL,
   kind text NOT NULL,
   id uuid NOT NULL,
-  passage uuid NOT NULL,  -- of a fact's support; else the thing itself
+  passage uuid NOT NULL,  -- of the assertion of a fact; otherwise the item itself
   vector halfvec,
-  code bytea,  -- of a fact, in eight bits a dimension
+  code bytea,  -- of a fact, in eight bits per dimension
   PRIMARY KEY (collection, kind, id, passage, model)
 ) WITH (toast_tuple_target = 8160);
 
--- A file that was read to its end, and what it was read from: an unchanged one is not read again.
+-- The fingerprint of each file that was read completely. An unchanged file is not read again.
 CREATE TABLE files (
   collection int8 NOT NULL,
   id uuid NOT NULL,
@@ -250,9 +250,9 @@ CREATE TABLE files (
   PRIMARY KEY (collection, id)
 );
 
--- An operator that PostgreSQL does not hold to be leakproof cannot use an index under row-level security, and @@ is none.
--- So one function searches the inverted index as a role that may see it all, and gives back what is the collection's own;
--- IS NOT DISTINCT FROM uses no index: the words are the collection's own already, and the primary key must not be read.
+-- Under row-level security an operator uses an index only if PostgreSQL marks it as leakproof, and @@ is not marked. So one
+-- function searches the inverted index as a role that may see all rows, and returns only those of the collection. It compares
+-- by IS NOT DISTINCT FROM, which uses no index: the words already select the collection, and the primary key must not be read.
 CREATE FUNCTION matching(question tsquery, cap int8)
 RETURNS TABLE (number int8, id uuid, length int4, terms bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = waylore, pg_temp
@@ -263,8 +263,8 @@ AS $$
 $$;
 REVOKE ALL ON FUNCTION matching FROM PUBLIC;
 
--- Each transaction says which collection it is about, and neither reads nor writes another; unsaid, it sees nothing.
--- This holds for the owner of the tables too. The application works as waylore_app, which owns nothing and bypasses nothing.
+-- Each transaction sets its collection, and neither reads nor writes another; if it sets none, it sees no rows. This holds for
+-- the owner of the tables too. The application works as waylore_app, which owns no table and bypasses no policy.
 DO $$
 DECLARE
   of_collection text;
@@ -280,7 +280,7 @@ BEGIN
 END
 $$;
 
--- The roles, where whoever migrates may make them. They belong to the whole server, so another database may have them.
+-- The roles, if the migrating role may create them. They belong to the whole server, so another database may have made them.
 DO $$
 BEGIN
   IF to_regrole('waylore_app') IS NULL THEN

@@ -10,14 +10,14 @@ CREATE TABLE collections (
   entities INTEGER NOT NULL DEFAULT 0,
   facts INTEGER NOT NULL DEFAULT 0,
   mentions INTEGER NOT NULL DEFAULT 0,
-  length INTEGER NOT NULL DEFAULT 0,        -- of all passages, in terms
+  length INTEGER NOT NULL DEFAULT 0,        -- terms of all passages
   next_passage INTEGER NOT NULL DEFAULT 0,  -- the next free row of the collection's last block
   next_entity INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- Each set of permission labels that some document has, so that permission is one integer in every index.
+-- Each set of labels that a document has, so that a permission is one integer in every index.
 CREATE TABLE accesses (
-  row INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: an old permission must not become a new one
+  row INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: an old permission must not become a new one
   collection INTEGER NOT NULL,
   labels TEXT NOT NULL,
   documents INTEGER NOT NULL DEFAULT 0,
@@ -28,7 +28,7 @@ CREATE TABLE documents (
   row INTEGER PRIMARY KEY,
   collection INTEGER NOT NULL,
   id BLOB NOT NULL,
-  tie INTEGER NOT NULL,  -- the first half of the identity, to order by
+  tie INTEGER NOT NULL,  -- the first half of the id, for sorting
   access INTEGER NOT NULL,
   title TEXT NOT NULL,
   uri TEXT NOT NULL,
@@ -67,8 +67,8 @@ CREATE INDEX passages_of_document ON passages (document, position);
 CREATE TABLE passage_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;
 CREATE TABLE entity_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;
 
--- Rows of passages and entities are handed out in blocks of one collection; a block's codes are the bits
--- of its vectors, word by word, and `live` says which of its rows have one.
+-- Rows of passages and entities are allocated in blocks of one collection. The codes of a block are the bits of
+-- its vectors, word by word, and `live` marks the rows that have a vector.
 CREATE TABLE blocks (
   row INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE blocks (
 ) STRICT;
 CREATE INDEX blocks_of_collection ON blocks (collection, kind);
 
--- The inverted index finds candidates; what BM25 needs of a candidate is in passage_terms.
+-- The inverted index finds candidates, and passage_terms has the terms that BM25 scores.
 CREATE VIRTUAL TABLE words USING fts5 (
   terms, content='', contentless_delete=1, detail=none, tokenize='ascii'
 );
@@ -104,7 +104,7 @@ CREATE TABLE entities (
   UNIQUE (collection, id)
 ) STRICT;
 
--- What each document says of an entity; an entity lives while one of these does.
+-- The description of an entity by each document. An entity exists as long as it has a description.
 CREATE TABLE profiles (
   entity INTEGER NOT NULL,
   access INTEGER NOT NULL,
@@ -127,8 +127,8 @@ CREATE TABLE names (
   PRIMARY KEY (collection, name, entity, access)
 ) STRICT, WITHOUT ROWID;
 
--- An entity's passages, best first: its own, then those that mention it most. Identities stand beside rows, so that
--- neither passages nor entities need to be read; the index holds all of it.
+-- The passages of an entity, best first: those about it, then those that mention it most. Ids are stored beside rows,
+-- so that an index has every column and neither passages nor entities need to be read.
 CREATE TABLE mentions (
   entity INTEGER NOT NULL,
   access INTEGER NOT NULL,
@@ -150,13 +150,13 @@ CREATE TABLE facts (
   subject INTEGER NOT NULL,
   subject_id BLOB NOT NULL,
   predicate INTEGER NOT NULL,
-  object INTEGER,  -- no entity, but a plain value, if null
+  object INTEGER,  -- null for a plain value
   object_id BLOB,
   UNIQUE (collection, id)
 ) STRICT;
 
--- What each passage says of a fact, in its document's words, the most trusted voice first. All that a walk reads of
--- a fact stands here, so that it touches neither passages nor entities.
+-- A fact as each passage asserts it, in the words of its document, the most trusted assertion first. Everything
+-- that a walk reads of a fact is here, so that it reads neither passages nor entities.
 CREATE TABLE supports (
   fact INTEGER NOT NULL,
   voice REAL NOT NULL,
@@ -181,7 +181,7 @@ CREATE TABLE supports (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX supports_of_passage ON supports (passage);
 
--- An entity's facts, strongest first, for each permission and for each predicate.
+-- The facts of an entity, strongest first, for each permission and for each predicate.
 CREATE TABLE edges (
   entity INTEGER NOT NULL,
   access INTEGER NOT NULL,
@@ -193,7 +193,7 @@ CREATE TABLE edges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX edges_of_predicate ON edges (entity, predicate, access, strength DESC, tie, fact);
 
--- How often something was returned, and when last; narrow, so that counting stays cheap.
+-- How often an item was used, and when last. The rows are narrow, so that counting stays cheap.
 CREATE TABLE usage (
   kind TEXT NOT NULL,
   row INTEGER NOT NULL,
@@ -202,13 +202,13 @@ CREATE TABLE usage (
   PRIMARY KEY (kind, row)
 ) STRICT, WITHOUT ROWID;
 
--- Vectors of the next embedding model, until all are there (waylore reembed).
+-- Vectors of the next embedding model, until all are staged (waylore reembed).
 CREATE TABLE staged (
   collection INTEGER NOT NULL,
   model TEXT NOT NULL,
   kind TEXT NOT NULL,
   row INTEGER NOT NULL,
-  passage INTEGER NOT NULL,  -- 0 but for facts
+  passage INTEGER NOT NULL,  -- 0 except for facts
   vector BLOB NOT NULL,
   PRIMARY KEY (collection, model, kind, row, passage)
 ) STRICT, WITHOUT ROWID;

@@ -1,4 +1,4 @@
--- A file that was read to its end, and what it was read from: an unchanged one is not read again.
+-- The fingerprint of each file that was read completely. An unchanged file is not read again.
 CREATE TABLE files (
   collection INTEGER NOT NULL,
   uri TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- The keys of the names by which documents call an entity (naming.py): what shares one may be the same.
+-- The keys of the names of an entity (names.py). Entities that share a key may be the same.
 CREATE TABLE entity_keys (
   collection INTEGER NOT NULL,
   key TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- What is deleted from the inverted index used to stay there under a tombstone; now it goes. The index is made
--- anew from what it holds, with the rows of terms in place of the terms (`collection·term`).
+-- Words that were deleted from the inverted index used to remain under a tombstone; secure-delete removes them. The index
+-- is rebuilt from its own entries, with the rows of terms in place of the terms (`collection·term`).
 CREATE VIRTUAL TABLE instances USING fts5vocab (words, instance);
 CREATE TABLE moved AS
 SELECT i.doc, group_concat(coalesce(t.row, i.term), ' ') AS terms FROM instances i LEFT JOIN terms t

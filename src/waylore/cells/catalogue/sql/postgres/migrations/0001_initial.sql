@@ -1,7 +1,7 @@
--- The catalogue of cells, in the schema waylore_cells: a few rows that everyone reads and few change.
+-- The catalogue of cells, in the schema waylore_cells: few rows, read often and changed rarely.
 
--- One row: the version, which grows with every change of a cell or a place. Whoever changes something changes it first, and so
--- waits for whoever did before.
+-- One row: the version, which grows with every change of a cell or a placement. Every change updates this row first, so
+-- changes wait for each other here.
 CREATE TABLE waylore_cells.catalogue (
   one int2 PRIMARY KEY DEFAULT 1 CHECK (one = 1),
   version int8 NOT NULL DEFAULT 0
@@ -18,14 +18,14 @@ CREATE TABLE waylore_cells.collections (
   name text PRIMARY KEY,
   cell text NOT NULL REFERENCES waylore_cells.cells (name),
   state text NOT NULL,
-  other text NOT NULL,        -- the cell that it goes to or comes from, while it moves
-  base int8 NOT NULL,         -- what its version was when it came into this cell: versions grow across moves
-  until float8 NOT NULL,      -- until when writers wait, in seconds since 1970
-  version int8 NOT NULL       -- of the catalogue, when this row was changed last
+  other text NOT NULL,        -- the target of a move, or the old cell after it
+  base int8 NOT NULL,         -- added to the version of the store in this cell, so that versions grow across moves
+  until float8 NOT NULL,      -- end of the wait of writers, or begin of state leaving, in seconds since 1970
+  version int8 NOT NULL       -- version of the catalogue when this row last changed
 );
 CREATE INDEX collections_of_cell ON waylore_cells.collections (cell);
 
--- An application reads all of it and places collections; cells are its owner's affair. The role is that of the store.
+-- An application reads everything and places collections. Only the owner changes cells. The role is that of the store.
 DO $$
 BEGIN
   IF to_regrole('waylore_app') IS NULL THEN
@@ -33,9 +33,9 @@ BEGIN
   END IF;
 EXCEPTION
   WHEN insufficient_privilege THEN
-    RAISE NOTICE 'waylore: % may not make roles: only it can read this catalogue', current_user;
+    RAISE NOTICE 'waylore: % may not create roles: only it can read this catalogue', current_user;
   WHEN duplicate_object OR unique_violation THEN
-    NULL;  -- another database of this server was faster
+    NULL;  -- a session in another database has just created it
 END
 $$;
 DO $$

@@ -1,13 +1,14 @@
--- What became of each job. The queue itself is procrastinate's, in the same schema. Times are in seconds since 1970.
+-- The state and the result of each job. The queue itself is procrastinate's, in the same schema. Times are in seconds since
+-- 1970.
 CREATE TABLE waylore_jobs.jobs (
   id uuid PRIMARY KEY,
   collection text NOT NULL,
-  caller text NOT NULL,        -- who asked for it
+  caller text NOT NULL,        -- id of the caller who submitted it
   kind text NOT NULL,
-  work jsonb NOT NULL,         -- what it works on, and how
+  work jsonb NOT NULL,         -- arguments of the work
   state text NOT NULL DEFAULT 'waiting',
-  queued int8,                 -- its number in procrastinate's queue
-  run int4 NOT NULL DEFAULT 0, -- how often it was begun: who began an earlier run has lost it
+  queued int8,                 -- id in procrastinate_jobs
+  run int4 NOT NULL DEFAULT 0, -- number of starts; only the worker of the last one may change the row
   is_cancelled bool NOT NULL DEFAULT false,
   progress jsonb NOT NULL DEFAULT '{}',
   result jsonb,

@@ -1,10 +1,11 @@
-"""The SQL of `benchmarks.multiplying`: how the rows of a sample become those of all copies and tenants.
+"""The SQL of `benchmarks.scale.multiply`: turn the rows of a sample into those of all copies and tenants.
 
-`grain` is how many copies share a thing: it is written for every grain-th copy alone, and counted for all of them.
+`grain` is the number of copies that share an item. The item is written once for each `grain` copies, and its
+counters count all of them.
 """
 
-# The sample as the first tenant has it, with the grain of what its rows point at.
-SAMPLED = [
+# Copies the rows of the first tenant, with the grain of the items that they refer to.
+CREATE_SAMPLE = [
     "CREATE SCHEMA sample",
     *(
         f"CREATE UNLOGGED TABLE sample.{table} AS SELECT * FROM {table}"
@@ -24,33 +25,33 @@ SAMPLED = [
          'qy0000', 'qy' || lpad(($2 / 10)::text, 4, '0')), 'qz0000', 'qz' || lpad(($2 / 100)::text, 4, '0'))""",
 ]
 
-ALL = "FROM sample.tenants t CROSS JOIN sample.copies c CROSS JOIN"
-COPIED = {
+ALL_COPIES = "FROM sample.tenants t CROSS JOIN sample.copies c CROSS JOIN"
+INSERT_COPIES = {
     "accesses": """INSERT INTO accesses (collection, access, id, labels, documents, passages)
         SELECT t.collection, x.access, x.id, x.labels, x.documents * %(copies)s, x.passages * %(copies)s
         FROM sample.tenants t CROSS JOIN sample.accesses x""",
     "documents": f"""INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest)
         SELECT t.collection, sample.id(x.id, c.copy), x.access, sample.said(x.title, c.copy), x.uri || '/' || c.copy,
-          x.source, x.metadata, x.labels, x.recorded_at, sample.id(x.digest, c.copy) {ALL} sample.documents x""",
+          x.source, x.metadata, x.labels, x.recorded_at, sample.id(x.digest, c.copy) {ALL_COPIES} sample.documents x""",
     "document_tags": f"""INSERT INTO document_tags (collection, document, tag)
-        SELECT t.collection, sample.id(x.document, c.copy), x.tag {ALL} sample.document_tags x""",
+        SELECT t.collection, sample.id(x.document, c.copy), x.tag {ALL_COPIES} sample.document_tags x""",
     "passages": f"""INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings)
         SELECT t.collection, sample.id(x.id, c.copy), x.number + c.copy * %(size)s, sample.id(x.document, c.copy), x.access,
           x.position, sample.said(x.title, c.copy), sample.said(x.text, c.copy), x.start, x."end", x.headings
-        {ALL} sample.passages x""",
+        {ALL_COPIES} sample.passages x""",
     "terms": """INSERT INTO terms (collection, term, number, passages)
         SELECT t.collection, h.new, h.number, x.passages * least(h.grain, %(copies)s - h.copy)
         FROM sample.tenants t CROSS JOIN sample.terms x JOIN sample.hashed h ON h.old = x.term""",
     "entities": f"""INSERT INTO entities (collection, id, sense, passages)
         SELECT t.collection, sample.id(x.id, c.copy / g.grain), x.sense, x.passages * least(g.grain, %(copies)s - c.copy)
-        {ALL} sample.entities x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
+        {ALL_COPIES} sample.entities x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
     "entity_vectors": f"""INSERT INTO entity_vectors (collection, id, dimension, vector)
         SELECT t.collection, sample.id(x.id, c.copy / g.grain), x.dimension, x.vector
-        {ALL} sample.entity_vectors x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
+        {ALL_COPIES} sample.entity_vectors x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
     "profiles": f"""INSERT INTO profiles (collection, entity, access, document, name, type, description, aliases)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, sample.id(x.document, c.copy),
           sample.said(x.name, c.copy), x.type, x.description, x.aliases
-        {ALL} sample.profiles x JOIN sample.grains g ON g.id = x.entity""",
+        {ALL_COPIES} sample.profiles x JOIN sample.grains g ON g.id = x.entity""",
     "names": """INSERT INTO names (collection, name, entity, access, documents)
         SELECT t.collection, h.new, sample.id(x.entity, h.copy / h.grain), x.access,
           x.documents * least(h.grain, %(copies)s - h.copy)
@@ -61,11 +62,11 @@ COPIED = {
         FROM sample.tenants t CROSS JOIN sample.entity_keys x JOIN sample.hashed h ON h.old = x.key""",
     "mentions": f"""INSERT INTO mentions (collection, entity, access, passage, count, is_own)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, sample.id(x.passage, c.copy), x.count, x.is_own
-        {ALL} sample.mentions x JOIN sample.grains g ON g.id = x.entity""",
+        {ALL_COPIES} sample.mentions x JOIN sample.grains g ON g.id = x.entity""",
     "facts": f"""INSERT INTO facts (collection, id, subject, predicate, object)
         SELECT t.collection, sample.id(x.id, c.copy / f.grain), sample.id(x.subject, c.copy / s.grain), x.predicate,
           sample.id(x.object, c.copy / o.grain)
-        {ALL} sample.facts x JOIN sample.fact_grains f ON f.id = x.id JOIN sample.grains s ON s.id = x.subject
+        {ALL_COPIES} sample.facts x JOIN sample.fact_grains f ON f.id = x.id JOIN sample.grains s ON s.id = x.subject
         LEFT JOIN sample.grains o ON o.id = x.object WHERE c.copy %% f.grain = 0""",
     "supports": f"""INSERT INTO supports (collection, fact, rank, passage, document, access, recorded_at, subject, predicate, object,
           statement, weight, confidence, source, status, valid_from, valid_to, vector)
@@ -73,16 +74,16 @@ COPIED = {
           sample.id(x.document, c.copy), x.access, x.recorded_at, sample.said(x.subject, c.copy), x.predicate,
           sample.said(x.object, c.copy), sample.said(x.statement, c.copy), x.weight, x.confidence, x.source, x.status,
           x.valid_from, x.valid_to, x.vector
-        {ALL} sample.supports x JOIN sample.fact_grains f ON f.id = x.fact""",
+        {ALL_COPIES} sample.supports x JOIN sample.fact_grains f ON f.id = x.fact""",
     "edges": f"""INSERT INTO edges (collection, entity, access, rank, fact, predicate)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, x.rank, sample.id(x.fact, c.copy / f.grain), x.predicate
-        {ALL} sample.edges x JOIN sample.grains g ON g.id = x.entity JOIN sample.fact_grains f ON f.id = x.fact
+        {ALL_COPIES} sample.edges x JOIN sample.grains g ON g.id = x.entity JOIN sample.fact_grains f ON f.id = x.fact
         WHERE c.copy %% f.grain = 0""",
 }  # fmt: skip
-TABLES = (*COPIED, "passage_vectors", "passage_terms")
+TABLES = (*INSERT_COPIES, "passage_vectors", "passage_terms")
 
-# What the counters of every tenant are, from those of the first, which has the sample.
-COUNTED = """
+# Computes the counters of every tenant from those of the first tenant, which has the sample.
+UPDATE_COUNTERS = """
     UPDATE collections c SET version = f.version, model = f.model, dimension = f.dimension,
       documents = f.documents * %(copies)s, passages = f.passages * %(copies)s, mentions = f.mentions * %(copies)s,
       length = f.length * %(copies)s, next_passage = f.passages * %(copies)s + 1, next_access = f.next_access,
@@ -91,17 +92,17 @@ COUNTED = """
       facts = (SELECT sum((%(copies)s + grain - 1) / grain) FROM sample.fact_grains)
     FROM (SELECT * FROM collections WHERE collection = %(first)s) f
 """
-KEYS = """
+SELECT_CONSTRAINTS = """
     SELECT c.conrelid::regclass::text, c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
     WHERE c.connamespace = 'waylore'::regnamespace AND c.contype IN ('p', 'u')
       AND c.conrelid::regclass::text NOT IN ('collections', 'migrations') ORDER BY 1, 2
 """
-REST = """
+SELECT_INDEXES = """
     SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
     WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' AND c.relname NOT IN ('collections', 'migrations')
       AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid) ORDER BY 1
 """
-WORDS = """
+SELECT_WORDS = """
     SELECT w.number, w.id, w.length, p.access, w.terms FROM sample.passage_terms w JOIN sample.passages p ON p.id = w.id
     ORDER BY w.number
 """

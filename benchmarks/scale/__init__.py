@@ -1,0 +1,1 @@
+"""Build large PostgreSQL databases from a small sample."""

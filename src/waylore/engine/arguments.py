@@ -1,0 +1,312 @@
+"""Check and convert the arguments of the public API, in one place.
+
+Every function takes the argument's name and value, and returns what the engine works with. A wrong value raises an
+ArgumentError that names the argument and the remedy. None stands for "not given" where a default exists. Nothing
+here reads the store.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from waylore.config import CacheConfig
+from waylore.dates import Moment, to_datetime
+from waylore.errors import ArgumentError
+from waylore.protocols import Embedder, Extractor, Observer, Reranker
+from waylore.recipes import Recipe, choose_recipe
+from waylore.retrieval.context import LAYOUTS, Layout
+from waylore.types.knowledge import SOURCES, Metadata, NewFact, Scalar, Source
+from waylore.types.search import NO_FILTER, Filter
+
+Where: TypeAlias = Filter | Mapping[str, Any] | None
+FactLike: TypeAlias = NewFact | Sequence[Any] | Mapping[str, Any]
+Strings: TypeAlias = str | Iterable[str] | None
+T = TypeVar("T")
+
+MAX_TOP_K = 10_000
+MAX_LIMIT = 1_000_000
+MAX_NAME = 200  # characters of a collection's name
+MAX_PATH = 4_096  # characters of a path or address, the limit of Linux
+MAX_INT = 2**63 - 1  # what both engines can store
+NOT_IN_NAMES = ",*+"  # they join or select collections in the address of several
+
+
+# -- texts, numbers, flags -----------------------------------------------------------------------------
+
+
+def check_text(name: str, value: object, remedy: str = "") -> str:
+    """Return a text that is a string without NUL and lone surrogates, and not blank."""
+    text = check_string(name, value, remedy)
+    if not text.strip():
+        raise ArgumentError(f"{name} must not be empty")
+    return text
+
+
+def check_string(name: str, value: object, remedy: str = "") -> str:
+    """Return a string that both engines can store; None and an empty string are the same."""
+    if value is None:
+        value = "" if not remedy else value
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a string, got {type(value).__name__}{'; ' if remedy else ''}{remedy}")
+    if "\x00" in value:
+        raise ArgumentError(f"{name} must not contain NUL characters; remove them")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"{name} must be valid Unicode; {error.reason} at {error.start}") from error
+    return value
+
+
+def check_uri(name: str, value: object) -> str:
+    """Return an address as a string; a path becomes one."""
+    return check_string(name, value.as_posix() if isinstance(value, Path) else value)
+
+
+def check_count(name: str, value: object, maximum: int = MAX_LIMIT) -> int:
+    """Return a whole number from 1 to `maximum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
+        raise ArgumentError(f"{name} must be a whole number from 1 to {maximum:,}, got {value!r:.60}")
+    return value
+
+
+def check_type(name: str, value: object, kind: type[T]) -> T:
+    """Return a value that has a type."""
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def check_callable(name: str, value: T) -> T:
+    """Return a function."""
+    if not callable(value):
+        raise ArgumentError(f"{name} must be a function, got {type(value).__name__}")
+    return value
+
+
+# -- lists of strings, metadata, filters ---------------------------------------------------------------
+
+
+def to_strings(name: str, value: Strings) -> tuple[str, ...]:
+    """Return several strings; a single string is one of them, None is none."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = (value,)
+    several: object = value
+    if not isinstance(several, Iterable) or isinstance(several, bytes | Mapping):
+        raise ArgumentError(f"{name} must be a string or a list of strings, got {type(several).__name__}")
+    return tuple(check_text(name, each, "give a string or a list of strings") for each in several)
+
+
+def to_labels(value: Strings) -> frozenset[str]:
+    """Return the labels of a document."""
+    return frozenset(to_strings("labels", value))
+
+
+def to_metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> Metadata:
+    """Return metadata of plain values: dates become ISO text, and a key whose value is None is left out."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{name} must be a dict, got {type(value).__name__}")
+    return {
+        check_text(f"the keys of {name}", key, "use strings"): _to_plain(f"{name} {key!r}", each)
+        for key, each in value.items()
+        if each is not None
+    }
+
+
+def _to_plain(name: str, value: object) -> Scalar | tuple[Scalar, ...]:
+    if isinstance(value, list | tuple):
+        return tuple(_to_scalar(name, each) for each in value)
+    return _to_scalar(name, value)
+
+
+def _to_scalar(name: str, value: object) -> Scalar:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return check_string(name, value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int) and abs(value) <= MAX_INT:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise ArgumentError(
+        f"{name} must be a string, a finite number, a boolean, a date or a list of those, got {value!r:.60}"
+    )
+
+
+def to_filter(value: Where, name: str = "where") -> Filter:
+    """Return a filter; a dict is metadata that a document must have, None lets every document through."""
+    if value is None:
+        return NO_FILTER
+    if isinstance(value, Filter):
+        return value
+    if isinstance(value, Mapping):
+        return Filter(metadata=to_metadata(value, name))
+    raise ArgumentError(f"{name} must be a dict of metadata, a Filter or None, got {type(value).__name__}")
+
+
+def to_moment(value: Moment | None, name: str = "as_of") -> datetime | None:
+    """Return a time as an aware datetime; None stays None."""
+    return None if value is None else to_datetime(value, name)
+
+
+# -- facts ---------------------------------------------------------------------------------------------
+
+
+def check_source(value: object) -> Source:
+    """Return one of the four sources."""
+    for source in SOURCES:
+        if value == source:
+            return source
+    raise ArgumentError(f"source must be one of {', '.join(SOURCES)}, got {value!r:.60}")
+
+
+def to_facts(value: Iterable[FactLike], source: Source) -> list[NewFact]:
+    """Return facts; each may be a NewFact, a dict with its fields, or a subject, predicate and object."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise ArgumentError(f"facts must be a list of facts, such as [('Ann', 'likes', 'tea')], got {value!r:.60}")
+    facts = list(value)
+    if facts and all(isinstance(each, str) for each in facts):
+        raise ArgumentError("facts must be a list of facts; put the one fact into a list: [('Ann', 'likes', 'tea')]")
+    return [_to_fact(number, each, source) for number, each in enumerate(facts)]
+
+
+def _to_fact(number: int, value: FactLike, source: Source) -> NewFact:
+    if isinstance(value, NewFact):
+        return value
+    try:
+        if isinstance(value, Mapping):
+            return NewFact(**{"source": source, **value})
+        if _is_triple(value):
+            subject, predicate, object_ = value
+            return NewFact(subject, predicate, object_, source=source)
+    except (ArgumentError, TypeError) as error:
+        raise ArgumentError(f"facts[{number}]: {error}") from error
+    raise ArgumentError(
+        f"facts[{number}] must be a NewFact, a dict with subject, predicate and object, or these three, "
+        f"got {value!r:.60}"
+    )
+
+
+def _is_triple(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value) == 3
+
+
+# -- documents and paths -------------------------------------------------------------------------------
+
+
+def to_documents(values: Sequence[object]) -> tuple[str, ...]:
+    """Return ids and addresses of documents, given one by one or as a list."""
+    flat: list[object] = []
+    for value in values:
+        is_several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+        flat.extend(value if is_several else [value])  # type: ignore[arg-type]  # it is iterable
+    if not flat:
+        raise ArgumentError("documents must not be empty; name the ids or addresses of documents")
+    return tuple(check_text("documents", check_uri("documents", each), "give ids or addresses") for each in flat)
+
+
+def to_paths(value: object) -> tuple[Path, ...]:
+    """Return one path or several."""
+    several = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return tuple(to_path("path", each) for each in several)
+
+
+def to_path(name: str, value: object) -> Path:
+    """Return a path that is not empty."""
+    if isinstance(value, str) and value.strip():
+        value = Path(check_string(name, value))
+    if isinstance(value, Path) and len(str(value)) <= MAX_PATH:
+        return value
+    raise ArgumentError(f"{name} must be the path of a file or folder, got {value!r:.60}")
+
+
+# -- how to open and search ----------------------------------------------------------------------------
+
+
+def check_url(value: object) -> str:
+    """Return the address of a store."""
+    if isinstance(value, Path):
+        return str(value)
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_PATH:
+        raise ArgumentError(f"url must be a file name or an address such as postgresql://…, got {value!r:.60}")
+    return check_string("url", value)
+
+
+def check_collection(value: object, *, is_cells: bool = False) -> str:
+    """Return the name of a collection; over cells it may name several."""
+    name = check_text("collection", value, "name a collection, such as default")
+    if len(name) > MAX_NAME and not is_cells:
+        raise ArgumentError(f"collection must have at most {MAX_NAME} characters, got {len(name)}")
+    if not name.isprintable() or (not is_cells and any(each in name for each in NOT_IN_NAMES)):
+        raise ArgumentError(f"collection must not contain control characters or any of {NOT_IN_NAMES}, got {name!r}")
+    return name
+
+
+def check_embedder(value: Embedder | None) -> Embedder | None:
+    """Return an embedder, or None."""
+    if value is None or _has_methods(value, "embed_passages", "embed_query"):
+        return value
+    raise ArgumentError(f"embedder must be an Embedder, for example FastEmbedder(), got {value!r:.60}")
+
+
+def check_extractor(value: Extractor | str | None, rules: Extractor) -> Extractor | None:
+    """Return an extractor; the names are "rules" and "none"."""
+    if value is None or value == "none":
+        return None
+    if value == "rules":
+        return rules
+    if not isinstance(value, str) and _has_methods(value, "extract"):
+        return value
+    raise ArgumentError(f'extractor must be an Extractor, "rules", "none" or None, got {value!r:.60}')
+
+
+def check_reranker(value: Reranker | None) -> Reranker | None:
+    """Return a reranker, or None."""
+    if value is None or _has_methods(value, "rerank"):
+        return value
+    raise ArgumentError(f"reranker must have a method rerank(query, texts), got {value!r:.60}")
+
+
+def check_observer(value: Observer | None) -> Observer | None:
+    """Return an observer, or None."""
+    if value is None or _has_methods(value, "observe"):
+        return value
+    raise ArgumentError(f"observer must have a method observe(verb), got {value!r:.60}")
+
+
+def to_cache(value: CacheConfig | float | None) -> CacheConfig:
+    """Return the settings of the answer cache; a number is its seconds, None turns it off."""
+    if value is None:
+        return CacheConfig(size=0)
+    if isinstance(value, CacheConfig):
+        return value
+    seconds: object = value
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0:
+        return CacheConfig(seconds=float(seconds))
+    raise ArgumentError(f"cache must be a CacheConfig, a number of seconds or None, got {value!r:.60}")
+
+
+def to_recipe(method: str | Recipe, query: str) -> tuple[Recipe, str]:
+    """Return the recipe of a search and the reason for its choice, if the method chooses."""
+    if isinstance(method, Recipe):
+        return method, ""
+    return choose_recipe(check_text("method", method, "name a method, or give a Recipe"), query)
+
+
+def check_layout(value: object) -> Layout:
+    """Return the layout of a context."""
+    for layout in LAYOUTS:
+        if value == layout:
+            return layout
+    raise ArgumentError(f"layout must be one of {', '.join(LAYOUTS)}, got {value!r:.60}")
+
+
+def _has_methods(value: object, *names: str) -> bool:
+    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in names)

@@ -1,0 +1,28 @@
+"""Find what other packages add, by entry point: stores, embedders, extractors, readers and recipes.
+
+An entry point is loaded when its name is used, so an installed package that nobody names costs nothing.
+"""
+
+from importlib.metadata import entry_points
+from typing import Any
+
+GROUPS = (
+    "waylore.stores",
+    "waylore.embedders",
+    "waylore.extractors",
+    "waylore.readers",
+    "waylore.recipes",
+    "waylore.rerankers",
+)
+
+
+def load_plugin(group: str, name: str) -> Any | None:
+    """Load the object that a package registered under a name; None if no package did."""
+    for entry in entry_points(group=group, name=name):
+        return entry.load()
+    return None
+
+
+def list_plugins(group: str) -> tuple[str, ...]:
+    """Return the names that packages registered in a group."""
+    return tuple(sorted({entry.name for entry in entry_points(group=group)}))

@@ -1,0 +1,45 @@
+"""Put off loading a model until a text is embedded.
+
+A command that adds a folder often finds nothing new, and then it needs only the name of the model. It knows no
+library of models: the caller passes the name and a function that loads the embedder.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from waylore.protocols import Embedder, Vectors
+from waylore.types.knowledge import Vector
+
+
+class DeferredEmbedder:
+    """An embedder that `load` makes when a text is embedded or the dimension is read, once for all threads."""
+
+    def __init__(self, name: str, load: Callable[[], Embedder]) -> None:
+        self._name = name
+        self._load = load
+        self._loaded: Embedder | None = None
+        self._loading = Lock()
+
+    @property
+    def name(self) -> str:
+        """The model's name, which must be the name that the loaded embedder has."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector."""
+        return self._embedder().dimension
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit row for each text, in order."""
+        return self._embedder().embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the unit vector of a question."""
+        return self._embedder().embed_query(text)
+
+    def _embedder(self) -> Embedder:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded

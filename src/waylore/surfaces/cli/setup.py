@@ -1,0 +1,182 @@
+"""Set up a folder: choose an embedder, load its model, create the store and write `waylore.toml`.
+
+`waylore init` does it with its options. `waylore add` and `waylore import` do it if nothing is set. Nothing here prints
+a result.
+"""
+
+import json
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from waylore.errors import ConfigError, ModelUnavailable
+from waylore.protocols import Embedder
+from waylore.settings.load import PROJECT, find_project_file, list_settings, load
+from waylore.settings.sections import EmbeddingSettings, Settings
+from waylore.store.urls import open_store
+from waylore.surfaces.cli.options import find_file, keep_given
+from waylore.surfaces.open import DEFAULT_MODELS, create_extractor, defer_embedder, read_search_options
+from waylore.surfaces.terminal.output import handle_interrupt
+from waylore.types.results import Statistics
+
+HEADER = "# Settings of Waylore for this folder; `waylore config` shows all of them."
+WRITTEN_SETTINGS = ("store", "collection", "embedding.provider", "embedding.model", "embedding.path")
+WAYS_ON = """
+Without a network, do one of these:
+  waylore init --model-path FOLDER  with a folder of the model's files: {files}
+  waylore init --embedder none      to search words only; set an embedder and run `waylore reembed` later
+  copy {cache} from a computer on which `waylore init` has run to the same place here"""
+MODEL_FILES = {
+    "fastembed": "one .onnx file, tokenizer.json, tokenizer_config.json and config.json",
+    "model2vec": "model.safetensors, tokenizer.json and config.json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """A folder that is set up: its settings, the text of its file, and the state of its collection."""
+
+    settings: Settings
+    text: str
+    is_new: bool
+    known: Statistics
+    needs_reembedding: bool
+
+
+def set_up(options: dict[str, Any]) -> SetUp:
+    """Set up the working folder with options of `waylore init`; change nothing if it is set up already."""
+    is_new = not PROJECT.exists()
+    settings = load(**options) if is_new else _check_unchanged(options)
+    text = _write_toml(settings, options)
+    with handle_interrupt("Run `waylore init` again."):
+        embedder = _prepare_models(settings, is_new)
+        known = _create_store(settings)
+    if is_new:
+        PROJECT.write_text(text, encoding="utf-8")
+    has_other = embedder is not None and known.documents > 0 and known.model != embedder.name
+    return SetUp(settings, text, is_new, known, has_other)
+
+
+def set_up_if_unset(store: str, collection: str) -> None:
+    """Set up the working folder as `waylore init` does, if no setting exists and no store.
+
+    Without an installed embedder no file is written, so that `waylore init` can set one later.
+    """
+    given = keep_given(store=store, collection=collection)
+    settings = load(**given)
+    file = find_file(settings)
+    known = [one for one in list_settings(settings, **given) if one.name in WRITTEN_SETTINGS]
+    if find_project_file().is_file() or (file and file.exists()) or any(one.source != "default" for one in known):
+        return
+    options = choose_options()
+    if "embedding" not in options:
+        typer.echo("waylore: no embedder is installed, so only words are added: pip install 'waylore[local]'", err=True)
+        return
+    model = options["embedding"]["model"]
+    typer.echo(f"waylore: no {PROJECT}; setting up this folder with {model}, as `waylore init` does", err=True)
+    set_up(options)
+
+
+# -- options -------------------------------------------------------------------------------------------
+
+
+def choose_options(
+    embedder: str | None = None, model: str = "", model_path: Path | None = None, store: str = "", collection: str = ""
+) -> dict[str, Any]:
+    """Return the options as settings; the first time with an embedder that is installed."""
+    folder = model_path and model_path.resolve()
+    provider = embedder or _choose_provider(model, folder)
+    name = model or ("" if folder or PROJECT.exists() else DEFAULT_MODELS.get(provider, ""))
+    embedding = {"provider": provider, "model": name, "path": folder}
+    options = {"store": store, "collection": collection, "embedding": {k: v for k, v in embedding.items() if v}}
+    return {name: value for name, value in options.items() if value}
+
+
+def _choose_provider(model: str, folder: Path | None) -> str:
+    """Return the embedder to set if no option names one; empty if the settings have one."""
+    if folder:
+        return "fastembed" if any(folder.rglob("*.onnx")) else "model2vec"
+    if model:
+        return "fastembed"
+    is_open = not PROJECT.exists() and load().embedding.provider == "none"
+    return "fastembed" if is_open and find_spec("fastembed") else ""
+
+
+def _check_unchanged(options: dict[str, Any]) -> Settings:
+    """Return the existing settings; options that differ from them are refused."""
+    existing, changed = load(), load(**options)
+    differing = [
+        one.name
+        for one, other in zip(list_settings(existing), list_settings(changed), strict=True)
+        if one.value != other.value
+    ]
+    if differing:
+        raise ConfigError(f"{PROJECT} exists already, with another {differing[0]}; edit it, or remove it first")
+    return existing
+
+
+def _write_toml(settings: Settings, options: dict[str, Any]) -> str:
+    """Return the text of the file: options and defaults, without the environment. A JSON string is valid TOML."""
+    chosen = [one for one in list_settings(settings, **options) if one.source in ("option", "default")]
+    values = {one.name: one.value for one in chosen if one.value}
+    values["store"] = settings.store if "store" in values else ""  # list_settings masks a password
+    lines = {
+        name: f"{name.split('.')[-1]} = {json.dumps(values[name], ensure_ascii=False)}"
+        for name in WRITTEN_SETTINGS
+        if values.get(name)
+    }
+    embedding = [text for name, text in lines.items() if name.startswith("embedding.")]
+    top = [text for name, text in lines.items() if not name.startswith("embedding.")]
+    return "\n".join([HEADER, *top, *(["", "[embedding]", *embedding] if embedding else []), ""])
+
+
+# -- models and store ----------------------------------------------------------------------------------
+
+
+def needs_model(settings: Settings, is_new: bool) -> bool:
+    """Return whether the model is loaded now: the first time, or if the store is not on this computer yet."""
+    file = find_file(settings)
+    return settings.embedding.provider in DEFAULT_MODELS and (is_new or (file is not None and not file.exists()))
+
+
+def _prepare_models(settings: Settings, is_new: bool) -> Embedder | None:
+    """Return the embedder of the settings. The first time, load its model, which may download it."""
+    try:
+        embedder = defer_embedder(settings.embedding)
+        if embedder and needs_model(settings, is_new):
+            embedder.embed_query("")
+    except ModelUnavailable as error:
+        raise _name_ways_on(settings.embedding, error) from error
+    if is_new:
+        create_extractor(settings.extraction)
+        read_search_options(settings.search)
+    return embedder
+
+
+def _name_ways_on(embedding: EmbeddingSettings, error: ModelUnavailable) -> ModelUnavailable:
+    """Return the error of a model that cannot be downloaded with the ways to go on; any other error as it is."""
+    if embedding.path or embedding.provider not in MODEL_FILES or not find_spec(embedding.provider):
+        return error
+    problem = str(error).splitlines()[0].partition("; ")[0]
+    cache = _find_cache(embedding.provider)
+    return ModelUnavailable(problem + WAYS_ON.format(files=MODEL_FILES[embedding.provider], cache=cache))
+
+
+def _find_cache(provider: str) -> Path:
+    if provider == "fastembed":
+        from waylore.providers.embedders.fastembed import find_cache  # noqa: PLC0415 (optional dependency)
+
+        return find_cache()
+    from huggingface_hub import constants  # noqa: PLC0415 (comes with model2vec)
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def _create_store(settings: Settings) -> Statistics:
+    """Create the store if it does not exist, and return what it holds."""
+    with closing(open_store(settings.store, settings.collection)) as store:
+        return store.statistics()

@@ -1,0 +1,106 @@
+"""Test collections: isolation, other handles, statistics, exports, and a change of the model."""
+
+from waylore.store.protocol import Store
+from waylore.testing.world import (
+    EMBEDDER,
+    KING,
+    MODEL,
+    OTHER_EMBEDDER,
+    QUEEN,
+    RULES_ID,
+    SECRET,
+    WORLD,
+    OpenStore,
+    StoreFixtures,
+    assert_unseen,
+    count_items,
+    day,
+    list_vectors,
+    page,
+    question,
+    sort_parts,
+    stage_other_model,
+    strip_vectors,
+)
+from waylore.types.knowledge import NewFact
+from waylore.types.search import Filter
+
+
+class CollectionTests(StoreFixtures):
+    """Isolation, other handles, statistics, exports, and a change of the model."""
+
+    def test_collections_are_isolated(self, world: Store, open_store: OpenStore) -> None:
+        other = open_store("other")
+        assert_unseen(other, Filter())
+        assert other.statistics().documents == 0
+        assert other.forget([KING.document.id]).documents == ()
+        other.write([strip_vectors(page("The codename of the other is Sparrow."))], model=None)
+        assert world.lexical("Sparrow", top_k=3) == ()
+        assert list(world.export()) == sort_parts(iter(WORLD))
+        before = [s.score for s in world.lexical("Falcon", top_k=3)]
+        other.write([strip_vectors(page(f"Falcon number {i}.")) for i in range(30)], model=None)
+        assert [s.score for s in world.lexical("Falcon", top_k=3)] == before
+        other.close()
+
+    def test_write_is_visible_to_other_handle(self, world: Store, open_store: OpenStore) -> None:
+        other = open_store("default")
+        assert other.lexical("Zanzibar", top_k=3) == ()
+        version = other.version()
+        late = page("Zanzibar is an island.", labels=["sailors"])
+        world.write([late], model=MODEL)
+        assert other.version() > version
+        sailors = Filter(labels=frozenset({"sailors"}))
+        assert [s.id for s in other.lexical("Zanzibar", top_k=3, where=sailors)] == [late.passages[0].id]
+        other.close()
+
+    def test_count_uses_keeps_version(self, world: Store) -> None:
+        version = world.version()
+        ids = [RULES_ID]
+        world.count_uses(facts=ids, passages=[KING.passages[0].id], at=day("2024-06-01"))
+        world.count_uses(facts=ids * 2, at=day("2024-05-15"))
+        fact = world.facts(ids)[RULES_ID]
+        assert (fact.access_count, fact.last_accessed) == (3, day("2024-06-01"))
+        assert world.version() == version
+        assert list(world.export()) == sort_parts(iter(WORLD))
+
+    def test_statistics_counts_items(self, world: Store) -> None:
+        assert count_items(world) == (3, 3, 6, 6, sum(len(c.mentions) for c in WORLD))
+        statistics = world.statistics()
+        assert (statistics.model, statistics.dimension) == (MODEL, EMBEDDER.dimension)
+
+    def test_export_can_be_written_to_other_collection(self, world: Store, open_store: OpenStore) -> None:
+        other = open_store("copy")
+        other.write(list(world.export()), model=MODEL)
+        assert list(other.export()) == list(world.export())
+        assert list_vectors(other.export()) == list_vectors(world.export())
+        vector = question("who rules?")
+        assert other.dense(vector, top_k=9) == world.dense(vector, top_k=9)
+        assert other.lexical("mother king", top_k=9) == world.lexical("mother king", top_k=9)
+        other.close()
+
+    def test_empty_collection_activates_model_without_keeping_it(self, store: Store) -> None:
+        assert store.activate_model(OTHER_EMBEDDER.name)
+        assert store.statistics().model is None
+        assert store.write([KING], model=MODEL) == 1
+
+    def test_model_is_staged_then_activated(self, world: Store) -> None:
+        before = world.dense(question("king"), top_k=3)
+        assert not world.activate_model(OTHER_EMBEDDER.name)
+        stage_other_model(world, limit=4, rounds=1)
+        assert world.dense(question("king"), top_k=3) == before
+        late = page("Added in the middle of it.", NewFact("Late", "came", "after"))
+        world.write([late], model=MODEL)
+        assert not world.activate_model(OTHER_EMBEDDER.name)
+        world.forget([QUEEN.document.id])
+        stage_other_model(world, limit=4, rounds=99)
+        assert world.activate_model(OTHER_EMBEDDER.name)
+        statistics = world.statistics()
+        assert (statistics.model, statistics.dimension) == (OTHER_EMBEDDER.name, OTHER_EMBEDDER.dimension)
+        vector = OTHER_EMBEDDER.embed_query(KING.passages[0].embeddable)
+        assert world.dense(vector, top_k=1)[0].id == KING.passages[0].id
+        assert {s.id for s in world.dense(vector, top_k=9)} == {c.passages[0].id for c in (KING, SECRET, late)}
+        assert world.nearest_entities(vector, top_k=99)
+        fact = world.facts([RULES_ID])[RULES_ID]
+        assert fact.vector is not None
+        assert len(fact.vector) == OTHER_EMBEDDER.dimension
+        assert world.list_unembedded("third", limit=1)

@@ -1,0 +1,142 @@
+"""Test fetching: items by id, documents by URI, and several requests at once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from waylore import names as naming
+from waylore.errors import DimensionMismatch
+from waylore.store.protocol import Store
+from waylore.store.reads import run_request
+from waylore.store.requests import ReadRequest, make_request
+from waylore.testing.world import (
+    EMBEDDER,
+    KING,
+    LOTHAIR,
+    LOTHARINGIA,
+    MODEL,
+    PUBLIC,
+    QUEEN,
+    WORLD,
+    StoreFixtures,
+    page,
+    question,
+    sort_parts,
+)
+from waylore.types.search import Filter
+
+
+class FetchingTests(StoreFixtures):
+    """Items by id, documents by URI, and several requests at once."""
+
+    def test_documents_are_listed_by_uri(self, store: Store) -> None:
+        uris = [
+            "docs/b.md",
+            "docs/a.csv#row=2",
+            "docs/a.csv#row=10",
+            "docs",
+            "docs2/a.md",
+            "docs/é.md",
+            "",
+        ]
+        pages = [page(f"page {i}", uri=uri, labels=["red"] if i == 0 else []) for i, uri in enumerate(uris)]
+        store.write(pages, model=MODEL)
+        below = ["docs/a.csv#row=10", "docs/a.csv#row=2", "docs/b.md", "docs/é.md"]
+        assert [d.uri for d in store.list_documents(under="docs/")] == below
+        assert [d.uri for d in store.list_documents()] == ["", "docs", *below, "docs2/a.md"]
+        assert [d.uri for d in store.list_documents(under="docs/", where=PUBLIC)] == [*below[:2], below[3]]
+        first = store.list_documents(limit=3)
+        rest = store.list_documents(after=(first[-1].uri, first[-1].id))
+        assert first + rest == store.list_documents()
+
+    def test_items_are_fetched_by_id(self, world: Store) -> None:
+        assert world.documents([KING.document.id, "0" * 32]) == {KING.document.id: KING.document}
+        assert world.passages([KING.passages[0].id, "0" * 32]) == {KING.passages[0].id: KING.passages[0]}
+        assert list(world.get_indexed_documents([KING.document.id, "0" * 32]).values()) == sort_parts(iter([KING]))
+        assert world.entities([LOTHARINGIA, "0" * 32])[LOTHARINGIA].type == "place"
+        mother = next(f for f in KING.facts if f.predicate == "mother")
+        assert world.facts([mother.id, "0" * 32]) == {mother.id: mother}
+
+    def test_invalid_ids_are_skipped(self, world: Store) -> None:
+        assert world.documents(["no identity", KING.document.id]).keys() == {KING.document.id}
+        assert world.forget(["no identity", ""]).documents == ()
+
+    def test_zero_vector_has_cosine_zero(self, world: Store) -> None:
+        zero = np.zeros(EMBEDDER.dimension, dtype=np.float32)
+        assert {s.score for s in world.dense(zero, top_k=9)} == {0.0}
+
+    def test_cosines_and_nearby_equal_dense_scores(self, world: Store) -> None:
+        vector = question("king of lotharingia")
+        found = {s.id: s.score for s in world.dense(vector, top_k=99)}
+        assert world.cosines(vector, [*found, "0" * 32]) == found
+        every = [e.id for c in WORLD for e in c.entities]
+        mentions, near = world.nearby(vector, [*every, "0" * 32], per_entity=2)
+        assert mentions == world.passages_of_entities(every, per_entity=2)
+        assert near == {m.passage_id: found[m.passage_id] for ms in mentions.values() for m in ms}
+        keys = naming.keys("Lotharingia")
+        assert world.nearby(vector, [LOTHAIR], per_entity=2, keys=keys, max_per_key=1) == world.nearby(
+            vector, [LOTHAIR, LOTHARINGIA], per_entity=2
+        )
+        assert world.nearby(vector, [LOTHAIR], per_entity=2, keys=keys) == world.nearby(vector, [LOTHAIR], per_entity=2)
+        wrong = np.ones(3, dtype=np.float32)
+        with pytest.raises(DimensionMismatch):
+            world.cosines(wrong, list(found))
+        with pytest.raises(DimensionMismatch):
+            world.nearby(wrong, every, per_entity=1)
+
+    def test_sources_returns_documents_of_passages(self, world: Store) -> None:
+        found = world.sources([KING.passages[0].id, QUEEN.passages[0].id, "0" * 32])
+        assert found == {KING.passages[0].id: KING.document, QUEEN.passages[0].id: QUEEN.document}
+
+    def test_read_many_returns_results_in_order(self, world: Store) -> None:
+        where, king = Filter(metadata={"lang": "fr"}), [KING.passages[0].id]
+        requests: list[ReadRequest[Any]] = [
+            make_request(Store.lexical, "lotharingia", top_k=9),
+            make_request(Store.lexical, "lotharingia", top_k=9, where=where),
+            make_request(Store.statistics),
+            make_request(Store.dense, question("king"), top_k=2, where=PUBLIC),
+            make_request(Store.passages, king),
+            make_request(Store.passages, king, where=where),
+            make_request(Store.facts_of_entities, [], per_entity=1),
+            make_request(
+                Store.find_similar_entities, {LOTHAIR: naming.list_matching_keys("Lothair II")}, max_per_key=3
+            ),
+        ]
+        assert list(world.read_many(requests)) == [run_request(world, request) for request in requests]
+        assert list(world.read_many([])) == []
+
+    def test_read_many_fails_if_one_request_fails(self, world: Store) -> None:
+        wrong = make_request(Store.dense, np.ones(3, dtype=np.float32), top_k=1)
+        with pytest.raises(DimensionMismatch):
+            world.read_many([make_request(Store.lexical, "king", top_k=1), wrong])
+
+    def test_read_many_sees_last_write(self, store: Store) -> None:
+        requests: list[ReadRequest[Any]] = [
+            make_request(Store.lexical, "harbour", top_k=9),
+            make_request(Store.statistics),
+        ]
+        for number in range(1, 4):
+            store.write([page(f"Harbour {number}.")], model=MODEL)
+            found, statistics = store.read_many(requests)
+            assert (len(found), statistics.documents) == (number, number)
+
+    def test_reads_without_ids_return_nothing(self, world: Store) -> None:
+        answers: list[Any] = [
+            world.documents([]),
+            world.passages([]),
+            world.sources([]),
+            world.cosines(question("king"), []),
+            world.get_indexed_documents([]),
+            world.entities([]),
+            world.facts([]),
+            world.entities_by_names([]),
+            world.find_similar_entities({}, max_per_key=1),
+            world.find_entities_by_key([], max_per_key=1),
+            world.facts_of_entities([], per_entity=1),
+            world.facts_of_passages([], per_passage=1),
+            world.passages_of_entities([], per_entity=1),
+            world.entities_of_passages([], per_passage=1),
+            world.digests([]),
+        ]
+        assert answers == [{}] * len(answers)

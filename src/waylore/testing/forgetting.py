@@ -1,0 +1,96 @@
+"""Test forgetting: receipts, traces of removed items, and compaction."""
+
+from waylore.store.protocol import Store
+from waylore.testing.world import (
+    KING,
+    LOTHAIR,
+    MODEL,
+    QUEEN,
+    RULES,
+    RULES_ID,
+    SECRET,
+    WORLD,
+    OpenStore,
+    StoreFixtures,
+    count_items,
+    day,
+    list_vectors,
+    question,
+    stage_other_model,
+)
+from waylore.types.identity import entity_id
+from waylore.types.knowledge import STATUSES
+
+
+class ForgettingTests(StoreFixtures):
+    """Receipts, traces of removed items, and compaction."""
+
+    def test_forget_equals_never_having_added(self, world: Store, open_store: OpenStore) -> None:
+        world.forget([SECRET.document.id])
+        other = open_store("other")
+        other.write([QUEEN, KING], model=MODEL)
+        assert list(world.export()) == list(other.export())
+        assert list_vectors(world.export()) == list_vectors(other.export())
+        assert count_items(world) == count_items(other)
+        other.close()
+
+    def test_receipt_lists_exactly_the_removed_items(self, world: Store) -> None:
+        receipt = world.forget([SECRET.document.id])
+        assert receipt.documents == (SECRET.document.id,)
+        assert receipt.passages == (SECRET.passages[0].id,)
+        assert set(receipt.entities) == {entity_id("Falcon"), entity_id("Burgundy")}
+        assert set(receipt.facts) == {f.id for f in SECRET.facts} - {RULES_ID}
+
+    def test_shared_fact_keeps_assertion_of_other_document(self, world: Store) -> None:
+        assert world.facts([RULES_ID])[RULES_ID].statement == "Lothair II rules Lotharingia by the sword"
+        world.forget([SECRET.document.id])
+        assert world.facts([RULES_ID])[RULES_ID].weight == RULES.weight
+        assert world.entities([LOTHAIR])[LOTHAIR].passages == 1
+
+    def test_searches_do_not_find_forgotten_document(self, world: Store) -> None:
+        world.forget([SECRET.document.id])
+        assert world.lexical("Falcon codename", top_k=9) == ()
+        assert SECRET.passages[0].id not in {s.id for s in world.dense(question("Falcon"), top_k=9)}
+        assert world.entities_by_names(["Falcon"]) == {}
+        assert entity_id("Falcon") not in {s.id for s in world.nearest_entities(question("falcon"), top_k=9)}
+        assert world.passages([SECRET.passages[0].id]) == {}
+        assert world.documents([SECRET.document.id]) == {}
+        assert world.facts([SECRET.facts[0].id], statuses=STATUSES) == {}
+
+    def test_forget_unknown_document_removes_nothing(self, world: Store) -> None:
+        version = world.version()
+        assert world.forget(["0" * 32]).documents == ()
+        assert world.version() == version
+
+    def test_forgotten_documents_leave_no_traces(self, world: Store, open_store: OpenStore) -> None:
+        other = open_store("other")
+        other.write(WORLD, model=MODEL)  # the same ids, which the other collection keeps
+        world.count_uses(passages=[SECRET.passages[0].id], facts=[RULES_ID], at=day("2024-05-02"))
+        stage_other_model(world, limit=100, rounds=1)
+        for document in (SECRET, KING, QUEEN):
+            assert world.find_remains(world.forget([document.document.id])) == ()
+        other.close()
+
+    def test_find_remains_reports_document_added_again(self, world: Store) -> None:
+        receipt = world.forget([SECRET.document.id])
+        world.write([SECRET], model=MODEL)
+        lines = world.find_remains(receipt)
+        removed = (*receipt.documents, *receipt.passages, *receipt.entities, *receipt.facts)
+        assert all(any(id_ in line for line in lines) for id_ in removed)
+
+    def test_compact_changes_no_knowledge(self, world: Store) -> None:
+        receipt = world.forget([SECRET.document.id])
+        before, found = list(world.export()), world.lexical("Lothair", top_k=9)
+        world.compact()
+        assert list(world.export()) == before
+        assert world.lexical("Lothair", top_k=9) == found
+        assert world.find_remains(receipt) == ()
+
+    def test_everything_can_be_forgotten_and_added_again(self, world: Store) -> None:
+        before = list(world.export())
+        world.forget([c.document.id for c in WORLD])
+        assert list(world.export()) == []
+        assert set(count_items(world)) == {0}
+        assert world.statistics().model is None
+        world.write(WORLD, model=MODEL)
+        assert list(world.export()) == before

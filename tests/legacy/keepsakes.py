@@ -1,0 +1,45 @@
+"""The kept bytes of the version before the renaming, and the answers that it gave.
+
+`kept/` holds a store with a registry, a catalogue of cells, an export, and the dump of a PostgreSQL database
+with a store, a registry, a catalogue and one waiting job. Commit c59522a made them from the world `family` of
+the golden tests, and `answers.json` has its answers. Searches record no use, because use changes later answers.
+"""
+
+import json
+import lzma
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from waylore.engine.waylore import Waylore
+from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.types.search import Filter
+
+KEPT = Path(__file__).parent / "kept"
+COLLECTION = "family"
+ANSWERS: dict[str, Any] = json.loads((KEPT / "answers.json").read_text("utf-8"))
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def read_kept(name: str) -> bytes:
+    """Return the bytes of a kept file."""
+    return lzma.decompress((KEPT / f"{name}.xz").read_bytes())
+
+
+def open_old(url: str) -> Waylore:
+    """Open the kept collection, wherever it was restored to."""
+    embedder = HashingEmbedder(32, quiet=True)
+    return Waylore.open(url, collection=COLLECTION, embedder=embedder, clock=lambda: NOW)
+
+
+def check_answers(url: str, engine: str) -> None:
+    """Assert that a store gives the answers that the old version gave."""
+    kept = ANSWERS[engine]
+    with open_old(url) as memory:
+        assert memory.stats().documents == kept["documents"]
+        assert [str(fact) for fact in memory.facts("Edda Lindqvar")] == kept["facts"]
+        for answer in kept["answers"]:
+            labels = answer["labels"]
+            where = Filter(labels=None if labels is None else frozenset(labels))
+            found = memory.search(answer["question"], method=answer["method"], where=where, record_use=False)
+            assert {hit.passage.id: hit.score for hit in found.hits[:5]} == answer["hits"]

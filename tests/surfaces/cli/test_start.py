@@ -1,0 +1,156 @@
+"""Test how much a command loads when it starts: modules, and processor time relative to its dependencies.
+
+Seconds depend on the machine, so times are compared with each other.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import waylore
+from surfaces.commands import POTION, START, environment, notes, process
+
+LIST_MODULES = "import atexit, sys; atexit.register(lambda: sys.stderr.write(chr(10).join(sys.modules)));"
+# The libraries that `waylore search` imports, in a process without Waylore.
+DEPENDENCIES = "import numpy, apsw, typer, rich.console, rich.table, rich.progress, dotenv, pydantic, asyncio"
+MODELS = {"fastembed", "onnxruntime", "model2vec", "tokenizers", "torch", "spacy"}
+SERVERS = {"fastapi", "uvicorn", "starlette", "mcp", "psycopg", "procrastinate", "httpx"}
+
+
+def load_modules(folder: Path, program: str, *arguments: str) -> set[str]:
+    """Return the modules that a Python program has loaded at its end."""
+    command = [sys.executable, "-c", LIST_MODULES + program, *arguments]
+    run = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
+    return set(run.stderr.splitlines())
+
+
+def select_own(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] == "waylore"}
+
+
+def select_packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def measure_seconds(folder: Path, *arguments: str) -> float:
+    """Return the processor time of a Python process."""
+    with subprocess.Popen(
+        [sys.executable, *arguments], cwd=folder, env=environment(), stdout=subprocess.DEVNULL
+    ) as started:
+        _, status, usage = os.wait4(started.pid, 0)
+        started.returncode = os.waitstatus_to_exitcode(status)
+    assert started.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with a store that holds three notes, without a model."""
+    made = tmp_path_factory.mktemp("start")
+    notes(made)
+    for arguments in (["init", "--embedder", "none"], ["add", "notes"]):
+        run = process(made, *arguments)
+        assert run.returncode == 0, run.stderr
+    return made
+
+
+# -- the package ---------------------------------------------------------------------------------------
+
+
+def test_import_waylore_loads_no_engine(tmp_path: Path) -> None:
+    assert select_own(load_modules(tmp_path, "import waylore")) == {"waylore"}
+    assert "numpy" not in load_modules(tmp_path, "import waylore.text")
+    loaded = load_modules(tmp_path, "from waylore import Hit, WayloreError")
+    assert not {name for name in select_own(loaded) if name.startswith(("waylore.engine", "waylore.store"))}
+
+
+def test_public_names_can_be_imported() -> None:
+    assert {name for name in waylore.__all__ if getattr(waylore, name, None) is None} == set()
+    assert set(waylore.__all__) <= set(dir(waylore))
+    assert set(waylore.__all__) == set(waylore._MODULES)
+
+
+def test_unknown_name_raises_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'waylore' has no attribute 'Nothing'"):
+        getattr(waylore, "Nothing")  # noqa: B009
+
+
+# -- commands ------------------------------------------------------------------------------------------
+
+
+def test_version_needs_no_dependency(tmp_path: Path) -> None:
+    loaded = load_modules(tmp_path, START, "--version")
+    assert select_own(loaded) == {
+        "waylore",
+        "waylore.surfaces",
+        "waylore.surfaces.cli",
+        "waylore.surfaces.cli.__main__",
+    }
+    assert select_packages(loaded).isdisjoint({"typer", "rich", "pydantic", "numpy", "asyncio"})
+
+
+def test_version_option_prints_the_version_first(tmp_path: Path) -> None:
+    quick = process(tmp_path, "--version").stdout
+    assert quick == f"waylore {waylore.__version__}\n"
+    assert process(tmp_path, "--version", "--help").stdout == quick
+
+
+def test_command_names_its_missing_extra(tmp_path: Path) -> None:
+    hidden = f"import sys; sys.modules['rich.console'] = None; {START}"
+    command = [sys.executable, "-c", hidden, "search", "Mara"]
+    run = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1] == "the command line needs rich.console: pip install 'waylore[cli]'"
+
+
+def test_mcp_names_its_missing_extra(tmp_path: Path) -> None:
+    hidden = f"import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None; {START}"
+    command = [sys.executable, "-c", hidden, "mcp"]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2
+    assert run.stderr == "waylore: the MCP server needs the extra mcp: pip install 'waylore[mcp]'\n"
+
+
+def test_search_loads_neither_models_nor_servers(folder: Path) -> None:
+    loaded = load_modules(folder, START, "search", "Who leads Mara?")
+    assert select_packages(loaded).isdisjoint(MODELS | SERVERS)
+    unused = ("waylore.cells", "waylore.service", "waylore.evaluation", "waylore.surfaces.http")
+    assert not {name for name in select_own(loaded) if name.startswith((*unused, "waylore.surfaces.mcp"))}
+    assert {name for name in select_own(loaded) if name.startswith("waylore.surfaces.cli.")} == {
+        f"waylore.surfaces.cli.{name}" for name in ("__main__", "app", "options", "search")
+    }
+    assert len(select_own(loaded)) <= 150
+    assert len(loaded) <= 700
+
+
+def test_search_starts_in_twice_the_time_of_its_libraries(folder: Path) -> None:
+    """Compare least times: on a quiet machine 0.25 s for the libraries, 0.03 s and 0.57 s for the commands.
+
+    The limits come to 0.05 s and 0.7 s there, below the targets of 0.25 s and 0.8 s.
+    """
+    times: dict[str, list[float]] = {"libraries": [], "version": [], "search": []}
+    for _ in range(5):
+        times["libraries"].append(measure_seconds(folder, "-c", DEPENDENCIES))
+        times["version"].append(measure_seconds(folder, "-c", START, "--version"))
+        times["search"].append(measure_seconds(folder, "-c", START, "search", "Who leads Mara?"))
+    least = {name: min(seconds) for name, seconds in times.items()}
+    assert least["version"] < 0.2 * least["libraries"], times
+    assert least["search"] < 2.8 * least["libraries"], times
+
+
+@pytest.mark.model
+def test_add_loads_the_model_for_new_texts_only(tmp_path: Path) -> None:
+    notes(tmp_path)
+    settings = f'[embedding]\nprovider = "model2vec"\npath = "{POTION}"\n'
+    (tmp_path / "waylore.toml").write_text(settings, "utf-8")
+    assert "model2vec" in load_modules(tmp_path, START, "add", "notes")
+    assert "model2vec" not in load_modules(tmp_path, START, "add", "notes")
+    os.utime(tmp_path / "notes" / "mara.md")
+    assert "model2vec" not in load_modules(tmp_path, START, "add", "notes")
+    assert "model2vec" not in load_modules(tmp_path, START, "search", "Mara", "--method", "keyword")
+    assert "model2vec" in load_modules(tmp_path, START, "search", "Mara")

@@ -1,0 +1,62 @@
+"""Run the test suite beside a load that keeps all cores busy, and record the result.
+
+    python -m tools.busy [PYTEST ARGUMENT ...]
+
+The load is one endless loop for each core, at normal priority. Each run adds a line to `.cache/busy.jsonl`: the commit,
+the time, the counts and the failed tests. Three green lines show that no test depends on an idle machine.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / ".cache" / "busy.jsonl"
+LOOP = "while True: pass"
+COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
+
+
+def run_tests(arguments: list[str]) -> tuple[int, str]:
+    """Run pytest and return its exit code and output, which is also printed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            sys.stdout.write(line)
+            lines.append(line)
+    return process.returncode, "".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the suite once under load and record the result."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    loops = [subprocess.Popen([sys.executable, "-c", LOOP]) for _ in range(os.cpu_count() or 1)]
+    start = time.monotonic()
+    try:
+        code, output = run_tests(arguments)
+    finally:
+        for loop in loops:
+            loop.kill()
+    result = {
+        "commit": commit.stdout.strip(),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - start),
+        "is_green": code == 0,
+        "counts": {name: int(number) for number, name in COUNT.findall(output.splitlines()[-1])},
+        "failed": re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE),
+    }
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    with RESULTS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(result) + "\n")
+    print(json.dumps(result, indent=2))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

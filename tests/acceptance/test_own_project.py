@@ -25,7 +25,7 @@ QUESTIONS = [
         3,
     ),
     (
-        "Why does SQLite find vectors without sqlite-vec?",
+        "Why does SQLite search vectors without sqlite-vec?",
         "ARCHITECTURE.md",
         "How does SQLite find vectors, and why not with sqlite-vec?",
         "SQLite",

@@ -74,6 +74,8 @@ def _run_stages(
     question = GraphQuery(query, (), rankings, _fuse_rankings(rankings, recipe), now, embedder, trace)
     decision, graph = yield from _search_graph(question, named, recipe)
     max_added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
+    if not recipe.has_hybrid:
+        max_added = min(max_added, recipe.top_k)  # nothing of hybrid search takes a place
     chosen = add_graph_passages(question.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
     with trace.measure("hits"):
         hits = yield from _load_hits(query, chosen, graph)

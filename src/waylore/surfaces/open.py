@@ -47,7 +47,7 @@ def read_search_options(search: SearchSettings) -> dict[str, Any]:
     reranker = load_plugin("waylore.rerankers", search.reranker) if search.reranker else None
     if search.reranker and reranker is None:
         raise ConfigError(f"search.reranker: no installed package has a reranker {search.reranker}")
-    return {"method": method, "top_k": search.top_k, "reranker": reranker() if reranker else None}
+    return {"method": method, "top_k": search.top_k or None, "reranker": reranker() if reranker else None}
 
 
 def create_embedder(wanted: EmbeddingSettings) -> Embedder | None:
@@ -78,6 +78,17 @@ def create_extractor(wanted: ExtractionSettings) -> Extractor | None:
         extractor: Extractor | None = create(wanted)
         return extractor
     raise _report_unknown("extraction.provider", wanted.provider, EXTRACTORS, "waylore.extractors")
+
+
+def check_providers(settings: Settings) -> None:
+    """Raise an error if the settings name an embedder or extractor that does not exist. Nothing is loaded."""
+    for section, known, provider in (
+        ("embedding", EMBEDDERS, settings.embedding.provider),
+        ("extraction", EXTRACTORS, settings.extraction.provider),
+    ):
+        group = f"waylore.{'embedders' if section == 'embedding' else 'extractors'}"
+        if provider not in known and provider not in list_plugins(group):
+            raise _report_unknown(f"{section}.provider", provider, known, group)
 
 
 def _report_unknown(name: str, value: str, known: Iterable[str], group: str) -> ConfigError:

@@ -31,6 +31,7 @@ from waylore.indexing.readers.markdown import read_markdown
 from waylore.indexing.readers.pdf import read_pdf
 from waylore.indexing.readers.plain import read_text
 from waylore.indexing.readers.rows import read_json_lines, read_table
+from waylore.plugins import load_plugin
 
 __all__ = [
     "READERS",
@@ -102,7 +103,7 @@ def read_source(source: Source) -> Iterator[Reading | Skipped]:
 def _choose_reader(source: Source) -> Reader:
     """Return the reader for a file. Raise ReadError if the format is unknown, or the file too large or irregular."""
     suffix = source.path.suffix.lower()
-    reader = READERS.get(suffix)
+    reader: Reader | None = READERS.get(suffix) or load_plugin("waylore.readers", suffix.removeprefix("."))
     if reader is None:
         raise ReadError(f"there is no reader for {suffix} files")
     about = source.path.stat()

@@ -38,7 +38,7 @@ def read_facts_around(query: Query, entities: list[str], config: WalkConfig) -> 
     walked, frontier = set(entities), entities
     for _ in range(config.max_hops):
         listed = yield from read_entity_facts(query, frontier, config)
-        new = {f.id: f for fs in listed.values() for f in fs if f.id not in known}
+        new = {f.id: f for id_ in sorted(listed) for f in listed[id_] if f.id not in known}  # the same on every engine
         known |= new
         ends = _rank_ends(new.values())
         frontier = [end for end in ends if end not in walked][: config.frontier]

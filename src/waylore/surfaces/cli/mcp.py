@@ -21,7 +21,7 @@ from waylore.settings.load import find_user_file, load
 from waylore.settings.sections import Settings
 from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given, read_labels
 from waylore.surfaces.mcp import clients
-from waylore.surfaces.open import open_collection
+from waylore.surfaces.open import check_providers, open_collection
 from waylore.surfaces.terminal.output import report_errors
 from waylore.surfaces.tools.tools import READING, RESEARCH, TOOLS, Agent
 
@@ -57,6 +57,7 @@ def mcp(
     listen = keep_given(host=host) | ({} if port is None else {"port": port})
     with report_errors():
         settings = load(**keep_given(store=store, collection=collection), **({"http": listen} if listen else {}))
+        check_providers(settings)
         logging.basicConfig(level=settings.telemetry.log_level.upper(), stream=sys.stderr)
         serve = _prepare_http(settings, allow_host) if http else _serve_stdio
         with _open_lazily(settings, label, may_write=not read_only) as agent:

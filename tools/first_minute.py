@@ -8,6 +8,7 @@ than NumPy, that torch is not installed, and that the sizes in the README are ri
 """
 
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -58,17 +59,23 @@ def check_size(package: str, folder: Path) -> None:
         sys.exit(f"wrong size of {package} in the README; it is {measured:.0f} MB")
 
 
+def measure_processor_seconds() -> float:
+    """Return the processor time of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def check_first_answer(folder: Path) -> Path:
     """Install the command line, run the commands of the README and compare; return the environment's Python."""
-    start = time.monotonic()
+    start, used = time.monotonic(), measure_processor_seconds()
     python = create_environment(folder, COMMAND_LINE_PACKAGE)
     updated = update_transcripts(README, python.with_name("waylore"))
-    seconds = time.monotonic() - start
-    print(f"installation and first answer of the command line took {seconds:.0f} s")
+    seconds, processor = time.monotonic() - start, measure_processor_seconds() - used
+    print(f"installation and first answer took {seconds:.0f} s, and {processor:.0f} s of processor time")
     if normalize(updated) != normalize(README):
         sys.exit("the output in the README is outdated; run `python -m tools.transcripts README.md`")
-    if seconds > MAX_SECONDS:
-        sys.exit(f"the first answer took {seconds:.0f} s; the limit is {MAX_SECONDS} s")
+    if processor > MAX_SECONDS:  # not the clock, which depends on what else the machine does
+        sys.exit(f"the first answer took {processor:.0f} s of processor time; the limit is {MAX_SECONDS} s")
     return python
 
 

@@ -439,7 +439,7 @@ async def test_no_parameter_value_causes_internal_error(on_file: httpx.AsyncClie
             known = "default" if parameter["name"] == "collection" else "0" * 32
             path = path.replace(f"{{{parameter['name']}}}", data.draw(st.just(known) | st.just(quoted(value))))
         elif parameter["in"] == "query":
-            query[parameter["name"]] = str(value)[:4_000].encode("utf-8", "replace")  # the client takes no more
+            query[parameter["name"]] = str(value)[:1_000].encode("utf-8", "replace")  # quoted, the client takes no more
         else:
             headers[parameter["name"]] = str(value).encode("ascii", "replace").decode().replace("\x00", "")[:500]
     body = None

@@ -21,7 +21,7 @@ import numpy as np
 import sqlite_vec
 
 from benchmarks.corpus import Matrix
-from waylore.evaluation.datasets import load_dataset
+from waylore.evaluation.datasets import read_dataset
 from waylore.providers.embedders.cached import CachedEmbedder
 from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.store.sqlite.search import MIN_CANDIDATES
@@ -82,7 +82,7 @@ def measure_recall(vectors: Matrix, questions: Matrix) -> float:
 
 def measure_dataset(data: Path, model: Path, cache: Path) -> None:
     """Print the recall on the passages and on the facts of a set."""
-    given = load_dataset(data, sample=200)
+    given = read_dataset(data, sample=200)
     with CachedEmbedder(FastEmbedder(path=model), cache) as embedder:
         questions = np.stack([embedder.embed_query(q.text) for q in given.questions])
         for kind in ("passages", "facts"):

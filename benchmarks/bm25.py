@@ -34,7 +34,7 @@ from scipy.stats import spearmanr
 from tools.postgres.builds import find_textsearch_build
 from tools.postgres.server import start_server
 
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.store import bm25
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store
@@ -243,7 +243,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200, help="number of questions")
     parser.add_argument("--stores", nargs="*", default=[], help="addresses of other stores")
     given = parser.parse_args()
-    sets = [load_dataset(given.data / name, sample=given.questions) for name in (given.set, *given.beside)]
+    sets = [read_dataset(given.data / name, sample=given.questions) for name in (given.set, *given.beside)]
     collections = [build_collection(number, one) for number, one in enumerate(sets, SEARCHED_COLLECTION)]
     questions = [q.text for q in sets[0].questions]
     print(", ".join(f"{one.name}: {len(c.passages):,} passages" for one, c in zip(sets, collections, strict=True)))

@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 from waylore.errors import ModelUnavailable, WayloreError
-from waylore.evaluation.datasets import load_dataset
+from waylore.evaluation.datasets import read_dataset
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Extraction, Extractor
 from waylore.providers.extractors.budget import Report
@@ -91,7 +91,7 @@ def main() -> None:
     options = parser.parse_args()
     if bool(options.weights) == bool(options.base_url):
         parser.error("pass either --weights or --base-url")
-    pages = load_dataset(options.data).pages
+    pages = read_dataset(options.data).pages
     chosen = pages[:: max(len(pages) // options.passages, 1)][: options.passages]
     try:
         with serve_weights(options.weights, options.base_url, options.threads) as url:

@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.corpus import DIMENSION, Corpus
 from benchmarks.store_growth import MODEL, fill_store
 from waylore import Waylore
-from waylore.evaluation.datasets import load_dataset
+from waylore.evaluation.datasets import read_dataset
 from waylore.protocols import Embedder, Vectors
 from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
@@ -83,7 +83,7 @@ def measure_throughput(data: Path, set_: str, pages: int, embedder: Embedder) ->
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "pages"
         folder.mkdir()
-        for number, page in enumerate(load_dataset(data / set_).pages[:pages]):
+        for number, page in enumerate(read_dataset(data / set_).pages[:pages]):
             text = "\n\n".join(p.text for p in page.passages)
             (folder / f"{number:06}.md").write_text(f"# {page.document.title}\n\n{text}\n", encoding="utf-8")
         embedder.embed_passages(["warm up"])

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from waylore.evaluation.datasets import load_dataset
+from waylore.evaluation.datasets import read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder, open_indexed
 from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.search import search
@@ -86,7 +86,7 @@ def main() -> None:
     add_embedder_options(parser)
     options = parser.parse_args()
     embedder = create_embedder(options)
-    dataset = load_dataset(options.data / options.set, sample=options.questions)
+    dataset = read_dataset(options.data / options.set, sample=options.questions)
     queries = [
         Query(q.text, embedder.embed_query(q.text), Filter(metadata={"scope": q.scope}) if q.scope else Filter())
         for q in dataset.questions

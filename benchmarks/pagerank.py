@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder
 from waylore.evaluation.metrics import compute_recall
 from waylore.protocols import Embedder, Vectors
@@ -222,7 +222,7 @@ def main() -> None:
     print(HEAD, flush=True)
     embedder = create_embedder(given)
     for name in given.sets:
-        dataset = load_dataset(given.data / name, sample=given.sample)
+        dataset = read_dataset(given.data / name, sample=given.sample)
         runs.append(measure_dataset(dataset, embedder))
         print(format_line(dataset, runs[-1]), flush=True)
         if given.json:

@@ -32,7 +32,7 @@ from tools.postgres.builds import find_plain_build
 from tools.postgres.server import start_server
 
 from waylore.engine.waylore import Waylore
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.indexing import pipeline
 from waylore.protocols import Embedder
 from waylore.providers.embedders.hashing import HashingEmbedder
@@ -245,7 +245,7 @@ def measure_rate(service: Service, questions: list[str], rate: float, options: a
 def main(arguments: list[str] | None = None) -> int:
     """Measure the rates in order until one meets the goal."""
     options = _parse_options(arguments)
-    dataset = load_dataset(options.data / options.set)
+    dataset = read_dataset(options.data / options.set)
     questions = [question.text for question in dataset.questions]
     with start_filled_service(dataset, options) as service:
         asyncio.run(send_requests(service, questions, 10, min(options.seconds, 10), options.adds))  # warm

@@ -24,7 +24,7 @@ import numpy as np
 
 from waylore import Waylore
 from waylore.config import CacheConfig
-from waylore.evaluation.datasets import EvaluationQuestion, load_dataset
+from waylore.evaluation.datasets import EvaluationQuestion, read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder, open_indexed
 from waylore.protocols import Embedder
 from waylore.recipes import RECIPES
@@ -110,7 +110,7 @@ def main() -> None:
     add_embedder_options(parser)
     options = parser.parse_args()
     embedder = create_embedder(options)
-    dataset = load_dataset(options.data / options.set, sample=options.questions)
+    dataset = read_dataset(options.data / options.set, sample=options.questions)
     questions = list(dataset.questions) * options.rounds
     with open_indexed(dataset, embedder, options.folder, options.store) as store, start_collector() as address:
         telemetry = Telemetry(create_exporter(address), Metrics())

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from waylore import Waylore, legacy
-from waylore.evaluation.datasets import load_dataset
+from waylore.evaluation.datasets import read_dataset
 
 ROOT = Path(__file__).parents[1]
 OLD_COMMIT = "c59522a"
@@ -84,7 +84,7 @@ def install_old(commit: str, scratch: Path) -> Path:
 
 def load_questions(options: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
     """Return the set, and the folder's questions."""
-    dataset = load_dataset(options.data / options.set, sample=options.sample)
+    dataset = read_dataset(options.data / options.set, sample=options.sample)
     lines = (options.folders / options.folder / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [row for row in map(json.loads, filter(str.strip, lines)) if row["type"] != "none"]
     return dataset, asked[: options.sample]

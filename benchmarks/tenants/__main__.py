@@ -36,7 +36,7 @@ from benchmarks.tenants.databases import (
     make_sample,
 )
 from benchmarks.tenants.measure import SEARCHES, Figures, assign_questions, measure_database
-from waylore.evaluation.datasets import load_dataset
+from waylore.evaluation.datasets import read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder
 
 
@@ -98,7 +98,7 @@ def main() -> None:
     add_embedder_options(parser)
     options = parser.parse_args()
     embedder = create_embedder(options)
-    dataset = load_dataset(options.data / options.set, sample=options.questions)
+    dataset = read_dataset(options.data / options.set, sample=options.questions)
     results: dict[DatabaseSize, Figures] = {}
     with (
         TemporaryDirectory() as temporary,

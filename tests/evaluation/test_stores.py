@@ -16,7 +16,7 @@ from databases import create_database
 from waylore.cells.members import Federation
 from waylore.cells.open import open_catalogue
 from waylore.evaluation.__main__ import main
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import COLLECTIONS_PER_SET, open_indexed
 from waylore.evaluation.run import run_questions
 from waylore.providers.embedders.hashing import HashingEmbedder
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def dataset(folder: Path) -> Dataset:
-    return load_dataset(folder)
+    return read_dataset(folder)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tools.postgres.server import Server
 
 from databases import make_name, open_collections
 from waylore.errors import ConfigError
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.urls import open_store
@@ -33,7 +33,7 @@ class TestTextsearch(StoreConformance):
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return load_dataset(SETS / "musique-train100", sample=QUESTIONS)
+    return read_dataset(SETS / "musique-train100", sample=QUESTIONS)
 
 
 @pytest.fixture(scope="module")

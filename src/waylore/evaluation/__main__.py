@@ -17,7 +17,7 @@ from pathlib import Path
 
 from waylore.errors import WayloreError
 from waylore.evaluation import report
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder, extract_from_text, open_indexed
 from waylore.evaluation.run import Progress, Run, from_json, run_questions, to_json
 from waylore.indexing.extractors.rules import RuleExtractor
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None, *, prog: str = "python -m waylore.e
     try:
         embedder = create_embedder(options)
         beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
-        sets = (load_dataset(options.data / name, sample=options.sample) for name in options.sets)
+        sets = (read_dataset(options.data / name, sample=options.sample) for name in options.sets)
         read = (version for dataset in sets for version in _list_versions(dataset, options))
         results = [_evaluate(dataset, embedder, beside, options) for dataset in read]
     except WayloreError as error:

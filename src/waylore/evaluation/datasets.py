@@ -40,7 +40,7 @@ class Dataset:
     questions: tuple[EvaluationQuestion, ...]
 
 
-def load_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
+def read_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
     """Read a set. `sample` takes that many of its questions, evenly spread, and all of its pages."""
     if not (folder / "corpus.jsonl.gz").exists():
         raise ConfigError(f"{folder} has no corpus.jsonl.gz; pass the folder of one set")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from waylore.config import Weights
 from waylore.errors import ConfigError
-from waylore.evaluation.datasets import Dataset, load_dataset
+from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder, open_indexed
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN, Recipe
@@ -149,7 +149,7 @@ def main(arguments: list[str] | None = None) -> None:
     embedder = create_embedder(options)
     questions: list[Example] = []
     for name in options.sets:
-        dataset = load_dataset(options.data / name)
+        dataset = read_dataset(options.data / name)
         with open_indexed(dataset, embedder, options.folder, options.store) as store:
             questions += make_examples(store, embedder, dataset, CHAIN)
     penalty = choose_penalty(questions)

@@ -15,8 +15,8 @@ from waylore import legacy
 from waylore.errors import ConfigError
 from waylore.service.registry.protocol import ALL_COLLECTIONS, Key, Scope
 
-TOKEN_PREFIX = "waylore_"  # noqa: S105 (no secret)
-TOKEN_PREFIXES = (TOKEN_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens of the old name work
+KEY_PREFIX = "waylore_"
+KEY_PREFIXES = (KEY_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens of the old name work
 ROTATION_GRACE = timedelta(days=1)  # for which the former secret of a rotated key still works
 
 
@@ -60,7 +60,7 @@ def mark_revoked(key: Key) -> Key:
 
 def split_token(token: str) -> tuple[str, str]:
     """Return the id and the secret of a token. Both are empty if it is no token of ours."""
-    prefix = next((prefix for prefix in TOKEN_PREFIXES if token.startswith(prefix)), "")
+    prefix = next((prefix for prefix in KEY_PREFIXES if token.startswith(prefix)), "")
     id_, _, secret = token.removeprefix(prefix).partition("_")
     return (id_, secret) if prefix and secret else ("", "")
 
@@ -80,4 +80,4 @@ def _hash(secret: str) -> str:
 
 
 def _make_token(id_: str, secret: str) -> str:
-    return f"{TOKEN_PREFIX}{id_}_{secret}"
+    return f"{KEY_PREFIX}{id_}_{secret}"

@@ -26,7 +26,7 @@ from waylore.service.background import Background, open_background
 from waylore.service.callers import COLLECTION_NAME_PATTERN, ApiKeys, Caller, make_not_found_error
 from waylore.service.jobs.runner import JobRunner
 from waylore.service.jobs.work import JobResources
-from waylore.service.keys import TOKEN_PREFIXES
+from waylore.service.keys import KEY_PREFIXES
 from waylore.service.oidc import OidcTokens
 from waylore.service.open_collections import OpenCollections
 from waylore.service.rate_limits import RateLimiter
@@ -97,7 +97,7 @@ class Service:
         """Return the caller of an API key, or of a token of the OpenID provider."""
         if caller := self.api_keys.find_cached(token):
             return caller
-        method = self.api_keys if token.startswith(TOKEN_PREFIXES) else self.oidc_tokens
+        method = self.api_keys if token.startswith(KEY_PREFIXES) else self.oidc_tokens
         return await _run(self.registry_threads, partial(method.authenticate, token))
 
     async def get_collection(self, caller: Caller, name: str) -> RegisteredCollection:

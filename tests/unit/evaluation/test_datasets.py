@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from waylore.errors import ConfigError
-from waylore.evaluation.datasets import EvaluationQuestion, load_dataset
+from waylore.evaluation.datasets import EvaluationQuestion, read_dataset
 from waylore.types.identity import entity_id
 
 CORPUS = [
@@ -39,21 +39,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_questions_have_gold_and_no_hints(folder: Path) -> None:
-    assert load_dataset(folder).questions == (
+    assert read_dataset(folder).questions == (
         EvaluationQuestion("q1", "Who wrote?", frozenset({"p1"}), "1hop"),
         EvaluationQuestion("q4", "Who cites?", frozenset({"p1", "p2"}), "", "s", "p2"),
     )
 
 
 def test_page_is_document_with_one_passage(folder: Path) -> None:
-    first, second = load_dataset(folder).pages
+    first, second = read_dataset(folder).pages
     assert (first.document.uri, first.document.metadata) == ("p1", {"scope": "s"})
     assert first.passages[0].embeddable == "Ada Lovelace (countess)\nAda wrote notes."
     assert (second.facts, [e.name for e in second.entities]) == ((), ["babbage"])
 
 
 def test_triples_become_facts_with_mentions(folder: Path) -> None:
-    page = load_dataset(folder).pages[0]
+    page = read_dataset(folder).pages[0]
     assert [f.statement for f in page.facts] == ["ada lovelace wrote notes"]
     mentions = {m.entity_id: (m.count, m.is_own) for m in page.mentions}
     assert mentions == {
@@ -64,11 +64,11 @@ def test_triples_become_facts_with_mentions(folder: Path) -> None:
 
 
 def test_sample_limits_questions_only(folder: Path) -> None:
-    sampled = load_dataset(folder, sample=1)
+    sampled = read_dataset(folder, sample=1)
     assert [q.id for q in sampled.questions] == ["q1"]
     assert len(sampled.pages) == 2
 
 
 def test_folder_without_corpus_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"corpus\.jsonl\.gz"):
-        load_dataset(tmp_path)
+        read_dataset(tmp_path)

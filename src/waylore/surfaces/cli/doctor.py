@@ -94,4 +94,5 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.", show_d
 
     Example: `waylore completion bash >> ~/.bashrc`
     """
-    typer.echo(get_completion_script(prog_name="waylore", complete_var="_WAYLORE_COMPLETE", shell=shell))
+    words = {"prog_name": "waylore", "complete_var": "_WAYLORE_COMPLETE", "shell": shell}
+    typer.echo(get_completion_script(**words))

@@ -45,9 +45,7 @@ def check_text(name: str, value: object, remedy: str = "") -> str:
 
 
 def check_string(name: str, value: object, remedy: str = "") -> str:
-    """Return a string that both engines can store; None and an empty string are the same."""
-    if value is None:
-        value = "" if not remedy else value
+    """Return a string that both engines can store."""
     if not isinstance(value, str):
         raise ArgumentError(f"{name} must be a string, got {type(value).__name__}{'; ' if remedy else ''}{remedy}")
     if "\x00" in value:
@@ -59,9 +57,14 @@ def check_string(name: str, value: object, remedy: str = "") -> str:
     return value
 
 
+def check_optional(name: str, value: object) -> str:
+    """Return a string; None stands for an empty one."""
+    return check_string(name, "" if value is None else value)
+
+
 def check_uri(name: str, value: object) -> str:
-    """Return an address as a string; a path becomes one."""
-    return check_string(name, value.as_posix() if isinstance(value, Path) else value)
+    """Return an address as a string; a path becomes one, None an empty one."""
+    return check_optional(name, value.as_posix() if isinstance(value, Path) else value)
 
 
 def check_count(name: str, value: object, maximum: int = MAX_LIMIT) -> int:

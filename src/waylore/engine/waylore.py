@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from waylore import text as texts
 from waylore.config import CacheConfig, ContextConfig
@@ -174,7 +174,7 @@ class Waylore:
         address = arguments.check_uri("uri", uri)
         id_ = document_id(uri=address, text=text, labels=readers)
         frame = self._make_document(id_, metadata, readers, source)
-        document = replace(frame, title=arguments.check_string("title", title), uri=address)
+        document = replace(frame, title=arguments.check_optional("title", title), uri=address)
         stated = arguments.to_facts(() if facts is None else facts, source)
         if source == "conversation" and not address:
             return repeats.remember(self._store, self._embedder, self._extractor, document, text, stated)
@@ -211,7 +211,7 @@ class Waylore:
         below = None if root is None else arguments.to_path("root", root)
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
-        address = arguments.check_string("uri", uri)
+        address = arguments.check_optional("uri", uri)
         reports = []
         for each in _check_exists(arguments.to_paths(path)):
             task = Task(each, below, frame, limits, arguments.check_type("prune", prune, bool), address)
@@ -262,7 +262,8 @@ class Waylore:
 
         Returns the id of a document that holds this; forget it to undo it.
         """
-        [id_] = self.add_facts([NewFact(*_insert(_check_pair(name, other), SAME))], labels=labels)
+        first, second = _check_pair(name, other)
+        [id_] = self.add_facts([NewFact(first, SAME, second)], labels=labels)
         return id_
 
     @observe
@@ -293,7 +294,7 @@ class Waylore:
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
         kind = _check_format(format)
-        address = arguments.check_string("uri", uri)
+        address = arguments.check_optional("uri", uri)
         if kind == transfer.EXPORT or (kind == dispatch.AUTO and exports.is_export(file)):
             return transfer.import_export(self._store, self._embedder, file, progress)
         return dispatch.import_file(
@@ -466,7 +467,7 @@ class Waylore:
         limit: the number of documents.
         where: metadata that a document must have, as a dict or a Filter.
         """
-        prefix, page = arguments.check_string("under", under), arguments.check_count("limit", limit)
+        prefix, page = arguments.check_optional("under", under), arguments.check_count("limit", limit)
         last = None if after is None else arguments.check_type("after", after, Document)
         place = (last.uri, last.id) if last else ("", "")
         return self._store.list_documents(under=prefix, after=place, limit=page, where=arguments.to_filter(where))
@@ -644,10 +645,6 @@ def _check_format(format_: object) -> str:
     if name not in known:
         raise ArgumentError(f"format must be one of {', '.join(known)}, got {name!r:.60}")
     return name
-
-
-def _insert(pair: tuple[str, str], predicate: str) -> tuple[Any, ...]:
-    return pair[0], predicate, pair[1]
 
 
 def _check_exists(paths: Iterable[Path]) -> list[Path]:

@@ -82,13 +82,13 @@ def create_extractor(wanted: ExtractionSettings) -> Extractor | None:
 
 def check_providers(settings: Settings) -> None:
     """Raise an error if the settings name an embedder or extractor that does not exist. Nothing is loaded."""
-    for section, known, provider in (
-        ("embedding", EMBEDDERS, settings.embedding.provider),
-        ("extraction", EXTRACTORS, settings.extraction.provider),
-    ):
-        group = f"waylore.{'embedders' if section == 'embedding' else 'extractors'}"
-        if provider not in known and provider not in list_plugins(group):
-            raise _report_unknown(f"{section}.provider", provider, known, group)
+    known: tuple[tuple[str, str, Iterable[str], str], ...] = (
+        ("embedding.provider", settings.embedding.provider, EMBEDDERS, "waylore.embedders"),
+        ("extraction.provider", settings.extraction.provider, EXTRACTORS, "waylore.extractors"),
+    )
+    for name, provider, built_in, group in known:
+        if provider not in (*built_in, *list_plugins(group)):
+            raise _report_unknown(name, provider, built_in, group)
 
 
 def _report_unknown(name: str, value: str, known: Iterable[str], group: str) -> ConfigError:

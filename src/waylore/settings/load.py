@@ -80,8 +80,9 @@ def check_settings(**options: Any) -> Iterator[Setting]:
     yield from unreadable
     for place, values in places.items():
         for name in [name for name in values if not _is_known(name)]:
-            value = values.pop(name)
-            yield replace(_make_setting(name, value, place, ""), problem=_describe_unknown(name, place), variable="")
+            del values[name]
+            unknown = _make_setting(name, "", place, "")  # without the value, which may be a secret
+            yield replace(unknown, problem=_describe_unknown(name, place), variable="")
     settings, problems = _drop_invalid(places)
     for name, value, description in _walk(settings):
         used = problems.get(name, (value, _find_place(places, name), ""))

@@ -10,7 +10,7 @@ import pytest
 
 from waylore.errors import ConfigError
 from waylore.settings import load as settings
-from waylore.settings.load import find_unknown_variables, list_settings, load
+from waylore.settings.load import check_settings, find_unknown_variables, list_settings, load
 from waylore.surfaces.open import open_collection
 
 
@@ -187,3 +187,10 @@ def test_search_settings_apply_to_every_surface(folder: Path) -> None:
             memory.add(text)
         result = memory.search("Ada")
     assert (result.recipe, len(result)) == ("hybrid", 2)
+
+
+def test_value_of_an_unknown_setting_is_not_shown(folder: Path) -> None:
+    (folder / "waylore.toml").write_text('[embedding]\napikey = "sesame"\n')
+    listed = list(check_settings())
+    assert "embedding.apikey" in [one.name for one in listed]
+    assert "sesame" not in repr(listed)

@@ -17,7 +17,7 @@ from service.test_jobs import Gate, background, over
 from service.test_jobs import settings as settings_of
 from waylore.cells.open import open_catalogue
 from waylore.errors import Forbidden, SchemaOutdated, StoreUnavailable
-from waylore.service.jobs.procrastinate import open_table
+from waylore.service.jobs.postgres import PostgresJobs
 from waylore.service.keys import split_token, verify_secret
 from waylore.service.registry.open import open_registry
 from waylore.store.postgres import setup
@@ -103,7 +103,7 @@ async def test_a_job_that_waits_is_done(url: str, tmp_path: Path) -> None:
     async with background(settings_of(url, tmp_path), Gate(url)) as opened:
         job = opened.jobs.get_job("emptied", ANSWERS["postgres"]["job"])
         assert (await over(opened, job)).result == {"documents": 1}
-    assert rows(url, "SELECT count(*) FROM waylore_jobs.procrastinate_jobs") == [(0,)]
+    assert rows(url, TABLES, "waylore_jobs") == [("jobs",), ("migrations",)]
 
 
 def test_an_old_process_is_refused(url: str) -> None:
@@ -229,4 +229,4 @@ def open_all(url: str) -> None:
     open_old(url).close()
     open_registry(url).close()
     open_catalogue(url).close()
-    open_table(url).close()
+    PostgresJobs(url).close()

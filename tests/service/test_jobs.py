@@ -1,14 +1,17 @@
-"""Jobs on both queues: each runs once, can be followed and cancelled, and is retried after transient errors."""
+"""Jobs in both tables: each runs once, can be followed and cancelled, and is retried after transient errors."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -19,7 +22,7 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, NotFound, StoreUnavailable
 from waylore.service.background import Background, open_background
 from waylore.service.jobs import runner
-from waylore.service.jobs.procrastinate import open_table
+from waylore.service.jobs.postgres import PostgresJobs
 from waylore.service.jobs.protocol import Job
 from waylore.service.jobs.work import JobResources
 from waylore.settings.load import load
@@ -78,6 +81,14 @@ def work(opened: Background, name: str, content: str = TEXT) -> dict[str, Any]:
 
 def submit(opened: Background, name: str, *, collection: str = "notes", content: str = TEXT) -> Job:
     return opened.jobs.submit(collection, "add", work(opened, name, content), caller="me")
+
+
+def take(opened: Background, job: Job, seconds: float = 60.0) -> Job:
+    """Take a job as a worker does."""
+    taken = opened.jobs.table.take(opened.jobs.spool, seconds)
+    assert taken is not None
+    assert taken.id == job.id
+    return taken
 
 
 async def when(opened: Background, job: Job, holds: Callable[[Job], bool], seconds: float = 30.0) -> Job:
@@ -305,15 +316,14 @@ async def test_upload_is_removed_before_job_ends(store: str, tmp_path: Path) -> 
         for end in ("finish", "requeue", "cancel"):
             job = submit(opened, f"{end}.md")
             if end == "cancel":
-                table.cancel("notes", job.id, opened.jobs.queue.drop, on_end=partial(record, job))
+                table.cancel("notes", job.id, on_end=partial(record, job))
                 continue
-            run = table.start_run(job.id)
-            assert run is not None
+            run = take(opened, job)
             if end == "finish":
                 assert table.finish(run, "done", result={}, on_end=partial(record, job))
             else:
-                table.cancel("notes", job.id, opened.jobs.queue.drop, on_end=partial(record, job))
-                assert not table.requeue(run, "", on_end=partial(record, job))
+                table.cancel("notes", job.id, on_end=partial(record, job))
+                table.requeue(run, on_end=partial(record, job))
         assert states == ["running", "running", "waiting"]
 
 
@@ -340,18 +350,16 @@ async def test_cancelled_job_does_not_run_again(store: str, tmp_path: Path) -> N
     gate = Gate(store)
     async with background(settings(store, tmp_path), gate, works=False) as opened:
         requeued, lost = submit(opened, "a.md"), submit(opened, "b.md")
-        table = opened.jobs.table
-        for job in (requeued, lost):
-            run = table.start_run(job.id)
-            assert run is not None
-            opened.jobs.cancel("notes", job.id)
-            if job is requeued:
-                assert not table.requeue(run, "the store is away")
-                assert table.start_run(job.id) is None
-        opened.jobs.run(lost.id, 1)  # as the next worker does after the first one died
+        run = take(opened, requeued)
+        opened.jobs.cancel("notes", requeued.id)
+        opened.jobs.table.requeue(run, problem="the store is away")
+        run = take(opened, lost)
+        opened.jobs.cancel("notes", lost.id)
+        opened.jobs.run(replace(run, is_cancelled=True))  # as the next worker does after the first one died
         ended = [opened.jobs.get_job("notes", job.id) for job in (requeued, lost)]
         assert [(job.state, job.problem) for job in ended] == [("cancelled", "")] * 2
         assert gate.borrowed == []
+        assert opened.jobs.table.take(opened.jobs.spool, 60.0) is None
 
 
 # -- on PostgreSQL only --------------------------------------------------------------------------------
@@ -372,10 +380,10 @@ async def test_one_job_runs_at_a_time_for_each_collection(postgres: Server, tmp_
         assert sorted(gate.borrowed) == ["one"] * 3 + ["two"] * 3
 
 
-def test_many_processes_create_queue_at_once(postgres: Server) -> None:
+def test_many_processes_create_the_table_at_once(postgres: Server) -> None:
     url = create_database()
     with ThreadPoolExecutor(8) as pool:
-        tables = list(pool.map(open_table, [url] * 8))
+        tables = list(pool.map(PostgresJobs, [url] * 8))
     for table in tables:
         assert table.list_jobs("notes", caller=None, before=None, limit=1) == ()
         table.close()
@@ -406,15 +414,62 @@ async def test_lost_run_cannot_end_the_job(postgres: Server, tmp_path: Path) -> 
     async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
         job = submit(opened, "a.md")
         table = opened.jobs.table
-        first = table.start_run(job.id)
-        second = table.start_run(job.id)
-        assert first is not None
-        assert second is not None
+        first = take(opened, job, seconds=0.0)
+        second = take(opened, job)
+        assert second.runs == 2
         assert table.report_progress(first, {"files": 1}) is None
         assert table.finish(first, "failed", result=None) is False
+        table.requeue(first)
+        assert opened.jobs.get_job("notes", job.id).state == "running"
         assert table.report_progress(second, {"files": 1}) is False
         assert table.finish(second, "done", result={}) is True
-        assert table.start_run(job.id) is None
+        assert table.take(opened.jobs.spool, 60.0) is None
+
+
+async def test_held_job_is_not_taken_by_another_worker(postgres: Server, tmp_path: Path) -> None:
+    """The run lasts for two heartbeat timeouts without a report, and stays the only one."""
+    store = create_database()
+    gate = Gate(store)
+    gate.open.clear()
+    of = settings(store, tmp_path)
+    async with background(of, gate) as opened, background(of, gate):
+        job = submit(opened, "a.md")
+        await when(opened, job, lambda now: now.state == "running")
+        await asyncio.sleep(2 * of.jobs.heartbeat_timeout)
+        gate.open.set()
+        assert (await over(opened, job)).runs == 1
+    assert gate.borrowed == ["notes"]
+
+
+def test_each_job_is_taken_once(postgres: Server, tmp_path: Path) -> None:
+    """Eight workers take jobs at the same time, while two jobs of one collection never run at once."""
+    store = create_database()
+    table = PostgresJobs(store)
+    made = datetime.now(UTC)
+    for n in range(80):
+        table.add(Job(uuid4().hex, f"c{n % 10}", "me", "forget", {}, made + timedelta(milliseconds=n)))
+
+    def work(_: int) -> list[tuple[str, datetime]]:
+        taken = []
+        while any(not job.is_over for n in range(10) for job in listed(table, f"c{n}")):
+            if job := table.take("", 60.0):
+                assert [j.id for j in listed(table, job.collection) if j.state == "running"] == [job.id]
+                taken.append((job.collection, job.made_at))
+                table.finish(job, "done", result={})
+        return taken
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [each for done in pool.map(work, range(8)) for each in done]
+    assert len(taken) == len(set(taken)) == 80
+    assert {job.runs for n in range(10) for job in listed(table, f"c{n}")} == {1}
+    for n in range(10):
+        ended = [(job.ended_at, job.made_at) for job in listed(table, f"c{n}")]
+        assert [made for _, made in sorted(ended)] == sorted(made for _, made in ended)
+    table.close()
+
+
+def listed(table: PostgresJobs, collection: str) -> tuple[Job, ...]:
+    return table.list_jobs(collection, caller=None, before=None, limit=100)
 
 
 async def test_job_with_file_runs_only_where_the_file_is(postgres: Server, tmp_path: Path) -> None:
@@ -446,9 +501,7 @@ async def test_old_jobs_are_deleted(store: str, tmp_path: Path) -> None:
         job = submit(opened, "a.md")
         table = opened.jobs.table
         assert table.find_unfinished([job.id, "0" * 32]) == {job.id}
-        begun = table.start_run(job.id)
-        assert begun is not None
-        table.finish(begun, "done", result={})
+        table.finish(take(opened, job), "done", result={})
         assert table.find_unfinished([job.id]) == frozenset()
         table.delete_ended(time.time() - 60)
         assert opened.jobs.get_job("notes", job.id).state == "done"

@@ -8,7 +8,6 @@ import pytest
 from unit.store.statements import asked_for
 from waylore import legacy
 from waylore.cells.catalogue import postgres as catalogue
-from waylore.service.jobs import postgres as jobs
 from waylore.service.keys import make_key, split_token
 from waylore.store.postgres import setup
 from waylore.store.sql import load_queries
@@ -23,7 +22,6 @@ WINDOWS = {"command": "weft.exe", "args": ["mcp"]}
     [
         ("waylore.store.postgres", "", setup),
         ("waylore.cells.catalogue", "postgres", catalogue),
-        ("waylore.service.jobs", "postgres", jobs),
     ],
 )
 def test_every_statement_is_used(package: str, dialect: str, module: ModuleType) -> None:

@@ -1,6 +1,6 @@
 """The background of a service: its jobs, its upload folder, and the workers that run the jobs.
 
-On PostgreSQL all processes share one queue of jobs. With a store in a file, one thread of the process runs
+On PostgreSQL all processes share one table of jobs. With a store in a file, one thread of the process runs
 them. A service uses both in the same way. Old jobs and uploads are deleted once an hour.
 """
 
@@ -14,10 +14,10 @@ from functools import partial
 
 from waylore.errors import StoreError
 from waylore.providers.optional import require_extra
-from waylore.service.jobs import thread
 from waylore.service.jobs.memory import MemoryJobs
 from waylore.service.jobs.runner import JobRunner
 from waylore.service.jobs.work import JobResources
+from waylore.service.jobs.worker import run_jobs
 from waylore.service.spool import Spool, UploadSlots, open_spool
 from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
@@ -73,15 +73,12 @@ def open_background(settings: Settings, resources: JobResources) -> Iterator[Bac
 
 
 def _create_local(settings: Settings, resources: JobResources, spool: Spool) -> Background:
-    queue = thread.ThreadQueue(settings.http.workers)
-    jobs = JobRunner(MemoryJobs(), resources, queue)
-    return Background(jobs, spool, partial(thread.run_jobs, jobs, queue))
+    jobs = JobRunner(MemoryJobs(settings.http.workers), resources, spool.name)  # one worker: a file has one writer
+    return Background(jobs, spool, partial(run_jobs, jobs, 1, settings.jobs.heartbeat_timeout))
 
 
 def _create_shared(settings: Settings, resources: JobResources, spool: Spool) -> Background:
-    with require_extra("jobs in PostgreSQL need", "http"):
-        from waylore.service.jobs import procrastinate  # noqa: PLC0415 (optional dependency)
-    table = procrastinate.open_table(parse_url(settings.store).location)
-    queue = procrastinate.PostgresQueue(spool.name)
-    jobs = JobRunner(table, resources, queue)
-    return Background(jobs, spool, partial(procrastinate.run_jobs, jobs, table, queue, settings))
+    with require_extra("jobs in PostgreSQL need", "postgres"):
+        from waylore.service.jobs.postgres import PostgresJobs  # noqa: PLC0415 (optional dependency)
+    jobs = JobRunner(PostgresJobs(parse_url(settings.store).location), resources, spool.name)
+    return Background(jobs, spool, partial(run_jobs, jobs, settings.jobs.concurrency, settings.jobs.heartbeat_timeout))

@@ -17,7 +17,7 @@ LIST_MODULES = "import atexit, sys; atexit.register(lambda: sys.stderr.write(chr
 # The libraries that `waylore search` imports, in a process without Waylore.
 DEPENDENCIES = "import numpy, apsw, typer, rich.console, rich.table, rich.progress, dotenv, pydantic, asyncio"
 MODELS = {"fastembed", "onnxruntime", "model2vec", "tokenizers", "torch", "spacy"}
-SERVERS = {"fastapi", "uvicorn", "starlette", "mcp", "psycopg", "procrastinate", "httpx"}
+SERVERS = {"fastapi", "uvicorn", "starlette", "mcp", "psycopg", "httpx"}
 
 
 def load_modules(folder: Path, program: str, *arguments: str) -> set[str]:

@@ -24,7 +24,10 @@ RELEASED = {
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],
     ("waylore.service.registry", "sqlite"): ["8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137"],
     ("waylore.service.registry", "postgres"): ["49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4"],
-    ("waylore.service.jobs", "postgres"): ["d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007"],
+    ("waylore.service.jobs", "postgres"): [
+        "d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007",
+        "4acd042ad6befb2995e05d6a5549a48f9a61cab66d3766eb93ec84e44d3acd02",
+    ],
 }
 
 

@@ -1,1 +1,1 @@
-"""Background jobs: their states, their work, the tables that store them and the queues that run them."""
+"""Background jobs: their states, their work, the tables that store them and the workers that run them."""

@@ -4,37 +4,50 @@ The jobs are lost when the process ends. Documents that a job has written stay; 
 submitted again.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
+from waylore.errors import ConfigError
 from waylore.service.jobs.protocol import Job, JobState, do_nothing
 
 
 class MemoryJobs:
-    """A table of jobs that only this process sees. A run is never lost, because there is one worker."""
+    """A table of jobs that only this process sees. `processes` is the number of processes that take requests."""
 
-    def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
-        self._queue_numbers: dict[str, int] = {}
+    def __init__(self, processes: int = 1) -> None:
+        self._processes = processes
+        self._jobs: dict[str, Job] = {}  # oldest first
+        self._due: dict[str, float] = {}  # monotonic times before which jobs do not run again
         self._lock = Lock()
 
-    def add(self, job: Job, enqueue: Callable[[Any], int]) -> None:
-        """Store a job and put it into the queue with `enqueue`: both, or neither."""
+    def add(self, job: Job) -> None:
+        """Store a job that waits for a worker."""
+        if self._processes > 1:
+            raise ConfigError(
+                "a store in a file runs jobs in one process only; set http.workers to 1, or use PostgreSQL"
+            )
         with self._lock:
-            self._queue_numbers[job.id] = enqueue(None)
             self._jobs[job.id] = job
 
-    def start_run(self, id_: str) -> Job | None:
-        """Start a new run and return the job. Return None if the job has ended."""
+    def take(self, spool: str, seconds: float) -> Job | None:  # noqa: ARG002 (only processes that share a table need them)
+        """Start a run of the oldest job that is due. Return None if none is due."""
         with self._lock:
-            job = self._jobs.get(id_)
-            if job is None or job.is_over:
-                return None
-            began = job.began_at or datetime.now(UTC)
-            return self._set(job, state="running", runs=job.runs + 1, began_at=began)
+            first: dict[str, Job] = {}  # the oldest unfinished job of each collection
+            for job in self._jobs.values():
+                if not job.is_over:
+                    first.setdefault(job.collection, job)
+            for job in first.values():
+                if job.state == "waiting" and self._due.get(job.id, 0.0) <= time.monotonic():
+                    began = job.began_at or datetime.now(UTC)
+                    return self._set(job, state="running", runs=job.runs + 1, began_at=began)
+        return None
+
+    def hold(self, jobs: Sequence[Job], seconds: float) -> None:
+        """Do nothing: no other process takes jobs from this table."""
 
     def report_progress(self, job: Job, progress: Mapping[str, float]) -> bool | None:
         """Store the progress of a run. Return whether the job was cancelled."""
@@ -58,32 +71,26 @@ class MemoryJobs:
             self._end(current, state, on_end, result=result, problem=problem)
         return True
 
-    def requeue(self, job: Job, problem: str, *, on_end: Callable[[], object] = do_nothing) -> bool:
-        """Let the job wait for another run. If it was cancelled, end it and return False."""
+    def requeue(
+        self, job: Job, *, problem: str = "", delay: float = 0.0, on_end: Callable[[], object] = do_nothing
+    ) -> None:
+        """Let the job wait `delay` seconds for another run. If it was cancelled, end it."""
         with self._lock:
             current = self._jobs[job.id]
             if current.is_cancelled:
                 self._end(current, "cancelled", on_end)
-            else:
-                self._set(current, state="waiting", problem=problem)
-            return not current.is_cancelled
+                return
+            self._due[job.id] = time.monotonic() + delay
+            self._set(current, state="waiting", problem=problem, retries=current.retries + bool(problem))
 
-    def cancel(
-        self,
-        collection: str,
-        id_: str,
-        drop: Callable[[Any, int], object],
-        *,
-        on_end: Callable[[], object] = do_nothing,
-    ) -> Job | None:
-        """Cancel a waiting job and `drop` it from the queue, or mark a running one. None if it is over."""
+    def cancel(self, collection: str, id_: str, *, on_end: Callable[[], object] = do_nothing) -> Job | None:
+        """Cancel a waiting job, or mark a running one. Return None if it is over."""
         with self._lock:
             job = self._jobs.get(id_)
             if job is None or job.is_over or job.collection != collection:
                 return None
             if job.state != "waiting":
                 return self._set(job, is_cancelled=True)
-            drop(None, self._queue_numbers[id_])
             return self._end(job, "cancelled", on_end, is_cancelled=True)
 
     def get_job(self, collection: str, id_: str) -> Job | None:
@@ -109,7 +116,8 @@ class MemoryJobs:
         with self._lock:
             ended = [j.id for j in self._jobs.values() if j.ended_at and j.ended_at.timestamp() < before]
             for id_ in ended:
-                del self._jobs[id_], self._queue_numbers[id_]
+                del self._jobs[id_]
+                self._due.pop(id_, None)
 
     def close(self) -> None:
         """Do nothing: there are no connections."""

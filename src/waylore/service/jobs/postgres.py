@@ -1,17 +1,15 @@
-"""The table of jobs in a PostgreSQL database, in the schema `waylore_jobs`, next to procrastinate's queue.
+"""The table of jobs in a PostgreSQL database, in the schema `waylore_jobs`.
 
-Procrastinate's statements run on our connections, so a job is stored and queued in one transaction. Many
-processes may open the table at once: one creates the tables and the others wait.
+Any number of processes take jobs from it; each job is taken by one. Many processes may open the table at once:
+one creates it and the others wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from time import time
 from typing import Any, TypeVar
 from uuid import UUID
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
 from waylore.service.jobs.protocol import Job, JobState, do_nothing
@@ -21,44 +19,34 @@ from waylore.store.sql import load_migrations, load_queries
 
 JOBS = load_queries("waylore.service.jobs", "postgres")
 MIGRATIONS = load_migrations("waylore.service.jobs", "postgres")
-RENAMING = load_queries("waylore.service.jobs", "postgres", "legacy")
 FIRST_PAGE = (float("inf"), str(UUID(int=2**128 - 1)))  # a position before the newest job
 T = TypeVar("T")
 
 
-def add_search_path(url: str) -> str:
-    """Return the URL with `waylore_jobs` as the current schema: procrastinate's statements name no schema."""
-    options = conninfo_to_dict(url).get("options") or ""
-    return make_conninfo(url, options=f"{options} -c search_path=waylore_jobs".strip())
-
-
 class PostgresJobs:
-    """A table of jobs. `queue_schema` is the SQL that creates the queue if the database has none."""
+    """A table of jobs that all processes of a service share."""
 
-    def __init__(self, url: str, queue_schema: str, *, wait_seconds: int = 5) -> None:
+    def __init__(self, url: str, *, wait_seconds: int = 5) -> None:
         self._url = url
-        self._connections = IdleConnections(add_search_path(url), wait_seconds=wait_seconds)
+        self._connections = IdleConnections(url, wait_seconds=wait_seconds)
         try:
-            self._run(lambda db: _migrate(db, queue_schema))
+            self._run(_migrate)
         except BaseException:
             self.close()
             raise
 
-    def add(self, job: Job, enqueue: Callable[[Any], int]) -> None:
-        """Store a job and put it into the queue with `enqueue`: both, or neither."""
+    def add(self, job: Job) -> None:
+        """Store a job that waits for a worker."""
         bound = {"id": job.id, "collection": job.collection, "caller": job.caller, "kind": job.kind}
-        now = job.made_at.timestamp()
+        self._rows("add", **bound, work=Jsonb(job.work), spool=job.spool, now=job.made_at.timestamp())
 
-        def add(db: Connection) -> None:
-            with db.transaction():
-                db.execute(JOBS["add"], {**bound, "work": Jsonb(job.work), "now": now})
-                db.execute(JOBS["set_queue_number"], {"id": job.id, "queued": enqueue(db)})
+    def take(self, spool: str, seconds: float) -> Job | None:
+        """Start a run of the oldest job that is due, and hold it for `seconds`. Return None if none is due."""
+        return next(map(_to_job, self._rows("take", spool=spool, seconds=seconds, now=time())), None)
 
-        self._run(add)
-
-    def start_run(self, id_: str) -> Job | None:
-        """Start a new run and return the job. Return None if the job has ended."""
-        return next(map(_to_job, self._rows("start_run", id=id_, now=time())), None)
+    def hold(self, jobs: Sequence[Job], seconds: float) -> None:
+        """Hold the jobs of these runs for `seconds` from now."""
+        self._rows("hold", ids=[job.id for job in jobs], runs=[job.runs for job in jobs], seconds=seconds)
 
     def report_progress(self, job: Job, progress: Mapping[str, float]) -> bool | None:
         """Store the progress of a run. Return whether the job was cancelled, or None if the run was lost."""
@@ -91,40 +79,29 @@ class PostgresJobs:
 
         return self._run(finish)
 
-    def requeue(self, job: Job, problem: str, *, on_end: Callable[[], object] = do_nothing) -> bool:
-        """Let the job wait for another run. If it was cancelled, end it and return False."""
-        bound = {"id": job.id, "run": job.runs, "problem": problem}
+    def requeue(
+        self, job: Job, *, problem: str = "", delay: float = 0.0, on_end: Callable[[], object] = do_nothing
+    ) -> None:
+        """Let the job wait `delay` seconds for another run. If it was cancelled, end it."""
+        bound = {"id": job.id, "run": job.runs, "problem": problem, "delay": delay}
 
-        def requeue(db: Connection) -> bool:
+        def requeue(db: Connection) -> None:
             with db.transaction():
                 row = db.execute(JOBS["requeue"], {**bound, "now": time()}).fetchone()
-                is_over = row is not None and row[0] == "cancelled"
-                if is_over:
+                if row is not None and row[0] == "cancelled":
                     on_end()
-                return not is_over
 
-        return self._run(requeue)
+        self._run(requeue)
 
-    def cancel(
-        self,
-        collection: str,
-        id_: str,
-        drop: Callable[[Any, int], object],
-        *,
-        on_end: Callable[[], object] = do_nothing,
-    ) -> Job | None:
-        """Cancel a waiting job and `drop` it from the queue, or mark a running one. None if it is over."""
+    def cancel(self, collection: str, id_: str, *, on_end: Callable[[], object] = do_nothing) -> Job | None:
+        """Cancel a waiting job, or mark a running one. Return None if it is over."""
 
         def cancel(db: Connection) -> Job | None:
             with db.transaction():
                 bound = {"id": id_, "collection": collection, "now": time()}
                 row = db.execute(JOBS["cancel"], bound).fetchone()
-                if row is None:
-                    return None
-                *columns, queue_number = row
-                job = _to_job(columns)
-                if job.is_over:
-                    drop(db, queue_number)
+                job = None if row is None else _to_job(row)
+                if job is not None and job.is_over:
                     on_end()
                 return job
 
@@ -150,10 +127,6 @@ class PostgresJobs:
         """Delete jobs that ended before a time, in seconds since 1970."""
         self._rows("delete_ended", before=before)
 
-    def requeue_lost(self, seconds: float) -> int:
-        """Put back the jobs of workers without a heartbeat for `seconds`. Return their number."""
-        return len(self._rows("requeue_lost", seconds=seconds, now=time()))
-
     def close(self) -> None:
         """Close all connections."""
         self._connections.close()
@@ -166,51 +139,29 @@ class PostgresJobs:
             return self._connections.run_with_retry(call)
 
 
-def _migrate(db: Connection, queue_schema: str) -> None:
-    carry = [RENAMING["carry_queue"]]
-    before = partial(_create_queue, schema=queue_schema)
-    migrate_schema(db, JOBS, MIGRATIONS, schema="waylore_jobs", carry=carry, before=before)
-
-
-def _create_queue(db: Connection, schema: str) -> None:
-    db.execute(JOBS["create_schema"])
-    [(has_queue,)] = db.execute(JOBS["has_queue"]).fetchall()
-    if not has_queue:
-        db.execute(schema.encode())
+def _migrate(db: Connection) -> None:
+    migrate_schema(db, JOBS, MIGRATIONS, schema="waylore_jobs")
 
 
 def _to_job(row: Sequence[Any]) -> Job:
-    (
-        id_,
-        collection,
-        caller,
-        kind,
-        work,
-        state,
-        run,
-        is_cancelled,
-        progress,
-        result,
-        problem,
-        *times,
-        version,
-    ) = row
-    made, began, ended = (None if t is None else datetime.fromtimestamp(t, UTC) for t in times)
-    assert made is not None  # noqa: S101 (the column is NOT NULL)
+    *columns, made, began, ended, version, spool, retries = row
+    id_, collection, caller, kind, work, state, runs, is_cancelled, progress, result, problem = columns
     return Job(
         id=id_.hex,
         collection=collection,
         caller=caller,
         kind=kind,
         work=work,
-        made_at=made,
+        made_at=datetime.fromtimestamp(made, UTC),
         state=state,
-        runs=run,
+        runs=runs,
         is_cancelled=is_cancelled,
         progress=progress,
         result=result,
         problem=problem,
-        began_at=began,
-        ended_at=ended,
+        began_at=None if began is None else datetime.fromtimestamp(began, UTC),
+        ended_at=None if ended is None else datetime.fromtimestamp(ended, UTC),
         version=version,
+        spool=spool,
+        retries=retries,
     )

@@ -1,8 +1,8 @@
 """Background jobs and the JobTable protocol: what a job works on, its progress and its result.
 
-Each start of a job is a run. If the worker of a run dies, or is thought to be dead, another worker starts a
-new run. The old worker learns this from the table when it reports progress. A table only stores jobs; a queue
-decides which worker runs a job, and when.
+The table is also the queue: a worker takes the next job from it, and each job that was taken is a run. A run
+holds its job for some seconds and extends that time while it works. If it does not, because its process died or
+hangs, another worker takes the job. The old run learns this from the table when it reports progress.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +45,8 @@ class Job:
     began_at: datetime | None = None
     ended_at: datetime | None = None
     version: int = 0  # grows with every change
+    spool: str = ""  # upload folder that its worker must see; empty: any worker can run the job
+    retries: int = 0  # runs that ended with a transient error
 
     @property
     def is_over(self) -> bool:
@@ -62,12 +64,20 @@ class JobTable(Protocol):
     `on_end` is called before another process or thread can see that a job has ended, and only if it has ended.
     """
 
-    def add(self, job: Job, enqueue: Callable[[Any], int]) -> None:
-        """Store a job and put it into the queue with `enqueue`: both, or neither."""
+    def add(self, job: Job) -> None:
+        """Store a job that waits for a worker."""
         ...
 
-    def start_run(self, id_: str) -> Job | None:
-        """Start a new run and return the job. Return None if the job has ended."""
+    def take(self, spool: str, seconds: float) -> Job | None:
+        """Start a run of the oldest job that is due, and hold it for `seconds`. Return None if none is due.
+
+        The jobs of a collection run one at a time, in the order in which they came. A job that needs another
+        upload folder than `spool` is left to other workers.
+        """
+        ...
+
+    def hold(self, jobs: Sequence[Job], seconds: float) -> None:
+        """Hold the jobs of these runs for `seconds` from now."""
         ...
 
     def report_progress(self, job: Job, progress: Mapping[str, float]) -> bool | None:
@@ -89,22 +99,17 @@ class JobTable(Protocol):
         """
         ...
 
-    def requeue(self, job: Job, problem: str, *, on_end: Callable[[], object] = do_nothing) -> bool:
-        """End a run without a result and let the job wait for another run.
+    def requeue(
+        self, job: Job, *, problem: str = "", delay: float = 0.0, on_end: Callable[[], object] = do_nothing
+    ) -> None:
+        """End a run without a result, and let the job wait `delay` seconds for another run.
 
-        A job that was cancelled in the meantime ends as "cancelled" instead, and False is returned.
+        A job that was cancelled in the meantime ends as "cancelled" instead. Nothing changes if the run was lost.
         """
         ...
 
-    def cancel(
-        self,
-        collection: str,
-        id_: str,
-        drop: Callable[[Any, int], object],
-        *,
-        on_end: Callable[[], object] = do_nothing,
-    ) -> Job | None:
-        """Cancel a waiting job and `drop` it from the queue, or mark a running one. None if it is over."""
+    def cancel(self, collection: str, id_: str, *, on_end: Callable[[], object] = do_nothing) -> Job | None:
+        """Cancel a waiting job, or mark a running one. Return None if it is over."""
         ...
 
     def get_job(self, collection: str, id_: str) -> Job | None:

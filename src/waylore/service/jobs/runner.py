@@ -1,9 +1,9 @@
-"""Submit, follow, cancel and run background jobs, on any queue.
+"""Submit, follow, cancel and run background jobs.
 
-A job is stored in a table and runs when its queue says so, one job at a time for each collection. A job that
-fails because the store or a model is unavailable is retried with growing delays. Any other error ends the job
-and is recorded in it. A run that is cancelled, or whose process ends, stops between two steps. The work of
-each kind of job is in `work.py`. The queues are `procrastinate.py` for PostgreSQL and `thread.py` for files.
+A job is stored in a table, from which workers take it (`worker.py`), one job at a time for each collection. A
+job that fails because the store or a model is unavailable is retried with growing delays. Any other error ends
+the job and is recorded in it. A run that is cancelled, or whose process ends, stops between two steps. The work
+of each kind of job is in `work.py`. The tables are `postgres.py` and, for a store in a file, `memory.py`.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from threading import Event
-from typing import Any, Protocol
+from threading import Event, Semaphore
+from typing import Any
 from uuid import uuid4
 
 from waylore.errors import ModelUnavailable, NotFound, StoreError, StoreUnavailable, WayloreError
@@ -37,42 +37,25 @@ class JobStopped(Exception):
     """Ends a run between two steps: the job was cancelled, the process ends, or another worker has the job."""
 
 
-class RetryLater(Exception):
-    """A run ended without a result; the queue must run the job again after `seconds`."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"in {seconds:.0f} seconds")
-        self.seconds = seconds
-
-
-class Queue(Protocol):
-    """Runs jobs, one at a time for each collection."""
-
-    def prepare(self, job: Job) -> Callable[[Any], int]:
-        """Return a function that puts a job into the queue, in a transaction, and returns its number there."""
-        ...
-
-    def drop(self, transaction: Any, number: int) -> object:
-        """Remove a job from the queue."""
-        ...
-
-
 @dataclass(slots=True)
 class JobRunner:
-    """The jobs of a service. When `stopping` is set, runs stop after their next step."""
+    """The jobs of a service. `spool` names the upload folder. When `stopping` is set, runs stop after a step."""
 
     table: JobTable
     resources: JobResources
-    queue: Queue
+    spool: str = ""
     stopping: Event = field(default_factory=Event)
-    running: set[str] = field(default_factory=set)
+    changed: Semaphore = field(default_factory=lambda: Semaphore(0))  # released when a job may have become due
+    running: dict[str, Job] = field(default_factory=dict)  # by id
 
     # -- for callers -----------------------------------------------------------------------------------
 
     def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, caller: str, id_: str = "") -> Job:
-        """Store a new job, put it into the queue and return it."""
-        job = Job(id_ or uuid4().hex, collection, caller, kind, work, datetime.now(UTC))
-        self.table.add(job, self.queue.prepare(job))
+        """Store a new job and return it. A worker that sees its file runs it."""
+        spool = self.spool if "file" in work else ""
+        job = Job(id_ or uuid4().hex, collection, caller, kind, work, datetime.now(UTC), spool=spool)
+        self.table.add(job)
+        self.changed.release()
         return job
 
     def get_job(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
@@ -96,7 +79,8 @@ class JobRunner:
     def cancel(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
         """Cancel a job and return it. A waiting job ends at once, a running one after its next step."""
         known = self.get_job(collection, id_, caller=caller)
-        job = self.table.cancel(collection, id_, self.queue.drop, on_end=partial(_remove_file, known))
+        job = self.table.cancel(collection, id_, on_end=partial(_remove_file, known))
+        self.changed.release()
         return job or self.get_job(collection, known.id)
 
     def cancel_all(self, collection: str) -> None:
@@ -120,20 +104,18 @@ class JobRunner:
                 return
             await asyncio.sleep(seconds)
 
-    # -- for queues ------------------------------------------------------------------------------------
+    # -- for workers -----------------------------------------------------------------------------------
 
-    def run(self, id_: str, attempts: int) -> None:
-        """Run a job after `attempts` runs without a result. Raise RetryLater if it must run again."""
-        job = self.table.start_run(id_)
-        if job is None:
-            return
-        self.running.add(id_)
+    def run(self, job: Job) -> None:
+        """Run a job that was taken from the table."""
+        self.running[job.id] = job
         try:
-            self._run(job, attempts)
+            self._run(job)
         finally:
-            self.running.discard(id_)
+            del self.running[job.id]
+            self.changed.release()  # the next job of the collection may run now
 
-    def _run(self, job: Job, attempts: int) -> None:
+    def _run(self, job: Job) -> None:
         if job.is_cancelled:  # cancelled while it ran in a worker that died
             self._end(job, "cancelled")
             return
@@ -141,9 +123,9 @@ class JobRunner:
             run = RUN_BY_KIND[job.kind]
             result = run(self.resources, job, partial(self._report_progress, job))
         except JobStopped:
-            self._stop(job)
+            self._requeue(job)
         except TRANSIENT_ERRORS as error:
-            self._retry(job, attempts, error)
+            self._retry(job, error)
         except (WayloreError, ValueError) as error:
             is_internal = type(error) in INTERNAL_ERRORS
             self._fail(job, error, INTERNAL_ERROR_MESSAGE if is_internal else str(error))
@@ -157,24 +139,17 @@ class JobRunner:
         if self.table.report_progress(job, progress) is not False or self.stopping.is_set():
             raise JobStopped
 
-    def _stop(self, job: Job) -> None:
-        """End a stopped run: the job ends if it was cancelled, otherwise it waits to be resumed."""
-        current = self.table.get_job(job.collection, job.id)
-        if current is None or current.runs != job.runs:
-            return  # the run was lost to another worker
-        if self.table.requeue(job, "", on_end=partial(_remove_file, job)):
-            raise RetryLater(0)
-
-    def _retry(self, job: Job, attempts: int, error: Exception) -> None:
-        if attempts + 1 >= MAX_ATTEMPTS:
+    def _retry(self, job: Job, error: Exception) -> None:
+        if job.retries + 1 >= MAX_ATTEMPTS:
             self._fail(job, error, str(error))
             return
         log.warning("job %s will be retried: %s", job.id, error)
-        is_requeued = self._retry_until_stored(
-            lambda: self.table.requeue(job, str(error), on_end=partial(_remove_file, job))
-        )
-        if is_requeued is not False:
-            raise RetryLater(min(FIRST_RETRY_SECONDS * 2.0**attempts, MAX_RETRY_SECONDS))
+        self._requeue(job, str(error), min(FIRST_RETRY_SECONDS * 2.0**job.retries, MAX_RETRY_SECONDS))
+
+    def _requeue(self, job: Job, problem: str = "", delay: float = 0.0) -> None:
+        """Let a job wait to be resumed, or end it if it was cancelled."""
+        requeue = partial(self.table.requeue, problem=problem, delay=delay, on_end=partial(_remove_file, job))
+        self._retry_until_stored(lambda: requeue(job))
 
     def _fail(self, job: Job, error: Exception, problem: str) -> None:
         log.error("job %s failed", job.id, exc_info=error)
@@ -184,15 +159,17 @@ class JobRunner:
         finish = partial(self.table.finish, result=result, problem=problem, on_end=partial(_remove_file, job))
         self._retry_until_stored(lambda: finish(job, state))
 
-    def _retry_until_stored(self, store: Callable[[], bool]) -> bool | None:
-        """Record the end of a run as soon as the table is available. Return None if the process ends before."""
+    def _retry_until_stored(self, store: Callable[[], object]) -> None:
+        """Record the end of a run as soon as the table is available, or not at all if the process ends before."""
         while True:
             try:
-                return store()
+                store()
             except StoreUnavailable as error:
                 log.warning("the table of jobs is unavailable: %s", error)
                 if self.stopping.wait(TABLE_RETRY_SECONDS):
-                    return None
+                    return
+            else:
+                return
 
 
 def _remove_file(job: Job) -> None:

@@ -1,0 +1,58 @@
+"""Run the jobs of a table in threads, and hold each job while its run works.
+
+A worker asks the table for the next job. If none is due, it waits until this process submits, cancels or ends
+a job, or until it polls again, for jobs of other processes and for delayed ones. Polling needs no connection
+of its own, unlike LISTEN, which does not work through a pooler of transactions.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from waylore.errors import StoreError
+from waylore.service.jobs.runner import JobRunner
+
+log = logging.getLogger(__name__)
+POLL_SECONDS = 1.0  # between two looks at the table while nothing happens in this process
+
+
+@asynccontextmanager
+async def run_jobs(jobs: JobRunner, concurrency: int, heartbeat_timeout: float) -> AsyncIterator[None]:
+    """Run jobs while the block runs. Jobs that run when it ends stop after their next step and are put back."""
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(max(concurrency, 1), thread_name_prefix="waylore-jobs") as threads:
+        workers = [loop.run_in_executor(threads, _work, jobs, heartbeat_timeout) for _ in range(concurrency)]
+        holding = asyncio.create_task(_hold(jobs, heartbeat_timeout))
+        try:
+            yield
+        finally:
+            jobs.stopping.set()
+            jobs.changed.release(max(concurrency, 1))
+            await asyncio.gather(*workers)
+            holding.cancel()
+
+
+def _work(jobs: JobRunner, heartbeat_timeout: float) -> None:
+    """Run one job after another until the service stops."""
+    while not jobs.stopping.is_set():
+        try:
+            job = jobs.table.take(jobs.spool, heartbeat_timeout)
+            if job is not None:
+                jobs.run(job)
+                continue
+        except StoreError as error:
+            log.warning("the table of jobs is unavailable: %s", error)
+        jobs.changed.acquire(timeout=POLL_SECONDS)
+
+
+async def _hold(jobs: JobRunner, heartbeat_timeout: float) -> None:
+    """Hold the jobs that run in this process, until cancelled."""
+    while True:
+        await asyncio.sleep(heartbeat_timeout / 3)
+        if running := list(jobs.running.values()):
+            try:
+                await asyncio.to_thread(jobs.table.hold, running, heartbeat_timeout)
+            except StoreError as error:
+                log.warning("running jobs cannot be held now: %s", error)

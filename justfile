@@ -52,7 +52,7 @@ quick:
 coverage *arguments:
     pytest -q --cov --cov-report=term:skip-covered {{arguments}}
 
-# Run the suite once beside a load that keeps all cores busy; adds a line to .cache/busy.jsonl
+# Run the suite once beside a load that keeps all cores busy; adds a line to tools/busy.jsonl
 test-busy *arguments:
     python -m tools.busy {{arguments}}
 

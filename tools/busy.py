@@ -2,7 +2,7 @@
 
     python -m tools.busy [PYTEST ARGUMENT ...]
 
-The load is one endless loop for each core, at normal priority. Each run adds a line to `.cache/busy.jsonl`: the commit,
+The load is one endless loop for each core, at normal priority. Each run adds a line to `tools/busy.jsonl`: the commit,
 the time, the counts and the failed tests. Three green lines show that no test depends on an idle machine.
 """
 
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / ".cache" / "busy.jsonl"
+RESULTS = ROOT / "tools" / "busy.jsonl"
 LOOP = "while True: pass"
 COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 

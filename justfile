@@ -73,6 +73,10 @@ models *names:
 textsearch:
     bash tools/postgres/textsearch.sh
 
+# Install PgBouncer for tests; needs root, once
+pgbouncer:
+    command -v pgbouncer > /dev/null || (apt-get -qq update && apt-get -qq install --yes pgbouncer > /dev/null)
+
 # Write the pages of docs/reference and the command output in the docs; `--check` writes nothing
 reference *arguments:
     python -m tools.reference {{arguments}}

@@ -87,6 +87,7 @@ def test_little_is_made_unless_asked_for(command: Path, tmp_path: Path) -> None:
         ("Service", "mine-waylore"),
         ("ServiceAccount", "mine-waylore"),
         ("Pod", "mine-waylore-answers"),
+        ("NetworkPolicy", "mine-waylore"),
     }
     assert set(rendered(command, LARGE, tmp_path)) == {
         ("Deployment", "mine-waylore"),

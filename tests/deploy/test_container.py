@@ -92,7 +92,7 @@ def test_every_variable_of_ours_is_a_setting(compose: dict[str, Any], monkeypatc
 
 
 def test_secrets_are_files_and_ours_has_a_name_that_waylore_reads(compose: dict[str, Any]) -> None:
-    assert set(compose["secrets"]) == {"waylore_store", "postgres_password"}
+    assert set(compose["secrets"]) == {"waylore_store", "waylore_owner", "service_password", "postgres_password"}
     assert all(set(secret) == {"file"} for secret in compose["secrets"].values())
     assert compose["services"]["waylore"]["secrets"] == ["waylore_store"]
     assert "password" not in str(compose["services"]["waylore"]["environment"]).lower()
@@ -101,15 +101,24 @@ def test_secrets_are_files_and_ours_has_a_name_that_waylore_reads(compose: dict[
     assert "deploy/secrets/" in (ROOT / ".gitignore").read_text("utf-8").split()
 
 
-@pytest.mark.parametrize("service", ["waylore", "worker"])
+@pytest.mark.parametrize("service", ["waylore", "worker", "migrate"])
 def test_containers_are_locked_down(compose: dict[str, Any], service: str) -> None:
     declared = compose["services"][service]
     assert declared["read_only"] is True
     assert declared["cap_drop"] == ["ALL"]
     assert declared["security_opt"] == ["no-new-privileges:true"]
-    assert declared["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    ready = {"postgres": {"condition": "service_healthy"}}
+    migrated = {"migrate": {"condition": "service_completed_successfully"}}
+    assert declared["depends_on"] == (ready if service == "migrate" else migrated)
     assert {volume.partition(":")[2] for volume in declared["volumes"]} == {"/var/lib/waylore"}
     assert "privileged" not in declared
+
+
+def test_the_database_keeps_only_the_rights_to_become_its_user(compose: dict[str, Any]) -> None:
+    declared = compose["services"]["postgres"]
+    assert declared["cap_drop"] == ["ALL"]
+    assert set(declared["cap_add"]) == {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
+    assert declared["security_opt"] == ["no-new-privileges:true"]
 
 
 def test_the_service_listens_to_this_machine_only(compose: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install PostgreSQL 18 with pgvector and pg_textsearch from Debian forky into a folder, for tests and benchmarks.
+# Install PostgreSQL 18 with pgvector and pg_textsearch, and PgBouncer, from Debian forky into a folder, for tests and benchmarks.
 #
 #     bash tools/postgres/textsearch.sh [FOLDER]     default: WAYLORE_TEXTSEARCH, else .cache/postgres-textsearch
 #
@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-[ -e "$folder/complete" ] && { printf '%s\n' "$folder"; exit 0; }
+[ -e "$folder/complete" ] && [ -e "$folder/usr/sbin/pgbouncer" ] && { printf '%s\n' "$folder"; exit 0; }
 [ "$(id -u)" = 0 ] || fail "installing needs root: run this as root, once"
 [ ! -e "$folder" ] || fail "$folder exists but is not complete: inspect and remove it"
 
@@ -41,7 +41,7 @@ printf 'create_main_cluster = false\n' >"$made/etc/postgresql-common/createclust
 unshare --mount sh -c "
   mount -t proc proc '$made/proc' &&
   exec env DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot '$made' apt-get -qq install --yes --no-install-recommends \
-    postgresql-18 postgresql-18-pgvector postgresql-18-pg-textsearch" >>"$made.log" 2>&1 ||
+    postgresql-18 postgresql-18-pgvector postgresql-18-pg-textsearch pgbouncer" >>"$made.log" 2>&1 ||
   fail "installing PostgreSQL failed: see $made.log"
 rm -rf "$made"/var/cache/apt/* "$made"/var/lib/apt/lists/* "$made/usr/share/doc"
 

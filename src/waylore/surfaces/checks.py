@@ -227,7 +227,7 @@ def _check_server(url: str) -> Iterator[Finding]:
     from waylore.store.postgres.setup import inspect_database, is_too_old  # noqa: PLC0415
 
     try:
-        schema, has, available = inspect_database(url, wait_seconds=SERVER_TIMEOUT_SECONDS)
+        schema, has, available, is_pooled = inspect_database(url, wait_seconds=SERVER_TIMEOUT_SECONDS)
     except StoreError as error:
         remedy = "start the server, or correct host, port, user and password in the address"
         yield Finding("store", "wrong", str(error), remedy)
@@ -243,6 +243,9 @@ def _check_server(url: str) -> Iterator[Finding]:
         )
     else:
         yield Finding("store", "good", f"pgvector {version}")
+        if is_pooled:
+            remedy = "nothing to do; run `waylore migrate`, `compact` and `cells` with the address of the server itself"
+            yield Finding("store", "note", "a pooler is between Waylore and the server", remedy)
         yield _check_server_schema(url, schema)
 
 

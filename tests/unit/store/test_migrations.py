@@ -23,10 +23,13 @@ RELEASED = {
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],
     ("waylore.service.registry", "sqlite"): ["8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137"],
-    ("waylore.service.registry", "postgres"): ["49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4"],
+    ("waylore.service.registry", "postgres"): [
+        "49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4",
+        "1c9fe508e4e9a815e74b911aad95cf441a7f643a857ad9a2a9412e51a4915b8f",
+    ],
     ("waylore.service.jobs", "postgres"): [
         "d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007",
-        "4acd042ad6befb2995e05d6a5549a48f9a61cab66d3766eb93ec84e44d3acd02",
+        "ade7fa2e361d4eebd5cd710c28cde9b205430ae257da9f8afc0c5432c57daf06",
     ],
 }
 

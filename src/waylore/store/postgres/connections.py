@@ -52,8 +52,8 @@ class IdleConnections:
         self._is_closed = False
 
     def connect(self) -> Connection:
-        """Open a new connection, which the caller closes."""
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=self._wait_seconds)
+        """Open a new connection, which the caller closes. It prepares no statements, so a pooler may be in between."""
+        return psycopg.connect(self._url, autocommit=True, connect_timeout=self._wait_seconds, prepare_threshold=None)
 
     def run_with_retry(self, verb: Callable[[Connection], T]) -> T:
         """Run a call and return its result. If the connection was lost, run it once again on another one."""
@@ -93,6 +93,17 @@ class IdleConnections:
             db.close()
 
 
+def is_pooled(db: Connection) -> bool:
+    """Return whether a pooler such as PgBouncer is between us and the server.
+
+    A pooler gives its clients numbers of its own for cancelling, so the number of the backend differs. Behind one,
+    a statement that was prepared may be missing or another one in the next transaction, and settings of the session
+    are not kept.
+    """
+    row = db.execute("SELECT pg_backend_pid()").fetchone()
+    return row is not None and row[0] != db.info.backend_pid
+
+
 def fetch_rows(db: Connection, statement: str, bound: Mapping[str, Any]) -> list[Any]:
     """Run a statement and return its rows; an empty list if it returns none."""
     cursor = db.execute(statement, bound)
@@ -115,7 +126,13 @@ class ReconnectingPool(ConnectionPool[Connection]):
     """
 
     def __init__(
-        self, url: str, *, connections: int, wait_seconds: float, configure: Callable[[Connection], None]
+        self,
+        url: str,
+        *,
+        connections: int,
+        wait_seconds: float,
+        configure: Callable[[Connection], None],
+        prepare_threshold: int | None,
     ) -> None:
         self._requests = 0
         self._failures = 0  # since the last connection
@@ -128,7 +145,7 @@ class ReconnectingPool(ConnectionPool[Connection]):
             timeout=wait_seconds,
             reconnect_timeout=MAX_RECONNECT_SECONDS,
             reconnect_failed=lambda _: self._reconnect_later(),
-            kwargs={"autocommit": True},
+            kwargs={"autocommit": True, "prepare_threshold": prepare_threshold},
             configure=configure,
             open=True,
             name="waylore",
@@ -237,7 +254,7 @@ def translate_errors(url: str) -> Iterator[None]:
         raise StoreUnavailable(f"{format_address(url)} is read-only ({error}): connect to the primary") from error
     except errors.InsufficientPrivilege as error:
         raise Forbidden(
-            f"{error}: connect as a member of waylore_app, and once as the owner of the schema to migrate it"
+            f"{error}: connect as a member of waylore_app, and run `waylore migrate` once as the owner of the database"
         ) from error
     except psycopg.OperationalError as error:
         raise StoreUnavailable(

@@ -22,11 +22,19 @@ from psycopg.pq import Format
 from psycopg.types import TypeInfo
 from psycopg.types.string import ByteaBinaryLoader
 
+from waylore.errors import ConfigError
 from waylore.store import monitoring
 from waylore.store.postgres import setup
-from waylore.store.postgres.connections import Connection, LostConnection, ReconnectingPool
+from waylore.store.postgres.connections import (
+    Connection,
+    LostConnection,
+    ReconnectingPool,
+    format_address,
+    is_pooled,
+)
 from waylore.store.postgres.steps import SQL, Wanted
 
+PREPARE_THRESHOLD = 5  # runs of a statement on a connection before the server prepares it
 T = TypeVar("T")
 
 
@@ -50,12 +58,23 @@ class Server:
     path: str
     role: str
     has_textsearch: bool
+    is_pooled: bool
 
     def connect(self) -> Connection:
-        """Open a connection outside of the pool, with the role of the URL."""
-        db: Connection = psycopg.connect(self.url, autocommit=True)
-        db.execute(SQL["search_path"], {"path": self.path})
+        """Open a connection outside of the pool, with the role of the URL. `begin` starts its transactions."""
+        db: Connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
         self.configure(db)
+        return db
+
+    def connect_session(self) -> Connection:
+        """Open a connection whose settings last for the session. Raise ConfigError if a pooler would lose them."""
+        if self.is_pooled:
+            raise ConfigError(
+                f"{format_address(self.url)} is a pooler, and this work needs a session of its own: use the address "
+                "of the server itself"
+            )
+        db = self.connect()
+        db.execute(SQL["search_path"], {"path": self.path})
         return db
 
     def begin(self, db: Connection, how: str, collection: int) -> None:
@@ -127,11 +146,13 @@ monitoring.add_source(read_figures)
 
 def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
     db: Connection
-    with psycopg.connect(url, autocommit=True, connect_timeout=max(2, round(wait_seconds))) as db:
+    timeout = max(2, round(wait_seconds))
+    with psycopg.connect(url, autocommit=True, connect_timeout=timeout, prepare_threshold=None) as db:
         setup.migrate_store(db)
         path = setup.read_search_path(db)
         role = setup.choose_role(db)
         has_textsearch = setup.prepare_textsearch(db)
+        pooled = is_pooled(db)
         halfvec = TypeInfo.fetch(db, f"{path.split(', ')[1]}.halfvec")
         assert halfvec is not None  # noqa: S101 (the extension defines it)
 
@@ -140,8 +161,14 @@ def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
         db.adapters.register_loader(halfvec.oid, HalfVectorLoader)
         db.adapters.register_loader("uuid", ByteaBinaryLoader)  # an id as 16 bytes, as SQLite returns it
 
-    pool = ReconnectingPool(url, connections=connections, wait_seconds=wait_seconds, configure=configure)
-    return Server(url, pool, configure, path, role, has_textsearch)
+    pool = ReconnectingPool(
+        url,
+        connections=connections,
+        wait_seconds=wait_seconds,
+        configure=configure,
+        prepare_threshold=None if pooled else PREPARE_THRESHOLD,
+    )
+    return Server(url, pool, configure, path, role, has_textsearch, pooled)
 
 
 # -- transactions --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import psycopg
 
 from waylore import legacy
 from waylore.errors import ConfigError, SchemaOutdated
-from waylore.store.postgres.connections import Connection, format_address, translate_errors
+from waylore.store.postgres.connections import Connection, format_address, is_pooled, translate_errors
 from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
 
 SQL = load_queries("waylore.store.postgres")
@@ -105,13 +105,14 @@ def prepare_database(db: Connection) -> None:
     db.execute(SQL["settings"], {"path": read_search_path(db), "role": "none", "collection": ""})
 
 
-def inspect_database(url: str, *, wait_seconds: int) -> tuple[int, str, str]:
-    """Return the schema of a database, its version of pgvector, and the version that it could have."""
+def inspect_database(url: str, *, wait_seconds: int) -> tuple[int, str, str, bool]:
+    """Return the schema of a database, its pgvector, the one that it could have, and whether a pooler is in between."""
     db: Connection
     with translate_errors(url), psycopg.connect(url, autocommit=True, connect_timeout=wait_seconds) as db:
         has = db.execute(SQL["extension"]).fetchone()
         available = db.execute(SQL["available_extension"]).fetchone()
-        return max(read_applied(db, SQL), default=0), has[0] if has else "", available[0] if available else ""
+        schema = max(read_applied(db, SQL), default=0)
+        return schema, has[0] if has else "", available[0] if available else "", is_pooled(db)
 
 
 def has_old_schema(url: str, *, wait_seconds: int) -> bool:

@@ -110,7 +110,7 @@ class PostgresStore:
 
     def compact(self) -> None:
         """Rewrite all tables without unused bytes. Only their owner may; other connections wait meanwhile."""
-        with translate_errors(self._url), closing(self._server.connect()) as db:
+        with translate_errors(self._url), closing(self._server.connect_session()) as db:
             verifying.compact(db)
 
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:

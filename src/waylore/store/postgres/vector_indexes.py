@@ -15,6 +15,7 @@ from threading import Thread
 import psycopg
 from psycopg import sql
 
+from waylore.errors import ConfigError
 from waylore.store.postgres import search as searching
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.scope import run
@@ -53,9 +54,9 @@ def start_building(server: Server, collection: int, known: Statistics) -> Thread
 
 def _build_and_log(server: Server, collection: int, known: Statistics) -> None:
     try:
-        with closing(server.connect()) as db:
+        with closing(server.connect_session()) as db:
             build_indexes(db, collection, known)
-    except psycopg.Error as error:
+    except (psycopg.Error, ConfigError) as error:
         log.warning("the index of vectors was not built, so searches compare all vectors: %s", error)
 
 

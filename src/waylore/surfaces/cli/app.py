@@ -56,6 +56,7 @@ COMMANDS = {
     ),
     "serve": CommandEntry(OPERATE, "serve:serve"),
     "worker": CommandEntry(OPERATE, "serve:worker"),
+    "migrate": CommandEntry(OPERATE, "serve:migrate"),
     "doctor": CommandEntry(OPERATE, "doctor:doctor"),
     "config": CommandEntry(OPERATE, "doctor:config"),
     "completion": CommandEntry(OPERATE, "doctor:completion"),

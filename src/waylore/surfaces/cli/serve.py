@@ -1,4 +1,4 @@
-"""`waylore serve` and `waylore worker`: run the HTTP service, and the background jobs.
+"""`waylore serve`, `waylore worker` and `waylore migrate`: run the HTTP service and its jobs, prepare their database.
 
 Options reach the worker processes through the environment, from which each process reads its settings.
 """
@@ -6,7 +6,7 @@ Options reach the worker processes through the environment, from which each proc
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Annotated
@@ -20,7 +20,7 @@ from waylore.settings.load import export_options, load
 from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
 from waylore.surfaces.cli.options import keep_given
-from waylore.surfaces.terminal.output import report_errors
+from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
 
 FACTORY = "waylore.surfaces.http.app:from_environment"
 MAX_CONNECTIONS = 1_000  # of one process; requests beyond are refused
@@ -159,3 +159,38 @@ async def _run_jobs(settings: Settings) -> None:
         async with background.run():
             typer.echo(f"running up to {settings.jobs.concurrency} jobs at once", err=True)
             await ended.wait()
+
+
+def migrate(store: ServerStore = None, as_json: AsJson = False) -> None:
+    """Create or upgrade the tables of a service and its store. Run it as their owner, before the service.
+
+    The service itself can then run as a role that may only read and write rows.
+
+    Example: `waylore migrate --store postgresql://owner@localhost/waylore`
+    """
+    with report_errors():
+        settings = load(**keep_given(store=store or ""))
+        names = list(_migrate(settings))
+    print_result({"migrated": names}, f"up to date: {', '.join(names)}", as_json)
+
+
+def _migrate(settings: Settings) -> Iterator[str]:
+    from waylore.cells.open import open_catalogue  # noqa: PLC0415
+    from waylore.service.registry.open import open_registry  # noqa: PLC0415
+    from waylore.store.urls import open_store  # noqa: PLC0415
+
+    parsed = parse_url(settings.store)
+    stores = {"store": settings.store}
+    if parsed.is_cells:
+        with closing(open_catalogue(settings.store)) as catalogue:
+            stores = {f"cell {cell.name}": cell.url for cell in catalogue.get_cells().values()}
+    for name, url in stores.items():
+        open_store(url, settings.collection).close()
+        yield name
+    open_registry(settings.store).close()
+    yield "registry"
+    if parsed.is_server:
+        from waylore.service.jobs.postgres import PostgresJobs  # noqa: PLC0415 (optional driver)
+
+        PostgresJobs(parsed.location).close()
+        yield "jobs"

@@ -25,3 +25,26 @@ END $$;
 ALTER TABLE waylore_jobs.jobs DROP COLUMN queued; -- and its index
 CREATE INDEX jobs_unfinished ON waylore_jobs.jobs (collection, made, id) WHERE ended IS NULL;
 CREATE UNIQUE INDEX jobs_running ON waylore_jobs.jobs (collection) WHERE state = 'running'; -- one at a time
+
+-- An application reads and writes the tables. Only their owner migrates them. The role is that of the store.
+DO $$
+BEGIN
+  IF to_regrole('waylore_app') IS NULL THEN
+    CREATE ROLE waylore_app NOLOGIN;
+  END IF;
+EXCEPTION
+  WHEN insufficient_privilege THEN
+    RAISE NOTICE 'waylore: % may not create roles: only it can use this schema', current_user;
+  WHEN duplicate_object OR unique_violation THEN
+    NULL;  -- a session in another database has just created it
+END
+$$;
+DO $$
+BEGIN
+  IF to_regrole('waylore_app') IS NOT NULL THEN
+    GRANT USAGE ON SCHEMA waylore_jobs TO waylore_app;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waylore_jobs TO waylore_app;
+    REVOKE INSERT, UPDATE, DELETE ON waylore_jobs.migrations FROM waylore_app;
+  END IF;
+END
+$$;

@@ -39,6 +39,7 @@ from waylore.store import bm25
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store
 from waylore.text import terms
+from waylore.types.author import OWNER
 
 DEPTH = 100
 CANDIDATE_FACTOR = 4  # candidates that are scored again, as a multiple of DEPTH
@@ -231,7 +232,7 @@ def fill_store(store: Store, given: Dataset) -> None:
     """Write the texts of a set to a store, without entities and facts."""
     texts = [replace(c, entities=(), mentions=(), facts=()) for c in given.pages]
     for start in range(0, len(texts), BATCH):
-        store.write(texts[start : start + BATCH], model=None)
+        store.write(texts[start : start + BATCH], author=OWNER, model=None)
 
 
 def main() -> None:

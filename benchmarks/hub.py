@@ -23,6 +23,7 @@ from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.search import search
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER
 from waylore.types.identity import document_id
 from waylore.types.knowledge import EPOCH, Document, IndexedDocument, NewFact
 from waylore.types.search import Query
@@ -102,9 +103,9 @@ def fill_store(path: Path, facts: int) -> CountingStore:
         for contribution in make_documents(facts):
             batch.append(contribution)
             if len(batch) == BATCH_DOCUMENTS:
-                pipeline.write(store, embedder, batch)
+                pipeline.write(store, embedder, batch, author=OWNER)
                 batch = []
-        pipeline.write(store, embedder, batch)
+        pipeline.write(store, embedder, batch, author=OWNER)
     return store
 
 

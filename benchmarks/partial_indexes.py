@@ -22,6 +22,7 @@ from benchmarks.corpus import DIMENSION, Corpus
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.postgres.vector_indexes import INDEX_LINKS
 from waylore.store.sql import load_queries
+from waylore.types.author import OWNER
 
 SQL = load_queries("waylore.store.postgres")
 MODEL = "synthetic"
@@ -65,7 +66,7 @@ def main() -> None:
     print(f"{'indexes':>8}{'dense, ms':>12}{'one page written, ms':>22}")
     with start_server(find_plain_build(), settings={"max_locks_per_transaction": 1_024}) as started:
         with closing(PostgresStore(started.url, "small")) as store:
-            store.write(list(corpus.make_documents(0, options.passages)), model=MODEL)
+            store.write(list(corpus.make_documents(0, options.passages)), author=OWNER, model=MODEL)
         for wanted in sorted(options.indexes):
             with psycopg.connect(started.url, autocommit=True) as db:
                 add_indexes(db, have, wanted)
@@ -73,7 +74,7 @@ def main() -> None:
             with closing(PostgresStore(started.url, "small")) as store:
                 dense = measure_fastest(lambda i: store.dense(vectors[i], top_k=80), options.times)
                 pages = [list(corpus.make_documents(written + i, 1)) for i in range(options.times)]
-                write = measure_fastest(lambda i: store.write(pages[i], model=MODEL), options.times)  # noqa: B023
+                write = measure_fastest(lambda i: store.write(pages[i], author=OWNER, model=MODEL), options.times)  # noqa: B023
                 written += len(pages)
             print(f"{wanted:>8,}{dense:>12.1f}{write:>22.1f}", flush=True)
 

@@ -37,6 +37,7 @@ from waylore.indexing import pipeline
 from waylore.protocols import Embedder
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
+from waylore.types.author import OWNER
 
 MAX_CONNECTIONS = 64
 CALLERS = "callers"
@@ -153,7 +154,7 @@ def fill_collection(url: str, collection: str, dataset: Dataset, embedder: Embed
     """Write the whole set to a collection."""
     with Waylore.open(url, collection=collection, embedder=embedder) as memory:
         for few in pipeline.split_into_batches(dataset.pages, 256):
-            pipeline.write(memory._store, embedder, few)
+            pipeline.write(memory._store, embedder, few, author=OWNER)
 
 
 def create_embedder(options: argparse.Namespace) -> Embedder:

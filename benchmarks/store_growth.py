@@ -29,6 +29,7 @@ from waylore.store.sqlite.file import SQL, connect
 from waylore.store.sqlite.scope import ScopeCache, match_any, run_by_ids
 from waylore.store.sqlite.store import SqliteStore
 from waylore.text import terms
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.search import Filter
 
@@ -72,7 +73,7 @@ def fill_store(store: SqliteStore, corpus: Corpus, size: int) -> None:
     have, start, before = store.statistics().documents, time.time(), store.statistics().documents
     while have < size:
         count = min(BATCH_PAGES, size - have)
-        store.write(list(corpus.make_documents(have, count)), model=MODEL)
+        store.write(list(corpus.make_documents(have, count)), author=OWNER, model=MODEL)
         have += count
         rate = (have - before) / (time.time() - start)
         left = (size - have) / rate

@@ -19,6 +19,7 @@ from benchmarks.faults.notes import EMBEDDER, Ledger, Note, StoreCheck, index_no
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound, WayloreError
 from waylore.indexing import pipeline
+from waylore.types.author import OWNER
 from waylore.types.search import SearchResult
 
 MAX_WAITING_REQUESTS = 200  # at the same time, each in a thread
@@ -141,7 +142,7 @@ class Load:
         """Write the first notes of each collection in one transaction."""
         for waylore, ledger in self.waylores:
             first = [ledger.begin(Random(0), is_new=True) for _ in range(notes)]
-            pipeline.write(waylore._store, EMBEDDER, [index_note(note) for note in first])
+            pipeline.write(waylore._store, EMBEDDER, [index_note(note) for note in first], author=OWNER)
             for note in first:
                 ledger.end(note, is_acknowledged=True)
 

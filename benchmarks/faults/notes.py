@@ -21,6 +21,7 @@ from waylore.indexing import pipeline
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER
 from waylore.types.identity import document_id
 from waylore.types.knowledge import Document, IndexedDocument, NewFact
 
@@ -168,7 +169,7 @@ def _find_differences(waylore: Waylore, store: Store, stored: list[IndexedDocume
     with TemporaryDirectory() as folder:
         quiet_store = SqliteStore(Path(folder) / "quiet.waylore")
         with open_collection(quiet_store) as quiet:
-            pipeline.write(quiet_store, EMBEDDER, [index_note(note) for note in held])
+            pipeline.write(quiet_store, EMBEDDER, [index_note(note) for note in held], author=OWNER)
             if list(quiet_store.export()) != stored:
                 yield "the export differs from that of a quiet store"
             if _read_counts(store) != _read_counts(quiet_store):

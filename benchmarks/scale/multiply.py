@@ -35,6 +35,7 @@ from waylore.store.postgres import vector_indexes as indexing
 from waylore.store.postgres.scope import compute_key, make_access_word, make_term_word
 from waylore.store.postgres.search import MAX_EXACT_PASSAGES
 from waylore.store.postgres.store import PostgresStore
+from waylore.types.author import OWNER
 from waylore.types.identity import identity
 from waylore.types.results import Statistics
 
@@ -54,7 +55,7 @@ def build_database(url: str, sample: Sample, report: ReportProgress) -> None:
     """Fill an empty database with all copies of a sample and index it; `url` must be that of a superuser."""
     with closing(PostgresStore(url, name_tenant(0))) as store:
         for start in range(0, len(sample.pages), BATCH_PAGES):
-            store.write(sample.pages[start : start + BATCH_PAGES], model=sample.model)
+            store.write(sample.pages[start : start + BATCH_PAGES], author=OWNER, model=sample.model)
     db: Connection
     with psycopg.connect(url, autocommit=True) as db:
         register_vector(db)

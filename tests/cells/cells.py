@@ -17,6 +17,7 @@ from waylore.cells.store import FederatedStore, open_federated
 from waylore.config import CellsConfig
 from waylore.errors import StoreUnavailable
 from waylore.store.protocol import Store
+from waylore.types.author import OWNER
 from waylore.types.knowledge import IndexedDocument
 
 CELLS = ("east", "north", "west")
@@ -47,7 +48,7 @@ def create_federation(
     federation = Federation(create_catalogue(folder), open_cell, config)
     for name, contributions in parts.items():
         store = open_federated(federation, name)
-        store.write(contributions, model=model)
+        store.write(contributions, author=OWNER, model=model)
         store.close()
     return federation
 

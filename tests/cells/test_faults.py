@@ -16,6 +16,7 @@ from waylore.cells.store import open_federated
 from waylore.errors import DimensionMismatch, StoreUnavailable
 from waylore.store.partial import partial_answers
 from waylore.testing.world import EMBEDDER, KING, MODEL, QUEEN, SECRET, day
+from waylore.types.author import OWNER
 
 DOCUMENTS = {"a": KING, "b": QUEEN, "c": SECRET}  # in east, north and west
 QUESTION = "Who is Lothair's mother, and what does he rule?"
@@ -33,7 +34,7 @@ def federation(tmp_path: Path, cells: FaultyCells) -> Iterator[Federation]:
     made = Federation(create_catalogue(tmp_path), cells.open, QUICK)
     for name, document in DOCUMENTS.items():
         with open_stores(made, name) as store:
-            store.write([document], model=MODEL)
+            store.write([document], author=OWNER, model=MODEL)
     yield made
     made.close()
 

@@ -39,6 +39,7 @@ from waylore.testing.world import (
     page,
     sort_parts,
 )
+from waylore.types.author import OWNER, Author
 from waylore.types.knowledge import IndexedDocument, NewFact
 
 KILLS = 20
@@ -82,7 +83,7 @@ def test_move_copies_everything_and_open_stores_follow(federation: Federation) -
         before, version = list(store.export()), store.version()
         fact = NOTES[3].facts[0].id
         store.count_uses(facts=[fact] * 3, at=day("2024-06-01"))
-        store.write([], model=MODEL, fingerprints={"notes/003": "as it was"})
+        store.write([], author=OWNER, model=MODEL, fingerprints={"notes/003": "as it was"})
         moved(federation, "west")
         assert in_cell(federation, "west") == before == list(store.export())
         assert in_cell(federation, "east") == []
@@ -91,7 +92,7 @@ def test_move_copies_everything_and_open_stores_follow(federation: Federation) -
         used = store.facts([fact])[fact]
         assert (used.access_count, used.last_accessed) == (3, day("2024-06-01"))
         assert store.fingerprints(["notes/003", "notes/004"]) == {"notes/003": "as it was"}
-        assert store.write([note(99)], model=MODEL) == 1
+        assert store.write([note(99)], author=OWNER, model=MODEL) == 1
         assert len(in_cell(federation, "west")) == 31
     assert get_placement(federation, "notes").state == "active"
 
@@ -102,7 +103,7 @@ def test_versions_grow_across_moves(federation: Federation) -> None:
         for cell in ("west", "north", "east", "west"):
             moved(federation, cell)
             seen.append(store.version())
-            store.write([note(7, len(seen))], model=MODEL)
+            store.write([note(7, len(seen))], author=OWNER, model=MODEL)
             seen.append(store.version())
         assert seen == sorted(set(seen))
 
@@ -155,8 +156,8 @@ PAGES = (KING, QUEEN, SECRET, *NOTES[:5], note(1, 1), note(2, 2))
 def test_sync_makes_stores_equal(tmp_path_factory: pytest.TempPathFactory, here: Any, there: Any) -> None:
     folder = tmp_path_factory.mktemp("sweep")
     source, target = SqliteStore(folder / "a.waylore"), SqliteStore(folder / "b.waylore")
-    source.write(here, model=MODEL)
-    target.write(there, model=MODEL)
+    source.write(here, author=OWNER, model=MODEL)
+    target.write(there, author=OWNER, model=MODEL)
     sync_stores(source, target, 3, compare_rows=True)
     assert list(source.export()) == list(target.export())
     assert list_vectors(source.export()) == list_vectors(target.export())
@@ -170,15 +171,15 @@ def test_sync_makes_stores_equal(tmp_path_factory: pytest.TempPathFactory, here:
 
 def test_compare_rows_finds_damage_that_digests_miss(tmp_path: Path) -> None:
     source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
-    source.write(WORLD, model=MODEL)
-    target.write(WORLD, model=MODEL)
+    source.write(WORLD, author=OWNER, model=MODEL)
+    target.write(WORLD, author=OWNER, model=MODEL)
     torn = [replace(p, vector=-p.vector) for p in KING.passages if p.vector is not None]
-    target.write([replace(KING, passages=tuple(torn))], model=MODEL, replacing=[KING.document.id])
+    target.write([replace(KING, passages=tuple(torn))], author=OWNER, model=MODEL, replacing=[KING.document.id])
     assert sync_stores(source, target, 9) == 0
     assert sync_stores(source, target, 9, compare_rows=True) == 1
     assert list_vectors(source.export()) == list_vectors(target.export())
     later = replace(KING, document=replace(KING.document, recorded_at=day("2030-01-01")))
-    source.write([later], model=MODEL, replacing=[KING.document.id])
+    source.write([later], author=OWNER, model=MODEL, replacing=[KING.document.id])
     assert sync_stores(source, target, 9) == 1
     assert list(source.export()) == list(target.export())
     for store in (source, target):
@@ -188,10 +189,10 @@ def test_compare_rows_finds_damage_that_digests_miss(tmp_path: Path) -> None:
 def test_sync_removes_stale_fingerprints(tmp_path: Path) -> None:
     source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
     rows = [page(f"row {i}", uri=f"a.csv#row={i}") for i in range(5)]
-    source.write(rows, model=MODEL, fingerprints={"a.csv": "1"})
+    source.write(rows, author=OWNER, model=MODEL, fingerprints={"a.csv": "1"})
     sync_stores(source, target, 2)
     assert target.fingerprints(["a.csv"]) == {"a.csv": "1"}
-    source.write(rows[:1], model=MODEL, replacing=[rows[0].document.id])
+    source.write(rows[:1], author=OWNER, model=MODEL, replacing=[rows[0].document.id])
     assert source.fingerprints(["a.csv"]) == {}
     sync_stores(source, target, 2)
     assert target.fingerprints(["a.csv"]) == {}
@@ -201,8 +202,8 @@ def test_sync_removes_stale_fingerprints(tmp_path: Path) -> None:
 
 def test_sync_replaces_store_with_another_model(tmp_path: Path) -> None:
     source, target = SqliteStore(tmp_path / "a.waylore"), SqliteStore(tmp_path / "b.waylore")
-    source.write(WORLD, model=OTHER_EMBEDDER.name)
-    target.write(WORLD, model=MODEL)
+    source.write(WORLD, author=OWNER, model=OTHER_EMBEDDER.name)
+    target.write(WORLD, author=OWNER, model=MODEL)
     assert not is_equal(source, target)
     sync_stores(source, target, 2)
     assert target.statistics().model == OTHER_EMBEDDER.name
@@ -226,12 +227,13 @@ class Lossy(SqliteStore):
         self,
         documents: Sequence[IndexedDocument],
         *,
+        author: Author,
         model: str | None,
         fingerprints: Any = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
     ) -> int:
         less = [replace(c, document=replace(c.document, title="lost")) for c in documents]
-        return super().write(less, model=model, fingerprints=fingerprints, replacing=replacing)
+        return super().write(less, author=author, model=model, fingerprints=fingerprints, replacing=replacing)
 
 
 def test_move_fails_if_target_stores_something_else(federation: Federation) -> None:
@@ -251,7 +253,7 @@ def test_writers_continue_after_mover_died(federation: Federation) -> None:
     assert federation.catalogue.change(known, stopped)
     with open_stores(federation, "notes") as store:
         begun = time.time()
-        assert store.write([note(50)], model=MODEL) == 1
+        assert store.write([note(50)], author=OWNER, model=MODEL) == 1
         assert time.time() - begun >= 0.29
     assert get_placement(federation, "notes").state == "copying"
     moved(federation, "west")
@@ -275,7 +277,7 @@ def test_move_empties_target_of_unfinished_other_move(federation: Federation) ->
     known = get_placement(federation, "notes")
     federation.catalogue.change(known, replace(known, state="copying", other="north"))
     half = open_cell(federation.catalogue.get_cells()["north"].url, "notes")
-    half.write(NOTES[:9], model=MODEL)
+    half.write(NOTES[:9], author=OWNER, model=MODEL)
     half.close()
     moved(federation, "west")
     assert [len(in_cell(federation, cell)) for cell in CELLS] == [0, 0, 30]
@@ -294,7 +296,7 @@ def test_write_overtaken_by_move_is_repeated_in_new_cell(federation: Federation)
 
     slow = Federation(federation.catalogue, opening, federation.config)
     with open_stores(slow, "notes") as store, ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(store.write, [note(70)], model=MODEL)
+        writing = pool.submit(store.write, [note(70)], author=OWNER, model=MODEL)
         reached.wait(30)
         moved(federation, "west")
         assert len(in_cell(federation, "west")) == 30
@@ -321,8 +323,8 @@ def test_writes_just_before_stop_are_moved(tmp_path: Path, federation: Federatio
     def interfere(after: CollectionPlacement) -> None:
         states.append(after.state)
         if after.state == "stopped":
-            store.write([note(50), note(3, 9)], model=MODEL, fingerprints={"notes/050": "new"})
-            store.forget([NOTES[5].document.id])
+            store.write([note(50), note(3, 9)], author=OWNER, model=MODEL, fingerprints={"notes/050": "new"})
+            store.forget([NOTES[5].document.id], author=OWNER)
 
     with open_stores(federation, "notes") as store:
         catalogue.before = interfere
@@ -367,11 +369,11 @@ class Writer:
         number = self.first + chance.randrange(40)
         if number in self.held and chance.random() < 0.4:
             gone = self.held.pop(number)
-            assert store.forget([gone.document.id]).documents == (gone.document.id,)
+            assert store.forget([gone.document.id], author=OWNER).documents == (gone.document.id,)
             assert reader.documents([gone.document.id]) == {}
             return
         told = note(number, chance.randrange(1_000))
-        store.write([told], model=MODEL)
+        store.write([told], author=OWNER, model=MODEL)
         self.held[number] = told
         assert reader.passages([told.passages[0].id]).keys() == {told.passages[0].id}
 
@@ -433,7 +435,7 @@ def test_killed_move_is_resumed(tmp_path: Path, federation: Federation) -> None:
         with open_stores(federation, "notes") as store:
             assert list(store.export()) == sort_parts(iter(held.values()))
             held[kill] = note(kill, kill + 1)
-            assert store.write([held[kill]], model=MODEL) == 1
+            assert store.write([held[kill]], author=OWNER, model=MODEL) == 1
     moved(federation, "east")
     moved(federation, "west")
     assert in_cell(federation, "west") == sort_parts(iter(held.values()))

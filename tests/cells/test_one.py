@@ -15,6 +15,7 @@ from waylore.errors import ConfigError, NotFound, StoreUnavailable
 from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import KING, MODEL, QUEEN, SECRET
+from waylore.types.author import OWNER
 
 
 @pytest.fixture
@@ -62,14 +63,16 @@ def test_cells_url_opens_federated_store(tmp_path: Path) -> None:
 def test_marked_collection_of_several_is_written(tmp_path: Path) -> None:
     federation = create_federation(tmp_path, {"library": [KING]}, MODEL)
     with open_stores(federation, "+mine,library") as store:
-        assert store.write([KING, QUEEN], model=MODEL) == 2  # a document of another collection is new in this one
+        assert (
+            store.write([KING, QUEEN], author=OWNER, model=MODEL) == 2
+        )  # a document of another collection is new in this one
         assert store.statistics().documents == 3
         assert [c.document.id for c in store.export()] == sorted([KING.document.id, QUEEN.document.id])
-        assert store.forget([KING.document.id]).documents == (KING.document.id,)
+        assert store.forget([KING.document.id], author=OWNER).documents == (KING.document.id,)
         assert KING.document.id in store.documents([KING.document.id])
         assert store.digests([KING.document.id]) == {}
     with open_stores(federation, "+mine,*") as store:
-        assert store.write([SECRET], model=MODEL) == 1
+        assert store.write([SECRET], author=OWNER, model=MODEL) == 1
     with open_stores(federation, "mine") as store:
         assert store.statistics().documents == 2
     federation.close()
@@ -94,7 +97,7 @@ def test_catalogue_without_cells_names_remedy(tmp_path: Path) -> None:
 
 def test_missing_cell_file_is_not_an_empty_cell(tmp_path: Path, federation: Federation) -> None:
     with open_stores(federation, "notes") as store:
-        store.write([KING], model=MODEL)
+        store.write([KING], author=OWNER, model=MODEL)
     (tmp_path / "east.waylore").unlink()
     with (
         open_stores(federation, "notes") as store,

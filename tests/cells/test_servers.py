@@ -24,6 +24,7 @@ from waylore.cells.store import open_federated
 from waylore.errors import StoreUnavailable
 from waylore.store.urls import open_store
 from waylore.testing.world import EMBEDDER, KING, MODEL, QUEEN, SECRET, WORLD, day, list_vectors, sort_parts
+from waylore.types.author import OWNER
 
 PATIENT = replace(QUICK, read_seconds=3.0)  # so that a busy machine does not look like a hanging catalogue
 
@@ -31,7 +32,7 @@ PATIENT = replace(QUICK, read_seconds=3.0)  # so that a busy machine does not lo
 def test_collection_moves_between_servers(three_cells: Federation) -> None:
     name = make_name("notes")
     with open_stores(three_cells, name) as store:
-        store.write(WORLD, model=MODEL)
+        store.write(WORLD, author=OWNER, model=MODEL)
         store.count_uses(facts=[KING.facts[0].id], at=day("2024-06-01"))
         before, kept, version = list(store.export()), list_vectors(store.export()), store.version()
         left = get_placement(three_cells, name).cell
@@ -69,7 +70,7 @@ def open_federation(url: str, folder: Path) -> Federation:
     federation = Federation(catalogue, open_cell, PATIENT)
     for name, told in {"a": KING, "b": QUEEN, "c": SECRET}.items():
         with open_stores(federation, name) as store:
-            store.write([told], model=MODEL)
+            store.write([told], author=OWNER, model=MODEL)
     return federation
 
 

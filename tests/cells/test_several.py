@@ -55,6 +55,7 @@ from waylore.testing.world import (
     page,
     sort_parts,
 )
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import LIVE, STATUSES, Entity, IndexedDocument, NewFact
 from waylore.types.search import Filter, Ranking, SearchResult
@@ -93,10 +94,10 @@ class Grounds:
         """Open the same documents in three cells and in one store."""
         parts = {make_name(part): of_it for part, of_it in divide(told, split).items()}
         whole = Whole(self.folder / "whole.waylore", make_name("whole"))
-        whole.write(told, model=EMBEDDER.name)
+        whole.write(told, author=OWNER, model=EMBEDDER.name)
         whole.parts = [open_federated(self.federation, name) for name in parts]
         for store, of_it in zip(whole.parts, parts.values(), strict=True):
-            store.write(of_it, model=EMBEDDER.name)
+            store.write(of_it, author=OWNER, model=EMBEDDER.name)
         with open_stores(self.federation, ",".join(parts)) as several:
             yield several, whole
         for store in (whole, *whole.parts):
@@ -391,7 +392,7 @@ def test_use_is_counted_in_every_collection_with_the_fact(tmp_path: Path) -> Non
 def test_statistics_name_different_models(tmp_path: Path) -> None:
     federation = create_federation(tmp_path, {"a": [KING]}, MODEL)
     with open_stores(federation, "b") as store:
-        store.write([QUEEN], model="another")
+        store.write([QUEEN], author=OWNER, model="another")
     with open_stores(federation, "a,b") as store:
         assert store.statistics().model == f"another and {MODEL}"
         assert store.version() > 0

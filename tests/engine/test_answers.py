@@ -24,6 +24,7 @@ from waylore.config import CacheConfig, GateConfig
 from waylore.errors import ArgumentError, ModelUnavailable
 from waylore.recipes import CHAIN, HYBRID, RECIPES
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER
 from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking
 
@@ -84,7 +85,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Counting:
     store = Counting(path)
-    store.write(index_world(SAMPLE), model=EMBEDDER.name)
+    store.write(index_world(SAMPLE), author=OWNER, model=EMBEDDER.name)
     return store
 
 

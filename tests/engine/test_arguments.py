@@ -16,6 +16,7 @@ from waylore import Filter, NewFact, Waylore, WayloreError
 from waylore.config import CacheConfig
 from waylore.errors import ArgumentError, ClosedError, NotFound
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.types.author import OWNER
 from waylore.types.results import Receipt
 
 KINDS: dict[str, Any] = {
@@ -48,6 +49,7 @@ ROWS = {
     "add_files.limits": "E E E E E E",
     "add_files.prune": "E E E E E E",
     "add_files.progress": "E E E E E E",
+    "as_author.author": "E E E E E E",
     "context.result": "E E E E . .",
     "context.layout": "E E E E E E",
     "context.max_tokens": "E E . E E E",
@@ -101,10 +103,12 @@ ROWS = {
     "open.top_k": "E E . E E E",
     "open.reranker": "E E . E E E",
     "open.observer": "E E . E E E",
+    "open.author": "E E E E E E",
     "reembed.url": "E E E E N E",
     "reembed.embedder": "E E E E E E",
     "reembed.collection": "E E E E . E",
     "reembed.progress": "E E E E E E",
+    "reembed.author": "E E E E E E",
     "search.query": "E E E E . .",
     "search.top_k": "E E . E E E",
     "search.where": "E E . E E E",
@@ -133,6 +137,7 @@ def list_calls(memory: Waylore, folder: Path) -> dict[str, tuple[Callable[..., A
     memory.export(folder / "export.jsonl")
     return {
         "open": (lambda **options: Waylore.open(**options).close(), {"url": folder / "b.waylore"}),
+        "as_author": (memory.as_author, {"author": OWNER}),
         "add": (memory.add, {"text": "Byron wrote verse."}),
         "add_files": (memory.add_files, {"path": folder / "n"}),
         "add_facts": (memory.add_facts, {"facts": [("Ada", "likes", "tea")]}),

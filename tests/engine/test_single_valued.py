@@ -1,6 +1,7 @@
 """Test single-valued predicates: a newer fact ends the older one, which stays stored."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from waylore import Filter, NewFact, Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.retrieval.graph.validity import find_ends, get_start
-from waylore.types.knowledge import Fact
+from waylore.types.knowledge import Fact, Source, Status
 
 YEARS = [datetime(year, 1, 1, tzinfo=UTC) for year in range(2020, 2027)]
 PUBLIC = Filter(labels=frozenset())
@@ -84,6 +85,39 @@ def test_object_may_have_many_subjects(memory: Waylore, today: list[datetime]) -
     today[0] = YEARS[3]
     memory.add_facts([("Kofi", "works_at", "Acme")])
     assert {f.subject for f in memory.facts("Acme", as_of=YEARS[4])} == {"Mara", "Kofi"}
+
+
+def test_staged_fact_ends_no_confirmed_one(memory: Waylore) -> None:
+    """T46: a rumour does not end what the user has confirmed."""
+    bergen = NewFact("Ida", "works_at", "Bergen", valid_from=YEARS[0], source="user_edit")
+    rumour = NewFact("Ida", "works_at", "Oslo", valid_from=YEARS[4], status="staged", source="conversation")
+    memory.add_facts([bergen])
+    memory.add_facts([rumour], source="conversation")
+    assert list_objects(memory.facts("Ida", as_of=YEARS[5])) == {"Bergen"}
+
+
+def make_rival(object_: str, year: int, source: Source = "file", status: Status = "confirmed") -> Fact:
+    return Fact(object_, "s", "Ida", "works_at", object_, source=source, status=status, valid_from=YEARS[year])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "ends"),
+    [
+        (make_rival("a", 1), make_rival("b", 3), {"a": YEARS[3]}),
+        (make_rival("a", 1), make_rival("b", 3, status="staged"), {}),
+        (make_rival("a", 1, status="staged"), make_rival("b", 3), {"a": YEARS[3]}),
+        (make_rival("a", 1, status="staged"), make_rival("b", 3, status="staged"), {"a": YEARS[3]}),
+        (make_rival("a", 1, "user_edit"), make_rival("b", 3), {"b": YEARS[3]}),
+        (make_rival("a", 1, "conversation"), make_rival("b", 3, "system"), {"a": YEARS[3]}),
+        (make_rival("a", 1, "conversation"), make_rival("b", 3, "user_edit", "staged"), {}),
+        (make_rival("a", 1, "user_edit", "staged"), make_rival("b", 3), {}),
+        (make_rival("a", 1), make_rival("b", 1), {}),
+        (make_rival("a", 1, "user_edit"), make_rival("b", 1), {"b": YEARS[1]}),
+        (replace(make_rival("a", 1, "user_edit"), valid_to=YEARS[2]), make_rival("b", 3), {}),
+    ],
+)
+def test_more_trusted_source_ends_the_other_fact(older: Fact, newer: Fact, ends: dict[str, datetime]) -> None:
+    assert find_ends([older, newer]) == find_ends([newer, older]) == ends
 
 
 moments = st.sampled_from(YEARS)

@@ -14,6 +14,7 @@ from tools.postgres.server import DURABLE_SETTINGS, HOST, Server, start_server
 
 from waylore.errors import StoreUnavailable
 from waylore.store.postgres.store import PostgresStore
+from waylore.types.author import OWNER
 
 PATIENCE = 10.0  # seconds within which service must resume; a loaded machine takes part of them
 
@@ -74,7 +75,7 @@ def test_waiting_requests_run_when_the_server_returns() -> None:
 def test_unreachable_server_is_reported_with_reason() -> None:
     with start_server(find_plain_build(), settings=DURABLE_SETTINGS) as one, open_impatient(one) as store:
         one.kill()
-        for verb in (store.version, store.statistics, lambda: store.forget(["0" * 32])):
+        for verb in (store.version, store.statistics, lambda: store.forget(["0" * 32], author=OWNER)):
             with pytest.raises(StoreUnavailable, match=rf"{HOST}:{one.port}.*cannot be reached.*refused") as caught:
                 verb()
             assert SECRET not in str(caught.value)

@@ -11,6 +11,7 @@ from waylore.retrieval.graph.walk import read_entity_facts, read_passage_facts
 from waylore.store.reads import read_together, run_stage
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
+from waylore.types.author import OWNER
 from waylore.types.knowledge import NewFact
 from waylore.types.search import Filter, Query
 
@@ -40,8 +41,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         "北京",
     ]
     names += ["The Who", "Łódź", "Ermengarde of Tours", "1984"]
-    store.write([page("A list of names.", *make_facts(*names))], model=MODEL)
-    store.write([page("A secret name.", *make_facts("Project Falcon"), labels=["spies"])], model=MODEL)
+    store.write([page("A list of names.", *make_facts(*names))], author=OWNER, model=MODEL)
+    store.write([page("A secret name.", *make_facts("Project Falcon"), labels=["spies"])], author=OWNER, model=MODEL)
     yield store
     store.close()
 
@@ -93,7 +94,7 @@ def test_nearest_names_are_fallback(store: SqliteStore) -> None:
 
 def test_nearest_facts_add_seeds(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "world.waylore")
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     query = Query("Who was the mother of Lothair II?", question("lothair ii mother"), PUBLIC)
     links = find_links(store, query, LinkingConfig())
     near = read_together(

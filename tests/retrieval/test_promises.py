@@ -41,6 +41,7 @@ from retrieval.worlds import (
 from waylore.config import GateConfig
 from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import IndexedDocument, NewFact
 
@@ -178,11 +179,11 @@ def test_new_connection_gives_same_result(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "world.waylore"
         one, other = SqliteStore(path), SqliteStore(path)
-        one.write(index_world(case.world), model=EMBEDDER.name)
+        one.write(index_world(case.world), author=OWNER, model=EMBEDDER.name)
         found = case.ask(one)
-        one.write([passing], model=EMBEDDER.name)
+        one.write([passing], author=OWNER, model=EMBEDDER.name)
         case.ask(other)
-        one.forget([passing.document.id])
+        one.forget([passing.document.id], author=OWNER)
         assert case.ask(other) == case.ask(one) == found
         one.close()
         other.close()

@@ -12,6 +12,7 @@ from waylore.retrieval.graph.walk import Neighbourhood, gather, walk
 from waylore.store.reads import run_stage
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import NewFact, Vector
 from waylore.types.search import Filter, Query, Scored
@@ -48,7 +49,7 @@ class CountingStore(SqliteStore):
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[CountingStore]:
     store = CountingStore(tmp_path / "test.waylore")
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     yield store
     store.close()
 
@@ -85,7 +86,7 @@ def test_walk_respects_read_limits(store: CountingStore) -> None:
     """Check one read of facts per hop, one of merges and one of mentions, each capped on any hub."""
     claims = [NewFact("Lothair II", "met", f"Person {i}") for i in range(400)]
     claims += [NewFact(f"Person {i}", "met", f"Person {i + 1}") for i in range(399)]
-    store.write([page("Lothair II met everyone.", *claims)], model=MODEL)
+    store.write([page("Lothair II met everyone.", *claims)], author=OWNER, model=MODEL)
     config = WalkConfig(facts_per_entity=7, passages_per_entity=3, frontier=5, max_entities=11)
     gather_neighbourhood(store, Filter(), facts_per_entity=7, passages_per_entity=3, frontier=5, max_entities=11)
     assert store.calls == {"facts": 3, "alike": 1, "mentions": 1}

@@ -36,6 +36,7 @@ from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import day
 from waylore.text import estimate_tokens
+from waylore.types.author import OWNER
 from waylore.types.identity import document_id
 from waylore.types.knowledge import SOURCES, Document, IndexedDocument, NewFact
 from waylore.types.search import NO_FILTER, Filter, Query, SearchResult
@@ -152,7 +153,7 @@ def fill_store(
     with tempfile.TemporaryDirectory() as folder:
         store = _open(kind, Path(folder))
         try:
-            store.write(documents, model=model)
+            store.write(documents, author=OWNER, model=model)
             yield store
         finally:
             store.close()

@@ -11,6 +11,7 @@ from benchmarks.scale.sample import Sample
 from tools.postgres.server import Server
 
 from waylore.store.postgres.store import PostgresStore
+from waylore.types.author import OWNER
 from waylore.types.results import Receipt
 from waylore.types.search import Filter
 
@@ -63,9 +64,9 @@ def test_copy_can_be_forgotten_and_written(store: PostgresStore) -> None:
     [first] = store.list_documents(limit=1)
     before = store.statistics()
     [document] = store.get_indexed_documents([first.id]).values()
-    store.forget([first.id])
+    store.forget([first.id], author=OWNER)
     assert store.find_remains(Receipt()) == ()
-    store.write([document], model="synthetic")
+    store.write([document], author=OWNER, model="synthetic")
     after = store.statistics()
     assert (after.passages, after.entities, after.facts) == (before.passages, before.entities, before.facts)
     assert store.find_remains(Receipt()) == ()

@@ -14,6 +14,7 @@ from waylore.retrieval.search import search
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store
 from waylore.testing.world import MODEL, PUBLIC, WORLD, page, question
+from waylore.types.author import OWNER
 from waylore.types.knowledge import EPOCH, NewFact
 from waylore.types.search import Filter, Query
 
@@ -30,8 +31,10 @@ def proxy(postgres: Server) -> Iterator[Proxy]:
 @pytest.fixture(scope="module")
 def store(postgres: Server, proxy: Proxy) -> Iterator[Store]:
     with closing(open_store(proxy.build_url(postgres.url), make_name("count_search_trips"))) as store:
-        store.write(WORLD, model=MODEL)
-        store.write([page("Lothar 2 was a king.", NewFact("Lothar 2", "same_as", "Lothair II"))], model=MODEL)
+        store.write(WORLD, author=OWNER, model=MODEL)
+        store.write(
+            [page("Lothar 2 was a king.", NewFact("Lothar 2", "same_as", "Lothair II"))], author=OWNER, model=MODEL
+        )
         yield store
 
 

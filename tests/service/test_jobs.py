@@ -27,7 +27,9 @@ from waylore.service.jobs.protocol import Job
 from waylore.service.jobs.work import JobResources
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
+from waylore.types.author import Author
 
+ME = Author("me")
 TEXT = "Mara owns the login. The login needs Sessions."
 
 
@@ -53,13 +55,13 @@ class Gate:
         self.error: Exception = StoreUnavailable("the store is away for a moment")
 
     @contextmanager
-    def borrow(self, name: str) -> Iterator[Waylore]:
+    def borrow(self, name: str, author: Author) -> Iterator[Waylore]:
         self.borrowed.append(name)
         assert self.open.wait(30)
         if self.fails:
             self.fails -= 1
             raise self.error
-        with Waylore.open(self.store, collection=name) as waylore:
+        with Waylore.open(self.store, collection=name, author=author) as waylore:
             yield waylore
 
 
@@ -76,11 +78,11 @@ async def background(of: Settings, gate: Gate, *, works: bool = True) -> AsyncIt
 def work(opened: Background, name: str, content: str = TEXT) -> dict[str, Any]:
     path = opened.spool.folder / f"{time.monotonic_ns()}{Path(name).suffix}"
     path.write_text(content)
-    return {"uri": name, "file": str(path), "labels": [], "metadata": {}, "sees": None}
+    return {"uri": name, "file": str(path), "labels": [], "metadata": {}}
 
 
 def submit(opened: Background, name: str, *, collection: str = "notes", content: str = TEXT) -> Job:
-    return opened.jobs.submit(collection, "add", work(opened, name, content), caller="me")
+    return opened.jobs.submit(collection, "add", work(opened, name, content), author=ME)
 
 
 def take(opened: Background, job: Job, seconds: float = 60.0) -> Job:
@@ -129,11 +131,11 @@ async def test_unreadable_file_is_reported_and_not_retried(store: str, tmp_path:
         assert done.result is not None
         assert done.result["skipped_count"] == 1
         assert done.result["skipped"][0]["uri"] == "a.pdf"
-        lost = opened.jobs.submit("notes", "add", {**work(opened, "b.md"), "file": "/gone"}, caller="me")
+        lost = opened.jobs.submit("notes", "add", {**work(opened, "b.md"), "file": "/gone"}, author=ME)
         failed = await over(opened, lost)
         assert (failed.state, failed.runs) == ("failed", 1)
         assert "upload it again" in failed.problem
-        no_model = await over(opened, opened.jobs.submit("notes", "reembed", {}, caller="me"))
+        no_model = await over(opened, opened.jobs.submit("notes", "reembed", {}, author=ME))
         assert "embedding.provider" in no_model.problem
 
 
@@ -159,7 +161,7 @@ async def test_job_fails_after_max_attempts(store: str, tmp_path: Path, monkeypa
 
 async def test_internal_error_ends_job_without_its_text(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store)) as opened:
-        job = opened.jobs.submit("notes", "add", {"uri": "a.md"}, caller="me")
+        job = opened.jobs.submit("notes", "add", {"uri": "a.md"}, author=ME)
         failed = await over(opened, job)
         assert (failed.state, failed.problem) == ("failed", runner.INTERNAL_ERROR_MESSAGE)
         assert (await over(opened, submit(opened, "b.md"))).state == "done"
@@ -238,7 +240,7 @@ async def test_forget_job_deletes_one_collection_only(store: str, tmp_path: Path
     async with background(settings(store, tmp_path), Gate(store)) as opened:
         for name in ("notes", "others"):
             await over(opened, submit(opened, "a.md", collection=name))
-        done = await over(opened, opened.jobs.submit("notes", "forget", {}, caller="me"))
+        done = await over(opened, opened.jobs.submit("notes", "forget", {}, author=ME))
         assert done.result == {"documents": 1}
     for name, left in (("notes", 0), ("others", 1)):
         with Waylore.open(store, collection=name) as waylore:
@@ -258,10 +260,10 @@ async def test_add_job_does_not_replace_invisible_documents(store: str, tmp_path
     with Waylore.open(store, collection="notes") as waylore:
         waylore.add("Secret.", uri="a.md", labels=["board"])
     async with background(settings(store, tmp_path), Gate(store)) as opened:
-        mine = {**work(opened, "a.md"), "sees": ["staff"], "labels": ["staff"]}
-        failed = await over(opened, opened.jobs.submit("notes", "add", mine, caller="me"))
+        staff = Author("key:staff", frozenset({"staff"}))
+        failed = await over(opened, opened.jobs.submit("notes", "add", work(opened, "a.md"), author=staff))
         assert failed.state == "failed"
-        assert "may not see" in failed.problem
+        assert "choose another address" in failed.problem
     with Waylore.open(store, collection="notes") as waylore:
         assert waylore.search("secret").hits[0].passage.text == "Secret."
 
@@ -479,7 +481,7 @@ async def test_job_with_file_runs_only_where_the_file_is(postgres: Server, tmp_p
         background(settings(store, tmp_path / "elsewhere"), Gate(store)) as elsewhere,
     ):
         job = submit(without, "a.md")
-        anyones = without.jobs.submit("others", "forget", {}, caller="me")
+        anyones = without.jobs.submit("others", "forget", {}, author=ME)
         await over(elsewhere, anyones)
         assert without.jobs.get_job("notes", job.id).state == "waiting"
 

@@ -13,10 +13,12 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from fastapi import FastAPI
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from surfaces.serving import create_client, create_token, make_settings, read_json, start_app
 
+NULL = object()  # stands for a claim that is null; None leaves a claim out
 RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 OTHER_RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 CURVE = ec.generate_private_key(ec.SECP256R1())
@@ -62,6 +64,7 @@ class Provider:
             "waylore_collections": ["default"],
         } | claims
         payload = {name: value for name, value in payload.items() if value is not None}
+        payload = {name: None if value is NULL else value for name, value in payload.items()}
         return jwt.encode(payload, key_, algorithm, headers={"kid": kid})
 
     def close(self) -> None:
@@ -81,7 +84,7 @@ def _public(jwk: str, kid: str) -> dict[str, Any]:
 
 
 async def statuses(tmp_path: Path, provider: Provider, *tokens: str) -> list[int]:
-    of = make_settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer})
+    of = make_settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer, "labels": ""})
     async with start_app(of) as app:
         found = []
         for token in tokens:
@@ -92,7 +95,7 @@ async def statuses(tmp_path: Path, provider: Provider, *tokens: str) -> list[int
 
 async def test_token_grants_what_its_claims_say(tmp_path: Path, provider: Provider) -> None:
     of = make_settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer})
-    async with start_app(of) as app, create_client(app, provider.token()) as caller:
+    async with start_app(of) as app, create_client(app, provider.token(waylore_labels="red")) as caller:
         read_json(await caller.post("/v1/collections/default/documents", json={"text": "The login."}))
         assert (await caller.get("/v1/keys")).status_code == 403
         assert [one["name"] for one in read_json(await caller.get("/v1/collections"))["collections"]] == ["default"]
@@ -105,6 +108,50 @@ async def test_token_grants_what_its_claims_say(tmp_path: Path, provider: Provid
         async with create_client(app, create_token(of.store)) as holder:
             read_json(await holder.get("/v1/collections"))
     assert provider.requests == ["/.well-known/openid-configuration", "/keys"]
+
+
+CLAIMS: dict[str, tuple[Any, set[str]]] = {
+    "absent": (None, {"public"}),
+    "null": (NULL, {"public"}),
+    "empty list": ([], {"public"}),
+    "empty text": ("", {"public"}),
+    "blank text": ("  ", {"public"}),
+    "number": (7, {"public"}),
+    "truth value": (True, {"public"}),
+    "object": ({"hr": True}, {"public"}),
+    "list of numbers": ([7, None], {"public"}),
+    "list in a list": ([["hr"]], {"public"}),
+    "list": (["hr"], {"public", "hr"}),
+    "words": ("red hr", {"public", "hr"}),
+}
+
+
+async def add_documents(app: FastAPI, token: str) -> None:
+    async with create_client(app, token) as owner:
+        for title, labels in (("public", []), ("hr", ["hr"])):
+            body = {"text": f"It is {title}.", "title": title, "labels": labels}
+            read_json(await owner.post("/v1/collections/default/documents", json=body))
+
+
+async def test_malformed_claim_of_labels_shows_public_documents_only(tmp_path: Path, provider: Provider) -> None:
+    of = make_settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer})
+    seen: dict[str, set[str]] = {}
+    async with start_app(of) as app:
+        await add_documents(app, create_token(of.store))
+        for name, (claim, _) in CLAIMS.items():
+            async with create_client(app, provider.token(waylore_labels=claim)) as caller:
+                page = read_json(await caller.get("/v1/collections/default/documents"))
+                seen[name] = {document["title"] for document in page["documents"]} - {""}
+                written = await caller.post("/v1/collections/default/facts", json={"facts": [["a", "b", name]]})
+                assert written.status_code == (201 if "hr" in seen[name] else 403)
+    assert seen == {name: expected for name, (_, expected) in CLAIMS.items()}
+
+
+async def test_empty_setting_gives_all_labels(tmp_path: Path, provider: Provider) -> None:
+    of = make_settings(tmp_path / "memory.waylore", oidc={"issuer": provider.issuer, "labels": ""})
+    async with start_app(of) as app, create_client(app, provider.token(waylore_labels=["red"])) as caller:
+        await add_documents(app, create_token(of.store))
+        assert len(read_json(await caller.get("/v1/collections/default/documents"))["documents"]) == 2
 
 
 FORGED: dict[str, Callable[[Provider], str]] = {

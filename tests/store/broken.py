@@ -6,6 +6,7 @@ from datetime import datetime
 
 from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER, Author
 from waylore.types.knowledge import LIVE, Fact, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
 from waylore.types.search import NO_FILTER, Filter, Ranking
@@ -28,13 +29,13 @@ class AfterwardsFilteringStore(SqliteStore):
 class IncompleteForgettingStore(SqliteStore):
     """Removes the passages of a document and returns a receipt, but keeps its entities and facts."""
 
-    def forget(self, documents: Sequence[str]) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
         before = {c.document.id: c for c in self.export()}
-        receipt = super().forget(documents)
+        receipt = super().forget(documents, author=author)
         for id_ in receipt.documents:
             was = before[id_]
             blanked = tuple(replace(p, text="", title="") for p in was.passages)
-            self.write([replace(was, passages=blanked)], model=self.statistics().model)
+            self.write([replace(was, passages=blanked)], author=OWNER, model=self.statistics().model)
         return receipt
 
 
@@ -70,13 +71,14 @@ class PartialWritingStore(SqliteStore):
         self,
         documents: Sequence[IndexedDocument],
         *,
+        author: Author,
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
     ) -> int:
         written = 0
         for half in [[d] for d in documents] or [[]]:
-            written += super().write(half, model=model, fingerprints=fingerprints, replacing=replacing)
+            written += super().write(half, author=author, model=model, fingerprints=fingerprints, replacing=replacing)
         return written
 
 
@@ -102,3 +104,41 @@ class UncheckedStore(SqliteStore):
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         return ()
+
+
+class AuthorlessStore(SqliteStore):
+    """Writes for everybody, because it expects that its callers have checked the labels."""
+
+    def write(
+        self,
+        documents: Sequence[IndexedDocument],
+        *,
+        author: Author,
+        model: str | None,
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
+    ) -> int:
+        return super().write(documents, author=OWNER, model=model, fingerprints=fingerprints, replacing=replacing)
+
+
+class SharedLabelStore(SqliteStore):
+    """Lets an author forget every document that it sees: a public one, and one that shares a label with it."""
+
+    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+        return super().forget(list(self.documents(documents, where=author.narrow(NO_FILTER))), author=OWNER)
+
+
+class TrustingStore(SqliteStore):
+    """Stores every source that a writer names."""
+
+    def write(
+        self,
+        documents: Sequence[IndexedDocument],
+        *,
+        author: Author,
+        model: str | None,
+        fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
+        replacing: Sequence[str] = (),
+    ) -> int:
+        trusted = replace(author, max_source="user_edit")
+        return super().write(documents, author=trusted, model=model, fingerprints=fingerprints, replacing=replacing)

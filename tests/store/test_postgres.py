@@ -25,6 +25,7 @@ from waylore.store.sqlite.store import SqliteStore
 from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import EMBEDDER, KING, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import IndexedDocument, NewFact
 from waylore.types.results import Receipt
@@ -91,9 +92,9 @@ def test_words_and_vectors_rank_as_on_sqlite(
     )
     try:
         for store in stores:
-            store.write(documents[: len(documents) // 2], model=MODEL)
-            store.write(documents[len(documents) // 2 :], model=MODEL)
-            store.forget([documents[0].document.id])
+            store.write(documents[: len(documents) // 2], author=OWNER, model=MODEL)
+            store.write(documents[len(documents) // 2 :], author=OWNER, model=MODEL)
+            store.forget([documents[0].document.id], author=OWNER)
         query = " ".join(asked)
         one, other = (store.lexical(query, top_k=3, where=where) for store in stores)
         assert one == other
@@ -109,7 +110,7 @@ def test_lexical_reads_limited_number_of_postings(store: PostgresStore, monkeypa
     common = [page(f"common words on page {i}") for i in range(60)]
     mine = [page(f"common words of mine {i}", labels=["me"], metadata={"mine": True}) for i in range(3)]
     rare = page("common words and a zeppelin")
-    store.write([*mine, *common, rare], model=MODEL)
+    store.write([*mine, *common, rare], author=OWNER, model=MODEL)
     assert store.lexical("common zeppelin words", top_k=5)[0].id == rare.passages[0].id
     assert len(store.lexical("common", top_k=5)) == 5
     expected = {p.id for c in mine for p in c.passages}
@@ -146,7 +147,7 @@ def grow(store: PostgresStore, count: int) -> list[IndexedDocument]:
         )
         vector = random.normal(size=EMBEDDER.dimension).astype(np.float32)
         documents.append(replace(made, passages=tuple(replace(p, vector=vector) for p in made.passages)))
-    store.write(documents, model=MODEL)
+    store.write(documents, author=OWNER, model=MODEL)
     assert store._building is not None
     store._building.join(60)
     return documents
@@ -207,12 +208,12 @@ def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monk
     new_facts = [
         NewFact(f"{one} {other} {n}", "met", "us", is_value=True) for one in WORDS for other in WORDS for n in "ab"
     ]
-    store.write([page(f"Page {n}.", *new_facts[n::8]) for n in range(8)], model=MODEL)
+    store.write([page(f"Page {n}.", *new_facts[n::8]) for n in range(8)], author=OWNER, model=MODEL)
     asked = [EMBEDDER.embed_passages([f"{one} {WORDS[n - 1]} a"])[0] for n, one in enumerate(WORDS)]
     exact = [{s.id for s in store.nearest_entities(vector, top_k=10)} for vector in asked]
     monkeypatch.setattr(searching, "MAX_EXACT_ENTITIES", 100)
     monkeypatch.setattr(searching, "MIN_CANDIDATES", 40)
-    store.write([page("One more.", NewFact("Somebody else", "met", "us", is_value=True))], model=MODEL)
+    store.write([page("One more.", NewFact("Somebody else", "met", "us", is_value=True))], author=OWNER, model=MODEL)
     assert store._building is not None
     store._building.join(60)
     named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_entity_{EMBEDDER.dimension}"
@@ -229,7 +230,7 @@ def test_only_owner_builds_indexes(store: PostgresStore, monkeypatch: pytest.Mon
     named = f"%{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
     for user, indexes in (("waylore_test_app", 0), ("postgres", 1)):
         mine = PostgresStore(get_server_url().replace("//postgres@", f"//{user}@"), store._name)
-        mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], model=MODEL)
+        mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], author=OWNER, model=MODEL)
         assert len(mine.dense(question("falcon"), top_k=7)) == 7
         assert mine._building is not None
         mine._building.join(60)
@@ -241,13 +242,15 @@ def test_only_owner_builds_indexes(store: PostgresStore, monkeypatch: pytest.Mon
 def test_index_is_rebuilt_for_new_model(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors of another dimension get an index, and the index of the old ones is dropped."""
     monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 20)
-    store.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], model=MODEL)
+    store.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], author=OWNER, model=MODEL)
     assert store._building is not None
     store._building.join(60)
     random = np.random.default_rng(3)
     while items := store.list_unembedded("next", limit=50):
-        store.stage_vectors([replace(i, vector=random.normal(size=48).astype(np.float32)) for i in items], model="next")
-    assert store.activate_model("next")
+        store.stage_vectors(
+            [replace(i, vector=random.normal(size=48).astype(np.float32)) for i in items], author=OWNER, model="next"
+        )
+    assert store.activate_model("next", author=OWNER)
     store._building.join(60)
     key = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
     names = run_as_superuser("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", key)
@@ -322,13 +325,13 @@ def test_isolation_holds_for_owner_without_roles() -> None:
     run_as_superuser("CREATE EXTENSION vector", url=url)
     one, other = (PostgresStore(owners, name) for name in ("one", "other"))
     assert one._server.role == "none"
-    one.write(WORLD, model=MODEL)
+    one.write(WORLD, author=OWNER, model=MODEL)
     assert [s.id for s in one.lexical("Erstein", top_k=9)] == [QUEEN.passages[0].id]
     assert len(one.dense(question("king"), top_k=9)) == 3
     assert other.lexical("Erstein", top_k=9) == ()
     with other._transaction() as (db, _):
         assert db.execute("SELECT count(*) FROM documents").fetchall() == [(0,)]
-    assert one.find_remains(one.forget([KING.document.id])) == ()
+    assert one.find_remains(one.forget([KING.document.id], author=OWNER)) == ()
     one.close()
     other.close()
 
@@ -343,15 +346,15 @@ def test_open_store_opens_postgres_by_url() -> None:
 
 
 def test_export_reads_one_snapshot(store: PostgresStore) -> None:
-    store.write([KING, QUEEN], model=MODEL)
+    store.write([KING, QUEEN], author=OWNER, model=MODEL)
     export = store.export()
     first = next(export)
-    store.forget([KING.document.id, QUEEN.document.id])
+    store.forget([KING.document.id, QUEEN.document.id], author=OWNER)
     assert [c.document.id for c in (first, *export)] == sorted([KING.document.id, QUEEN.document.id])
 
 
 def test_threads_share_store_without_leaking_connections(store: PostgresStore) -> None:
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     with ThreadPoolExecutor(24) as threads:
         found = list(threads.map(lambda _: len(store.lexical("Lothair", top_k=9)), range(200)))
     assert found == [3] * 200
@@ -366,7 +369,7 @@ def test_threads_share_store_without_leaking_connections(store: PostgresStore) -
 def test_concurrent_writes_lose_nothing(store: PostgresStore) -> None:
     documents = [page(f"page {i}", NewFact("Hub", "knows", f"Page {i % 7}"), uri=str(i)) for i in range(60)]
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda c: store.write([c], model=MODEL), documents))
+        list(threads.map(lambda c: store.write([c], author=OWNER, model=MODEL), documents))
         list(
             threads.map(
                 lambda c: store.count_uses(passages=[c.passages[0].id], facts=[c.facts[0].id], at=day("2024-06-01")),
@@ -382,7 +385,7 @@ def test_concurrent_writes_lose_nothing(store: PostgresStore) -> None:
 def test_write_does_not_wait_for_other_collection(store: PostgresStore) -> None:
     other = PostgresStore(get_server_url(), make_name("other"))
     with store._transaction():
-        assert other.write([KING], model=MODEL) == 1
+        assert other.write([KING], author=OWNER, model=MODEL) == 1
         assert store.lexical("king", top_k=3) == ()
     other.close()
 
@@ -399,21 +402,21 @@ def kill_connections(store: PostgresStore) -> None:
 
 
 def test_reads_and_writes_work_after_connections_were_lost(store: PostgresStore) -> None:
-    store.write(WORLD, model=MODEL)
-    for verb in (lambda: store.lexical("king", top_k=3), lambda: store.forget([QUEEN.document.id])):
+    store.write(WORLD, author=OWNER, model=MODEL)
+    for verb in (lambda: store.lexical("king", top_k=3), lambda: store.forget([QUEEN.document.id], author=OWNER)):
         kill_connections(store)
         assert verb()
 
 
 def test_interrupted_write_leaves_nothing(store: PostgresStore) -> None:
-    store.write([KING], model=MODEL)
+    store.write([KING], author=OWNER, model=MODEL)
     before = list(store.export())
 
     def write_by_halves() -> None:
         with store._transaction() as (db, into):
-            writing.write(db, into, [QUEEN], model=MODEL)
+            writing.write(db, into, [QUEEN], author=OWNER, model=MODEL)
             kill_connections(store)
-            writing.write(db, into, [SECRET], model=MODEL)
+            writing.write(db, into, [SECRET], author=OWNER, model=MODEL)
 
     with pytest.raises(StoreUnavailable, match="complete or absent"):
         write_by_halves()
@@ -489,7 +492,9 @@ def wait_for_password(url: str) -> None:
 @pytest.mark.parametrize("text", ["half of a character \ud800", "nothing \x00 at all"])
 def test_unstorable_text_refuses_whole_batch(store: PostgresStore, text: str) -> None:
     with pytest.raises(ArgumentError, match="replace"):
-        store.write([KING, replace(QUEEN, passages=(replace(QUEEN.passages[0], text=text),))], model=MODEL)
+        store.write(
+            [KING, replace(QUEEN, passages=(replace(QUEEN.passages[0], text=text),))], author=OWNER, model=MODEL
+        )
     assert store.statistics().documents == 0
 
 
@@ -498,7 +503,7 @@ def test_names_and_uris_may_be_long(store: PostgresStore) -> None:
     long = "".join(chr(97 + n) for n in np.random.default_rng(1).integers(0, 26, 9_000))
     document = page(f"{long} sings", NewFact(long, "sings", long[::-1]), uri=f"https://{long}", metadata={"k": long})
     other = page("short", uri=f"https://{long}#2", labels=[long])
-    store.write([document, other], model=MODEL)
+    store.write([document, other], author=OWNER, model=MODEL)
     assert store.entities_by_names([long]).keys() == {long}
     assert [d.uri for d in store.list_documents(under="https://")] == [
         document.document.uri,
@@ -508,7 +513,7 @@ def test_names_and_uris_may_be_long(store: PostgresStore) -> None:
         other.document.uri
     ]
     assert store.lexical("sings", top_k=3, where=Filter(metadata={"k": long}))
-    assert store.find_remains(store.forget([document.document.id, other.document.id])) == ()
+    assert store.find_remains(store.forget([document.document.id, other.document.id], author=OWNER)) == ()
 
 
 # -- verification --------------------------------------------------------------------------------------
@@ -549,7 +554,7 @@ def test_names_and_uris_may_be_long(store: PostgresStore) -> None:
     ],
 )
 def test_find_remains_reports_every_kind_of_trace(store: PostgresStore, sql: str, message: str) -> None:
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     store.count_uses(passages=[KING.passages[0].id], at=day("2024-05-02"))
     assert store.find_remains(EMPTY_RECEIPT) == ()
     with store._transaction() as (db, _):

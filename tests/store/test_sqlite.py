@@ -17,6 +17,7 @@ from waylore.store import bm25
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page
+from waylore.types.author import OWNER
 from waylore.types.results import Receipt
 from waylore.types.search import Filter
 
@@ -48,15 +49,15 @@ def test_write_to_locked_file_raises_error(tmp_path: Path) -> None:
     other = apsw.Connection(str(tmp_path / "a.waylore"))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="busy_seconds"):
-        store.write([KING], model=MODEL)
+        store.write([KING], author=OWNER, model=MODEL)
     other.execute("ROLLBACK")
-    assert store.write([KING], model=MODEL) == 1
+    assert store.write([KING], author=OWNER, model=MODEL) == 1
     store.close()
 
 
 def test_reads_do_not_wait_for_writer(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore", busy_seconds=0.05)
-    store.write([KING], model=MODEL)
+    store.write([KING], author=OWNER, model=MODEL)
     other = apsw.Connection(str(tmp_path / "a.waylore"))
     other.execute("BEGIN IMMEDIATE; DELETE FROM passages")
     assert len(store.lexical("king", top_k=3)) == 1
@@ -66,17 +67,17 @@ def test_reads_do_not_wait_for_writer(tmp_path: Path) -> None:
 
 def test_export_reads_one_snapshot(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore")
-    store.write([KING, QUEEN], model=MODEL)
+    store.write([KING, QUEEN], author=OWNER, model=MODEL)
     export = store.export()
     first = next(export)
-    store.forget([KING.document.id, QUEEN.document.id])
+    store.forget([KING.document.id, QUEEN.document.id], author=OWNER)
     assert [c.document.id for c in (first, *export)] == sorted([KING.document.id, QUEEN.document.id])
     store.close()
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore")
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     found: list[int] = []
     threads = [threading.Thread(target=lambda: found.append(len(store.lexical("Lothair", top_k=9)))) for _ in range(8)]
     for thread in threads:
@@ -94,7 +95,7 @@ def test_lexical_reads_limited_number_of_postings(tmp_path: Path, monkeypatch: p
     common = [page(f"common words on page {i}") for i in range(60)]
     mine = [page(f"common words of mine {i}", labels=["me"], metadata={"mine": True}) for i in range(3)]
     rare = page("common words and a zeppelin")
-    store.write([*mine, *common, rare], model=MODEL)
+    store.write([*mine, *common, rare], author=OWNER, model=MODEL)
     assert store.lexical("common zeppelin words", top_k=5)[0].id == rare.passages[0].id
     assert len(store.lexical("common", top_k=5)) == 5
     expected = {p.id for c in mine for p in c.passages}
@@ -108,13 +109,13 @@ def test_collections_have_separate_blocks(tmp_path: Path) -> None:
     one, two = (SqliteStore(tmp_path / "a.waylore", name) for name in ("one", "two"))
     for start in range(0, 4_500, 1_500):
         for store in (one, two):
-            store.write([page(f"Page {i}") for i in range(start, start + 1_500)], model=MODEL)
+            store.write([page(f"Page {i}") for i in range(start, start + 1_500)], author=OWNER, model=MODEL)
     wanted = page("Page 4321")
     vector = wanted.passages[0].vector
     assert vector is not None
     for store in (one, two):
         assert store.dense(vector, top_k=1)[0].id == wanted.passages[0].id
-        store.forget([wanted.document.id])
+        store.forget([wanted.document.id], author=OWNER)
         assert wanted.passages[0].id not in {s.id for s in store.dense(vector, top_k=9)}
         store.close()
 
@@ -150,7 +151,7 @@ def closed(request: pytest.FixtureRequest, public: Path) -> Path:
     """Return a store whose file, or folder, or both, may not be written."""
     path = public / "a #1?.waylore"
     with closing(SqliteStore(path)) as store:
-        store.write([KING, QUEEN], model=MODEL)
+        store.write([KING, QUEEN], author=OWNER, model=MODEL)
     path.chmod(0o666 if request.param == "folder" else 0o444)
     public.chmod(0o777 if request.param == "file" else 0o555)
     return path
@@ -172,9 +173,9 @@ def test_read_only_file_refuses_writes(closed: Path) -> None:
     with as_nobody(), closing(SqliteStore(closed)) as store:
         message = r"a #1\?\.waylore is read-only, nothing was written.*`cp '.*a #1\?\.waylore' elsewhere`"
         with pytest.raises(Forbidden, match=message):
-            store.write([page("new")], model=MODEL)
+            store.write([page("new")], author=OWNER, model=MODEL)
         with pytest.raises(Forbidden, match=message):
-            store.forget([KING.document.id])
+            store.forget([KING.document.id], author=OWNER)
         with pytest.raises(Forbidden, match=message):
             store.compact()
     with as_nobody(), pytest.raises(NotFound, match="no collection 'other'"):
@@ -204,7 +205,7 @@ def test_reader_of_read_only_file_sees_new_writes(closed: Path) -> None:
         assert reader.statistics().documents == 2
     writer = SqliteStore(closed)
     for number in range(1, 4):
-        writer.write([page(f"new {number}")], model=MODEL)
+        writer.write([page(f"new {number}")], author=OWNER, model=MODEL)
         with as_nobody():
             assert reader.statistics().documents == 2 + number
     writer.close()
@@ -219,7 +220,9 @@ def test_reader_of_read_only_file_sees_new_writes(closed: Path) -> None:
 def test_memory_store_works_in_threads_and_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     store, other = SqliteStore(":memory:"), SqliteStore(":memory:")
-    writers = [threading.Thread(target=store.write, args=([each],), kwargs={"model": MODEL}) for each in WORLD]
+    writers = [
+        threading.Thread(target=store.write, args=([each],), kwargs={"author": OWNER, "model": MODEL}) for each in WORLD
+    ]
     for thread in writers:
         thread.start()
     for thread in writers:

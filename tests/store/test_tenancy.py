@@ -19,6 +19,7 @@ from waylore.store.postgres.store import PostgresStore
 from waylore.store.protocol import Store
 from waylore.store.requests import make_request
 from waylore.testing.world import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
+from waylore.types.author import OWNER
 from waylore.types.knowledge import STATUSES, NewFact
 from waylore.types.results import Receipt
 from waylore.types.search import Filter
@@ -40,9 +41,9 @@ INJECTIONS = [
 def victim() -> PostgresStore:
     """Open a collection with rows in every table."""
     store = PostgresStore(get_server_url(), make_name("victim"))
-    store.write(WORLD, model=MODEL, fingerprints={"a.md": "1"})
+    store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
     store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
-    store.stage_vectors(list(KING.passages), model="next")
+    store.stage_vectors(list(KING.passages), author=OWNER, model="next")
     return store
 
 
@@ -105,9 +106,9 @@ REFUSED = {
 def own() -> Iterator[PostgresStore]:
     """Open a collection of the attacker, with the same rows as the victim's."""
     store = PostgresStore(tenant_url(), make_name("attacker"))
-    store.write(WORLD, model=MODEL, fingerprints={"a.md": "1"})
+    store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
     store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
-    store.stage_vectors(list(KING.passages), model="next")
+    store.stage_vectors(list(KING.passages), author=OWNER, model="next")
     yield store
     store.close()
 
@@ -240,7 +241,7 @@ def test_sql_in_text_stays_text(own: PostgresStore, pattern: str) -> None:
     text = pattern.format(key=victim()._key)
     store = PostgresStore(tenant_url(), make_name("smuggler") + text)
     document = page(f"{text} word", NewFact(f"n {text}", f"p {text}", f"o {text}"), title=text, uri=text, labels=[text])
-    store.write([document], model=MODEL, fingerprints={text: text})
+    store.write([document], author=OWNER, model=MODEL, fingerprints={text: text})
     where = Filter(labels=frozenset({text}), metadata={})
     assert [c.passages for c in store.export()] == [document.passages]
     assert store.lexical(f"{text} word", top_k=9, where=where)[0].id == document.passages[0].id
@@ -273,12 +274,12 @@ def test_sql_in_text_stays_text(own: PostgresStore, pattern: str) -> None:
         ),
         store.digests([KING.document.id, text]),
         store.get_indexed_documents([KING.document.id, text]),
-        store.forget([KING.document.id, text]).documents,
+        store.forget([KING.document.id, text], author=OWNER).documents,
         store.list_unembedded(text, limit=99)[3:],
     ]
     assert [one for one in found if one] == []
     assert {s.id for s in store.dense(question("falcon"), top_k=99)} == {document.passages[0].id}
-    assert not store.activate_model(text)
+    assert not store.activate_model(text, author=OWNER)
     store.close()
 
 

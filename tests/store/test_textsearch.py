@@ -19,6 +19,7 @@ from waylore.store.sqlite.store import SqliteStore
 from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import MODEL, WORLD, page
+from waylore.types.author import OWNER
 
 SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
 QUESTIONS = 60
@@ -40,7 +41,7 @@ def dataset() -> Dataset:
 def expected(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     """Search SQLite by words, for comparison."""
     with closing(SqliteStore(tmp_path_factory.mktemp("words") / "set.waylore")) as store:
-        store.write(dataset.pages, model=None)
+        store.write(dataset.pages, author=OWNER, model=None)
         return [search_store(store, q.text) for q in dataset.questions]
 
 
@@ -51,9 +52,9 @@ def test_words_rank_as_on_sqlite(
     """Other collections on the same server with the same words change nothing."""
     started: Server = request.getfixturevalue(server)
     with closing(open_store(started.url, make_name("strangers"))) as strangers:
-        strangers.write([page(f"{q.text} {n}") for n, q in enumerate(dataset.questions)], model=MODEL)
+        strangers.write([page(f"{q.text} {n}") for n, q in enumerate(dataset.questions)], author=OWNER, model=MODEL)
     with closing(open_store(started.url, make_name("set"))) as store:
-        store.write(dataset.pages, model=None)
+        store.write(dataset.pages, author=OWNER, model=None)
         found = [search_store(store, q.text) for q in dataset.questions]
     near = [compute_correlation(e, f) for e, f in zip(expected, found, strict=True)]
     assert np.mean(near) >= 0.95
@@ -63,7 +64,7 @@ def test_words_rank_as_on_sqlite(
 def test_lexical_uses_index_of_textsearch(textsearch_postgres: Server) -> None:
     with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url)) as store:
-            store.write(WORLD, model=MODEL)
+            store.write(WORLD, author=OWNER, model=MODEL)
             assert store.lexical("lotharingia", top_k=9)
         deadline = time.monotonic() + 10  # the server counts scans after the connection is closed
         while not _scans(db):
@@ -80,7 +81,7 @@ def _scans(db: psycopg.Connection) -> int:
 def test_open_prepares_extension_that_was_added_later(textsearch_postgres: Server) -> None:
     with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url)) as store:
-            store.write(WORLD, model=MODEL)
+            store.write(WORLD, author=OWNER, model=MODEL)
             ranked = store.lexical("king of lotharingia", top_k=9)
         db.execute("DROP EXTENSION pg_textsearch CASCADE")
         db.execute("ALTER TABLE waylore.passage_terms DROP COLUMN ranked")
@@ -104,8 +105,8 @@ def test_index_shows_no_row_of_other_collection(textsearch_postgres: Server) -> 
     """Neither a query nor a sort by words of other collections reveals anything of them."""
     with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url, "victim")) as victim, closing(open_store(url, "own")) as own:
-            victim.write(WORLD, model=MODEL)
-            own.write([page("A mill by the river.")], model=MODEL)
+            victim.write(WORLD, author=OWNER, model=MODEL)
+            own.write([page("A mill by the river.")], author=OWNER, model=MODEL)
             mine = {p for (p,) in db.execute("SELECT id FROM waylore.passages WHERE text LIKE 'A mill%'")}
             words = [w for (w,) in db.execute("SELECT ranked FROM waylore.passage_terms WHERE length > 0")]
             [(key,)] = db.execute("SELECT collection FROM waylore.collections WHERE name = 'own'").fetchall()

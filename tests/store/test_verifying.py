@@ -14,6 +14,7 @@ from waylore.store.sql import load_migrations
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import KING, MODEL, QUEEN, SECRET, WORLD, day, page
+from waylore.types.author import OWNER
 from waylore.types.results import Receipt
 
 EMPTY_RECEIPT = Receipt()
@@ -27,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(path)
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     store.count_uses(passages=[KING.passages[0].id], at=day("2024-05-02"))
     yield store
     store.close()
@@ -109,7 +110,7 @@ def test_find_remains_reports_log_held_by_reader(store: SqliteStore) -> None:
     """Forgetting does not wait for a slow export, and verification reports the log that it holds."""
     export = store.export()
     next(export)
-    receipt = store.forget([SECRET.document.id])
+    receipt = store.forget([SECRET.document.id], author=OWNER)
     (line,) = store.find_remains(receipt)
     assert "verify again when it has finished" in line
     assert len([KING, QUEEN, SECRET]) == 1 + len(list(export))
@@ -125,13 +126,13 @@ def test_find_remains_works_during_writes(store: SqliteStore, path: Path) -> Non
         for number in range(10_000):
             if done.is_set():
                 break
-            other.write([page(f"Page {number} of many", uri=f"page/{number % 5}")], model=MODEL)
+            other.write([page(f"Page {number} of many", uri=f"page/{number % 5}")], author=OWNER, model=MODEL)
         other.close()
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        receipt = store.forget([SECRET.document.id])
+        receipt = store.forget([SECRET.document.id], author=OWNER)
         lines = [line for _ in range(5) for line in store.find_remains(receipt)]
     finally:
         done.set()
@@ -142,7 +143,7 @@ def test_find_remains_works_during_writes(store: SqliteStore, path: Path) -> Non
 
 def test_close_removes_log(path: Path) -> None:
     store = SqliteStore(path)
-    store.write(WORLD, model=MODEL)
+    store.write(WORLD, author=OWNER, model=MODEL)
     assert pages.measure_log(str(path)) > 0
     store.close()
     assert [p.name for p in path.parent.iterdir()] == [path.name]
@@ -153,7 +154,7 @@ def test_long_log_is_checkpointed(path: Path) -> None:
     store = SqliteStore(path)
     sizes = []
     for number in range(300):
-        store.write([page(f"Edition {number} of a page " * 40, uri="page")], model=MODEL)
+        store.write([page(f"Edition {number} of a page " * 40, uri="page")], author=OWNER, model=MODEL)
         sizes.append(pages.measure_log(str(path)))
     assert max(sizes) < 2 * 8_192 * pages.MAX_LOG_PAGES
     assert any(after < before for before, after in pairwise(sizes))
@@ -164,7 +165,7 @@ def test_file_of_first_schema_is_migrated(tmp_path: Path) -> None:
     """The inverted index of the first schema holds words, and keeps tombstones of deleted ones."""
     new, old = tmp_path / "new.waylore", tmp_path / "old.waylore"
     store = SqliteStore(new)
-    store.write([*WORLD, page("東京 and Łódź", metadata={"lang": "ja"})], model=MODEL)
+    store.write([*WORLD, page("東京 and Łódź", metadata={"lang": "ja"})], author=OWNER, model=MODEL)
     store.close()
     shutil.copy(new, old)
     _restore_first_schema(old)
@@ -172,7 +173,7 @@ def test_file_of_first_schema_is_migrated(tmp_path: Path) -> None:
         store = SqliteStore(path)
         found = [store.lexical(q, top_k=9) for q in ("Lothair king", "東京", "falcon codename", "łódź")]
         assert [len(ranking) for ranking in found] == [3, 1, 1, 1]
-        receipt = store.forget([SECRET.document.id])
+        receipt = store.forget([SECRET.document.id], author=OWNER)
         store.compact()
         assert store.find_remains(receipt) == ()
         assert store.lexical("falcon", top_k=9) == ()

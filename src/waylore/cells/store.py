@@ -33,6 +33,7 @@ from waylore.store.partial import partial_answers
 from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import run_request
 from waylore.store.requests import ReadRequest, make_request
+from waylore.types.author import Author
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -92,15 +93,16 @@ class FederatedStore:
         self,
         documents: Sequence[IndexedDocument],
         *,
+        author: Author,
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
     ) -> int:
         """Write all documents or none. Return how many were new or changed."""
         return self._members.write(
-            lambda s: s.write(documents, model=model, fingerprints=fingerprints, replacing=replacing),
+            lambda s: s.write(documents, author=author, model=model, fingerprints=fingerprints, replacing=replacing),
             combine=max,
-            undo=lambda store: store.forget([c.document.id for c in documents]),
+            undo=lambda store: store.forget([c.document.id for c in documents], author=author),
         )
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
@@ -111,9 +113,9 @@ class FederatedStore:
         """Return the digest of each stored document, from the written collection if there is one."""
         return self._read(lambda _, s: s.digests(documents), take_first, only=self._members.written)
 
-    def forget(self, documents: Sequence[str]) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
         """Remove documents with everything that no other document supports. Return a receipt."""
-        return self._members.write(lambda s: s.forget(documents), combine=merge_receipts)
+        return self._members.write(lambda s: s.forget(documents, author=author), combine=merge_receipts)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored."""
@@ -334,13 +336,13 @@ class FederatedStore:
         """Return passages, entities and facts that have no staged vector of this model."""
         return self._members.write(lambda s: s.list_unembedded(model, limit=limit), combine=_take_last)
 
-    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+    def stage_vectors(self, items: Sequence[Embeddable], *, author: Author, model: str) -> None:
         """Store vectors of a model that the collection does not use yet. A move does not copy them."""
-        self._members.write(lambda s: s.stage_vectors(items, model=model), combine=_take_last)
+        self._members.write(lambda s: s.stage_vectors(items, author=author, model=model), combine=_take_last)
 
-    def activate_model(self, model: str) -> bool:
+    def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
-        return self._members.write(lambda s: s.activate_model(model), combine=_take_last)
+        return self._members.write(lambda s: s.activate_model(model, author=author), combine=_take_last)
 
     # -- reading ---------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import numpy as np
 from waylore.errors import StoreError
 from waylore.store.protocol import Store
 from waylore.store.rows import group_pairs
+from waylore.types.author import OWNER
 from waylore.types.identity import get_file
 from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Vector
 
@@ -40,7 +41,7 @@ def sync_stores(source: Store, target: Store, batch: int, *, compare_rows: bool 
 def delete_all(store: Store, batch: int) -> None:
     """Delete all documents of a store."""
     while documents := store.list_documents(limit=batch):
-        store.forget([document.id for document in documents])
+        store.forget([document.id for document in documents], author=OWNER)
 
 
 def is_equal(source: Store, target: Store) -> bool:
@@ -80,7 +81,7 @@ def _sync_page(
     ids = [document.id for document in here]
     deleted = [document.id for document in there if document.id not in set(ids)]
     if deleted:
-        target.forget(deleted)
+        target.forget(deleted, author=OWNER)
     equal = _find_equal_documents(source, target, here, there)
     equal -= _find_in_stale_files(source, target, [d for d in here if d.id in equal])
     if compare_rows and equal:
@@ -113,7 +114,7 @@ def _find_equal_rows(source: Store, target: Store, ids: set[str]) -> set[str]:
 def _copy(source: Store, target: Store, ids: Sequence[str]) -> None:
     """Replace documents in the target, then read them back and compare them."""
     written = source.get_indexed_documents(ids)
-    target.write(list(written.values()), model=source.statistics().model, replacing=ids)
+    target.write(list(written.values()), author=OWNER, model=source.statistics().model, replacing=ids)
     stored = target.get_indexed_documents(list(written))
     wrong = [id_ for id_ in written if id_ not in stored or not is_same(written[id_], stored[id_])]
     if wrong:
@@ -164,7 +165,7 @@ def _copy_fingerprints(source: Store, target: Store, documents: Sequence[Documen
     wanted, stored = source.fingerprints(files), target.fingerprints(files)
     changed = {file: print_ for file, print_ in wanted.items() if stored.get(file) != print_}
     if changed:
-        target.write([], model=source.statistics().model, fingerprints=changed)
+        target.write([], author=OWNER, model=source.statistics().model, fingerprints=changed)
 
 
 def _copy_uses(source: Store, target: Store, documents: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from waylore.indexing import exports, pipeline
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
+from waylore.types.author import Author
 
 EXPORT = "waylore"  # the name of the format that `export` writes
 
@@ -35,8 +36,15 @@ def export_file(store: Store, path: Path, progress: Callable[[int], None]) -> in
     return written
 
 
-def import_export(store: Store, embedder: Embedder | None, path: Path, progress: Callable[[int], None]) -> ImportReport:
-    """Add everything from an export, vectors included. Vectors of another model are refused before writing."""
+def import_export(
+    store: Store, embedder: Embedder | None, path: Path, progress: Callable[[int], None], *, author: Author
+) -> ImportReport:
+    """Add everything from an export, vectors included. Vectors of another model are refused before writing.
+
+    An export names the ids of entities and facts, which documents share, and their vectors. So a limited author, who
+    could change by them what others find, may not import one.
+    """
+    author.require_all()
     with path.open(encoding="utf-8") as file:
         model, documents = exports.read_export(file)
         if embedder and model not in (None, embedder.name):
@@ -48,13 +56,13 @@ def import_export(store: Store, embedder: Embedder | None, path: Path, progress:
         for batch in pipeline.split_into_batches(pipeline.report_progress(documents, progress), BATCH_DOCUMENTS):
             read += len(batch)
             if embedder and model is None:
-                written += pipeline.write(store, embedder, batch)
+                written += pipeline.write(store, embedder, batch, author=author)
             else:
-                written += store.write(batch, model=model)
+                written += store.write(batch, author=author, model=model)
     return ImportReport(EXPORT, documents=read, written=written)
 
 
-def reembed_store(store: Store, embedder: Embedder, progress: Callable[[int], None]) -> int:
+def reembed_store(store: Store, embedder: Embedder, progress: Callable[[int], None], *, author: Author) -> int:
     """Make vectors with another model and then use them; resume where an interrupted run stopped."""
     done = 0
     is_done = store.statistics().model == embedder.name
@@ -62,8 +70,8 @@ def reembed_store(store: Store, embedder: Embedder, progress: Callable[[int], No
         while items := store.list_unembedded(embedder.name, limit=BATCH_DOCUMENTS):
             vectors = pipeline.embed_texts(items, embedder)
             made = [replace(item, vector=vectors[item.embeddable]) for item in items]
-            store.stage_vectors(made, model=embedder.name)
+            store.stage_vectors(made, author=author, model=embedder.name)
             done += len(made)
             progress(done)
-        is_done = store.activate_model(embedder.name)
+        is_done = store.activate_model(embedder.name, author=author)
     return done

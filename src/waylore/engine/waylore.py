@@ -4,11 +4,14 @@ Everything here is synchronous; the `a…` twins run the same methods in a threa
 many threads at once.
 """
 
-from collections.abc import Callable, Generator, Iterable
+import copy
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import Self
 
@@ -38,6 +41,7 @@ from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import run_stage
 from waylore.store.urls import open_store, parse_url
+from waylore.types.author import OWNER, Author
 from waylore.types.identity import document_id, get_file
 from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
 from waylore.types.results import EntityGraph, Merge, Receipt, Statistics
@@ -72,10 +76,12 @@ class Waylore:
         method: str | Recipe = CHAIN.name,
         top_k: int | None = None,
         reranker: Reranker | None = None,
+        author: Author = OWNER,
     ) -> None:
         if isinstance(store, str | bytes | Path):
             raise ArgumentError(f"store must be an open Store; use Waylore.open({str(store)!r})")
-        self._closed = False
+        self._closed = Event()
+        self._author = arguments.check_type("author", author, Author)
         self._store = store
         self._embedder = arguments.check_embedder(embedder)
         self._observer = arguments.check_observer(observer)
@@ -106,6 +112,7 @@ class Waylore:
         method: str | Recipe = CHAIN.name,
         top_k: int | None = None,
         reranker: Reranker | None = None,
+        author: Author = OWNER,
     ) -> Self:
         """Open a collection; create it if it does not exist.
 
@@ -119,6 +126,7 @@ class Waylore:
         cache: how long answers are cached; a number of seconds, or None to cache none.
         observer: is called around each method.
         method, top_k, reranker: what `search` uses if a call does not give them.
+        author: who reads and writes, and with which labels; the owner of the store may do everything.
         """
         address = arguments.check_url(url)
         name = arguments.check_collection(collection, is_cells=parse_url(address).is_cells)
@@ -136,10 +144,23 @@ class Waylore:
                 method=method,
                 top_k=top_k,
                 reranker=reranker,
+                author=author,
             )
         except BaseException:
             store.close()
             raise
+
+    @check_call
+    def as_author(self, author: Author) -> Self:
+        """Return a view of the same open collection, whose calls read and write as an author."""
+        view = copy.copy(self)
+        view._author = arguments.check_type("author", author, Author)
+        return view
+
+    @property
+    def author(self) -> Author:
+        """Who reads and writes."""
+        return self._author
 
     # -- add -------------------------------------------------------------------------------------------
 
@@ -161,25 +182,27 @@ class Waylore:
         title: the title that hits show.
         uri: the address of the document; a text with the same address replaces it.
         metadata: values to filter by; dates become ISO text, and None leaves a key out.
-        labels: permissions; a document without labels is visible to every caller of the collection.
-        source: user_edit, file, system or conversation. With conversation and no `uri`, sentences that the same
-            readers already have are not stored again; their use count grows. If nothing is new, the id of the
-            existing document is returned.
+        labels: permissions; a document without labels is visible to every caller of the collection. An author with
+            labels writes only with its own, and with all of them if none are given.
+        source: user_edit, file, system or conversation, but not above the author's. With conversation and no `uri`,
+            sentences that the same readers already have are not stored again; their use count grows. If nothing is
+            new, the id of the existing document is returned.
         facts: the facts that the text states; without them the extractor finds names and facts.
         """
         remedy = "call add for each text, or add_files for files"
         text = arguments.check_text("text", text, remedy)
         source = arguments.check_source(source)
-        readers = arguments.to_labels(labels)
+        frame = self._make_document(metadata, labels, source)
         address = arguments.check_uri("uri", uri)
-        id_ = document_id(uri=address, text=text, labels=readers)
-        frame = self._make_document(id_, metadata, readers, source)
-        document = replace(frame, title=arguments.check_optional("title", title), uri=address)
+        id_ = document_id(uri=address, text=text, labels=frame.labels)
+        document = replace(frame, id=id_, title=arguments.check_optional("title", title), uri=address)
         stated = arguments.to_facts(() if facts is None else facts, source)
         if source == "conversation" and not address:
-            return repeats.remember(self._store, self._embedder, self._extractor, document, text, stated)
+            return repeats.remember(
+                self._store, self._embedder, self._extractor, document, text, stated, author=self._author
+            )
         added = pipeline.index_text(document, text, stated, extractor=self._extractor)
-        pipeline.write(self._store, self._embedder, [added])
+        self._write([added])
         return id_
 
     @observe
@@ -207,14 +230,14 @@ class Waylore:
 
         An interrupted run is resumed by the next one. Files that cannot be read are listed in `skipped`.
         """
-        frame = self._make_document("", metadata, arguments.to_labels(labels), "file")
+        frame = self._make_document(metadata, labels, "file")
         below = None if root is None else arguments.to_path("root", root)
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
         address = arguments.check_optional("uri", uri)
         reports = []
         for each in _check_exists(arguments.to_paths(path)):
-            task = Task(each, below, frame, limits, arguments.check_type("prune", prune, bool), address)
+            task = Task(each, below, frame, self._author, limits, arguments.check_type("prune", prune, bool), address)
             reports.append(add_files(self._store, self._embedder, self._extractor, task, progress))
         return merge_reports(reports)
 
@@ -235,13 +258,14 @@ class Waylore:
         metadata, labels, source: as in `add`.
         """
         source = arguments.check_source(source)
-        frame = self._make_document("", metadata, arguments.to_labels(labels), source)
+        frame = self._make_document(metadata, labels, source)
         stated = [pipeline.build_fact_document(each, frame) for each in arguments.to_facts(facts, source)]
         batches = list(pipeline.split_into_batches(stated, BATCH_DOCUMENTS))
         if source != "file":
-            return tuple(id_ for batch in batches for id_ in repeats.remember_facts(self._store, self._embedder, batch))
+            remember = partial(repeats.remember_facts, self._store, self._embedder, author=self._author)
+            return tuple(id_ for batch in batches for id_ in remember(batch))
         for batch in batches:
-            pipeline.write(self._store, self._embedder, batch)
+            self._write(batch)
         return tuple(each.document.id for each in stated)
 
     @check_call
@@ -251,9 +275,8 @@ class Waylore:
         Returns the id of a document that holds this; forget it to undo it.
         """
         pair = _check_pair(name, other)
-        frame = self._make_document("", None, arguments.to_labels(labels), "user_edit")
-        document = pipeline.build_distinct_document(*pair, frame)
-        pipeline.write(self._store, self._embedder, [document])
+        document = pipeline.build_distinct_document(*pair, self._make_document(None, labels, "user_edit"))
+        self._write([document])
         return document.document.id
 
     @check_call
@@ -290,15 +313,23 @@ class Waylore:
         Broken lines are skipped and reported with their reason.
         """
         [file] = _check_exists([arguments.to_path("path", path)])
-        frame = self._make_document("", metadata, arguments.to_labels(labels), "file")
+        frame = self._make_document(metadata, labels, "file")
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
         kind = _check_format(format)
         address = arguments.check_optional("uri", uri)
         if kind == transfer.EXPORT or (kind == dispatch.AUTO and exports.is_export(file)):
-            return transfer.import_export(self._store, self._embedder, file, progress)
+            return transfer.import_export(self._store, self._embedder, file, progress, author=self._author)
         return dispatch.import_file(
-            self._store, self._embedder, file, kind, frame, uri=address, limits=limits, progress=progress
+            self._store,
+            self._embedder,
+            file,
+            kind,
+            frame,
+            author=self._author,
+            uri=address,
+            limits=limits,
+            progress=progress,
         )
 
     # -- search ----------------------------------------------------------------------------------------
@@ -338,7 +369,7 @@ class Waylore:
         arguments.check_reranker(reranker)
         arguments.check_type("record_use", record_use, bool)
         recipe, reason = self._choose_recipe(method, query, top_k)
-        question = Query(query, where=arguments.to_filter(where), as_of=arguments.to_moment(as_of))
+        question = Query(query, where=self._narrow(where), as_of=arguments.to_moment(as_of))
         with partial_answers():
             result = self._answers.search(question, recipe, reason, reranker or self._reranker)
         if record_use:
@@ -389,7 +420,7 @@ class Waylore:
     def get(self, document: str, *, where: Where = None) -> IndexedDocument:
         """Return a document with everything that was found in it."""
         id_ = arguments.check_text("document", document, "give the id of a document")
-        known = self._store.get_indexed_documents([id_], where=arguments.to_filter(where))
+        known = self._store.get_indexed_documents([id_], where=self._narrow(where))
         if id_ not in known:
             raise NotFound(f"no document {id_}; list ids with documents()")
         return known[id_]
@@ -398,7 +429,7 @@ class Waylore:
     def get_passage(self, passage: str, *, where: Where = None) -> tuple[Passage, Document]:
         """Return a passage and its document."""
         id_ = arguments.check_text("passage", passage, "give the id of a passage")
-        visible = arguments.to_filter(where)
+        visible = self._narrow(where)
         passages = self._store.passages([id_], where=visible)
         documents = self._store.sources([id_], where=visible)
         if id_ not in passages or id_ not in documents:
@@ -417,7 +448,7 @@ class Waylore:
         where: metadata that a document must have, as a dict or a Filter.
         """
         name = arguments.check_text("name", name, "give the name of an entity")
-        limit, visible = arguments.check_count("limit", limit), arguments.to_filter(where)
+        limit, visible = arguments.check_count("limit", limit), self._narrow(where)
         query = Query(name, where=visible, as_of=arguments.to_moment(as_of))
         ids = [entity.id for entity in self._store.entities_by_names([name], where=visible).get(name, ())]
         known = self._store.facts_of_entities(ids, per_entity=limit, as_of=query.as_of, where=visible)
@@ -446,7 +477,7 @@ class Waylore:
         where: metadata that a document must have, as a dict or a Filter.
         """
         name = arguments.check_text("name", name, "give the name of an entity")
-        query = Query(name, where=arguments.to_filter(where), as_of=arguments.to_moment(as_of))
+        query = Query(name, where=self._narrow(where), as_of=arguments.to_moment(as_of))
         stage = browse(
             query,
             hops=arguments.check_count("hops", hops, MAX_HOPS),
@@ -470,7 +501,7 @@ class Waylore:
         prefix, page = arguments.check_optional("under", under), arguments.check_count("limit", limit)
         last = None if after is None else arguments.check_type("after", after, Document)
         place = (last.uri, last.id) if last else ("", "")
-        return self._store.list_documents(under=prefix, after=place, limit=page, where=arguments.to_filter(where))
+        return self._store.list_documents(under=prefix, after=place, limit=page, where=self._narrow(where))
 
     @check_call
     def merges(self, name: str, *, where: Where = None) -> tuple[Merge, ...]:
@@ -479,12 +510,13 @@ class Waylore:
         `mark_distinct` undoes a merge.
         """
         name = arguments.check_text("name", name, "give the name of an entity")
-        query = Query(name, where=arguments.to_filter(where), as_of=self._clock())
+        query = Query(name, where=self._narrow(where), as_of=self._clock())
         return run_stage(self._store, same_as.list_merges(query))
 
     @check_call
     def stats(self) -> Statistics:
         """Return the size of the collection, and its embedding model."""
+        self._author.require_all()
         return self._store.statistics()
 
     # -- forget ----------------------------------------------------------------------------------------
@@ -497,9 +529,9 @@ class Waylore:
             the file. Those that do not exist are in `Receipt.missing`.
         where: documents outside of this filter are left alone, as if they did not exist.
         """
-        visible = arguments.to_filter(where)
+        visible = self._narrow(where)
         found = {name: self._find_documents(name, visible) for name in arguments.to_documents(documents)}
-        receipt = self._store.forget([id_ for ids in found.values() for id_ in ids])
+        receipt = self._store.forget([id_ for ids in found.values() for id_ in ids], author=self._author)
         return replace(receipt, missing=tuple(name for name, ids in found.items() if not ids))
 
     @check_call
@@ -508,11 +540,13 @@ class Waylore:
 
         An empty tuple proves that they are gone from every table, index and page. Reads the whole store.
         """
+        self._author.require_all()
         return self._store.find_remains(arguments.check_type("receipt", receipt, Receipt))
 
     @check_call
     def compact(self) -> None:
         """Rewrite the store without unused bytes. Other processes cannot write meanwhile."""
+        self._author.require_all()
         self._store.compact()
 
     # -- move ------------------------------------------------------------------------------------------
@@ -520,6 +554,7 @@ class Waylore:
     @check_call
     def export_lines(self) -> Generator[str]:
         """Return what `export` writes, line by line."""
+        self._author.require_all()
         return exports.to_lines(self._store.statistics(), self._store.export())
 
     @observe
@@ -528,6 +563,7 @@ class Waylore:
 
         An older file is replaced only when the new one is complete.
         """
+        self._author.require_all()
         file = arguments.to_path("path", path)
         return transfer.export_file(self._store, file, arguments.check_callable("progress", progress))
 
@@ -539,6 +575,7 @@ class Waylore:
         embedder: Embedder,
         collection: str = "default",
         progress: Callable[[int], None] = _ignore,
+        author: Author = OWNER,
     ) -> int:
         """Give an existing collection another embedding model, and return the number of new vectors.
 
@@ -549,26 +586,27 @@ class Waylore:
         if arguments.check_embedder(embedder) is None:
             raise ArgumentError("embedder must be an Embedder, for example FastEmbedder(), got None")
         arguments.check_callable("progress", progress)
+        arguments.check_type("author", author, Author)
         if address.is_file and not address.path.exists():
             raise NotFound(f"no store at {address.path}; check the path")
         store = open_store(str(url), name)
         try:
-            return transfer.reembed_store(store, embedder, progress)
+            return transfer.reembed_store(store, embedder, progress, author=author)
         finally:
             store.close()
 
     # -- close -----------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Finish counting uses and close the store. Further calls raise ClosedError."""
-        if not self._closed:
-            self._closed = True
+        """Finish counting uses and close the store, for all views of it. Further calls raise ClosedError."""
+        if not self._closed.is_set():
+            self._closed.set()
             self._answers.close()
             self._store.close()
 
     def is_closed(self) -> bool:
         """Return whether `close` was called."""
-        return self._closed
+        return self._closed.is_set()
 
     def observe_call(self, verb: str) -> AbstractContextManager[Callable[[object], None]] | None:
         """Return the observer's context around a call, or None without an observer."""
@@ -624,14 +662,22 @@ class Waylore:
         listed = self._store.list_documents(under=name, after=("", ""), limit=arguments.MAX_LIMIT, where=where)
         return tuple(each.id for each in listed if name in (each.uri, get_file(each.uri)))
 
-    def _make_document(self, id_: str, metadata: Metadata | None, labels: frozenset[str], source: Source) -> Document:
+    def _make_document(self, metadata: Metadata | None, labels: Strings, source: Source) -> Document:
+        """Return what all documents of a call share, without an id."""
         return Document(
-            id=id_,
-            source=source,
+            id="",
+            source=self._author.cap(source),
             metadata=arguments.to_metadata(metadata),
-            labels=labels,
+            labels=self._author.choose_labels(arguments.to_labels(labels)),
             recorded_at=self._clock(),
         )
+
+    def _write(self, documents: Sequence[IndexedDocument]) -> None:
+        pipeline.write(self._store, self._embedder, documents, author=self._author)
+
+    def _narrow(self, where: Where) -> Filter:
+        """Return the filter of a call, within what the author may see."""
+        return self._author.narrow(arguments.to_filter(where))
 
 
 def _check_pair(name: object, other: object) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store, parse_url
+from waylore.types.author import OWNER
 from waylore.types.knowledge import IndexedDocument
 
 PAGES_PER_TRANSACTION = 256
@@ -56,7 +57,7 @@ def _fill(url: str, collection: str, pages: Sequence[IndexedDocument], embedder:
     """Write the pages that are not stored yet."""
     with closing(open_store(url, collection)) as store:
         for few in pipeline.split_into_batches(pages, PAGES_PER_TRANSACTION):
-            pipeline.write(store, embedder, few)
+            pipeline.write(store, embedder, few, author=OWNER)
 
 
 def add_embedder_options(parser: argparse.ArgumentParser) -> None:

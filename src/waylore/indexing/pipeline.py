@@ -24,7 +24,9 @@ from waylore.indexing.chunking import split_into_passages
 from waylore.indexing.extractors.definitions import apply_definitions
 from waylore.indexing.readers.plain import find_paragraphs
 from waylore.protocols import Embedder, Extractor, Vectors
+from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
+from waylore.types.author import Author
 from waylore.types.identity import entity_id, identity
 from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact
 
@@ -71,14 +73,14 @@ def find_changed(store: Store, documents: Sequence[IndexedDocument]) -> list[Ind
     return [d for d in documents if digests.get(d.document.id) != d.digest]
 
 
-def write(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument]) -> int:
+def write(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument], *, author: Author) -> int:
     """Embed and write documents that are new or changed; return their number. Others cost one lookup."""
-    changed = find_changed(store, documents)
+    changed = find_changed(store, admit_documents(author, documents))
     if not changed:
         return 0
     if embedder is None:
-        return store.write(changed, model=None)
-    return store.write(embed_documents(changed, embedder), model=embedder.name)
+        return store.write(changed, author=author, model=None)
+    return store.write(embed_documents(changed, embedder), author=author, model=embedder.name)
 
 
 def split_into_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

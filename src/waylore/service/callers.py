@@ -4,7 +4,7 @@ Scopes include each other: write includes read, admin includes write. A caller w
 gets the same error as for a collection that does not exist.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -15,7 +15,8 @@ from cachetools import TTLCache
 from waylore.errors import Forbidden, NotFound
 from waylore.service.keys import split_token, verify_secret
 from waylore.service.registry.protocol import ALL_COLLECTIONS, SCOPES, Key, Registry, Scope
-from waylore.types.search import Filter
+from waylore.types.author import Author
+from waylore.types.knowledge import Source
 
 COLLECTION_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # names that can be part of a URL
 KEY_CACHE_SECONDS = 2.0  # a revoked key may still work for this long
@@ -24,26 +25,28 @@ LAST_USE_PRECISION = timedelta(minutes=1)  # the last use of a key is stored at 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller with a scope, collections (`*` for all) and labels (None for all)."""
+    """A caller with a scope, collections (`*` for all), and labels and sources as an author has them."""
 
     id: str
     scope: Scope
     collections: frozenset[str] = frozenset({ALL_COLLECTIONS})
     labels: frozenset[str] | None = None
+    max_source: Source | None = None
 
     @property
-    def where(self) -> Filter:
-        """The filter for documents that the caller may see."""
-        return Filter(labels=self.labels)
+    def author(self) -> Author:
+        """What the caller may read and write."""
+        return Author(self.id, self.labels, self.max_source)
 
     def can_see(self, collection: str) -> bool:
         """Return whether the caller may see a collection, if it exists."""
         return ALL_COLLECTIONS in self.collections or collection in self.collections
 
-    def can_grant(self, collections: Iterable[str], labels: Iterable[str] | None) -> bool:
-        """Return whether the caller has all of these collections and labels, and so may grant them."""
-        sees_all = all(map(self.can_see, collections))
-        return sees_all and (self.labels is None or (labels is not None and self.labels >= frozenset(labels)))
+    def can_grant(self, key: Key) -> bool:
+        """Return whether the caller has the collections, labels and source of a key, and so may manage it."""
+        has_labels = self.labels is None or (key.labels is not None and self.labels >= key.labels)
+        has_source = self.author.cap(key.max_source) == key.max_source
+        return has_labels and has_source and all(map(self.can_see, key.collections))
 
 
 ANYONE = Caller("anyone", "admin")  # every caller, if the service does not authenticate
@@ -60,12 +63,6 @@ def require(caller: Caller, scope: Scope) -> None:
     """Raise Forbidden if the caller's scope is too small."""
     if SCOPES.index(caller.scope) < SCOPES.index(scope):
         raise Forbidden(f"this request needs scope {scope}, your key has {caller.scope}; use another key")
-
-
-def require_all_labels(caller: Caller) -> None:
-    """Raise Forbidden if the caller may see some labels only, for requests about a whole collection."""
-    if caller.labels is not None:
-        raise Forbidden("this request is about the whole collection, your key reads some labels only; use another key")
 
 
 def is_loopback(host: str) -> bool:
@@ -119,7 +116,7 @@ class ApiKeys:
         if key is None or not verify_secret(key, secret, now):
             return None
         self._record_use(key, now)
-        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels)
+        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels, key.max_source)
 
     def _record_use(self, key: Key, now: datetime) -> None:
         if key.used is None or now - key.used > LAST_USE_PRECISION:

@@ -12,8 +12,10 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from waylore import legacy
-from waylore.errors import ConfigError
+from waylore.errors import ArgumentError, ConfigError
 from waylore.service.registry.protocol import ALL_COLLECTIONS, Key, Scope
+from waylore.types.author import get_default_source
+from waylore.types.knowledge import Source
 
 KEY_PREFIX = "waylore_"
 KEY_PREFIXES = (KEY_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens of the old name work
@@ -27,9 +29,12 @@ def make_key(
     scope: Scope = "read",
     labels: Iterable[str] | None = None,
     expires: datetime | None = None,
+    max_source: Source | None = None,
 ) -> tuple[Key, str]:
     """Create a key. Return it and its token, which is not stored anywhere."""
     collections, labels = frozenset(collections), None if labels is None else frozenset(labels)
+    if scope != "read" and labels == frozenset():
+        raise ArgumentError("labels must name a label of a key that writes; leave them out for all, or use scope read")
     if any(not word or "\n" in word for word in (name, *collections, *(labels or ()))):
         raise ConfigError("names of keys, collections and labels must be text of one line")
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
@@ -42,6 +47,7 @@ def make_key(
         created=datetime.now(UTC),
         labels=labels,
         expires=expires,
+        max_source=max_source or get_default_source(labels),
     )
     return key, _make_token(id_, secret)
 

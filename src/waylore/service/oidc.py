@@ -2,8 +2,9 @@
 
 A token must be signed by the provider, name us as its audience, and not be expired. The provider's keys are
 found by discovery and cached. They are read again if a token names an unknown key, at most twice a minute.
-Two claims, named in the settings, hold the collections and the scope of the caller. A third claim, if
-present, lists the labels that the caller may see.
+Two claims, named in the settings, hold the collections and the scope of the caller. A third claim lists the labels
+of the caller. If it is absent or malformed, the caller has none and sees public documents only. If the settings name
+no such claim, every caller has all labels.
 """
 
 from collections.abc import Mapping
@@ -38,13 +39,13 @@ class OidcTokens:
         claims = self._decode(token)
         scope = _find_scope(claims.get(self._settings.scope))
         collections = _split_words(claims.get(self._settings.collections))
-        labels = claims.get(self._settings.labels)
         if scope is None or not collections:
             raise Unauthenticated(
                 f"the token needs read, write or admin in claim {self._settings.scope!r} and collections in "
                 f"claim {self._settings.collections!r}; add both at the provider"
             )
-        return Caller(f"oidc:{claims['sub']}", scope, collections, None if labels is None else _split_words(labels))
+        labels = _split_words(claims.get(self._settings.labels)) if self._settings.labels else None
+        return Caller(f"oidc:{claims['sub']}", scope, collections, labels)
 
     def _decode(self, token: str) -> Mapping[str, Any]:
         try:

@@ -1,7 +1,7 @@
 """Cache of open collections: recently used collections stay open, the least recently used are closed.
 
-A collection is opened once for all its users, and never closed while it is in use. This module does not decide
-who may use a collection.
+A collection is opened once for all its users, and never closed while it is in use. Each user gets a view of it that
+acts as an author. This module does not decide who may use a collection.
 """
 
 from collections import OrderedDict
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from waylore.engine.waylore import Waylore
+from waylore.types.author import Author
 
 
 @dataclass(slots=True)
@@ -32,14 +33,14 @@ class OpenCollections:
         self._lock = Lock()
 
     @contextmanager
-    def borrow(self, name: str) -> Iterator[Waylore]:
-        """Open a collection, or use the open one, and keep it open while the block runs."""
+    def borrow(self, name: str, author: Author) -> Iterator[Waylore]:
+        """Open a collection, or use the open one, and keep it open while the block runs. Calls act as `author`."""
         entry = self._acquire(name)
         try:
             with entry.lock:
                 if entry.waylore is None:
                     entry.waylore = self._open_collection(name)
-            yield entry.waylore
+            yield entry.waylore.as_author(author)
         finally:
             self._release(entry)
 

@@ -33,6 +33,7 @@ from waylore.service.rate_limits import RateLimiter
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import RegisteredCollection, Registry
 from waylore.settings.sections import Settings
+from waylore.types.author import Author
 
 log = logging.getLogger(__name__)
 ENGINE_THREADS = 8  # threads that call collections: more make Python slower, not faster
@@ -68,13 +69,16 @@ class Service:
     def __post_init__(self) -> None:
         self.secret = self.registry.get_secret()
 
-    async def run_on_collection(self, collection: str, call: Callable[[Waylore], T]) -> T:
-        """Run a call on a collection in an engine thread. Raise StoreUnavailable if the queue is full."""
+    async def run_on_collection(self, collection: str, call: Callable[[Waylore], T], *, author: Author) -> T:
+        """Run a call on a collection, as an author, in an engine thread.
+
+        Raise StoreUnavailable if the queue is full.
+        """
         if self.queued_requests >= MAX_QUEUED_REQUESTS:
             raise StoreUnavailable(f"{self.queued_requests} requests are waiting; try again in a second")
         self.queued_requests += 1
         try:
-            return await _run(self.engine_threads, partial(self._call, collection, call))
+            return await _run(self.engine_threads, partial(self._call, collection, call, author))
         finally:
             self.queued_requests -= 1
 
@@ -127,8 +131,8 @@ class Service:
             self.has_embedded = await _run(self.registry_threads, partial(_succeeds, embed))
         return self.has_embedded or self.embedder is None
 
-    def _call(self, collection: str, call: Callable[[Waylore], T]) -> T:
-        with self.collections.borrow(collection) as waylore:
+    def _call(self, collection: str, call: Callable[[Waylore], T], author: Author) -> T:
+        with self.collections.borrow(collection, author) as waylore:
             return call(waylore)
 
 

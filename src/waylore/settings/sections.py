@@ -105,7 +105,9 @@ class OidcSettings(Section):
     collections: str = Field(default="waylore_collections", description="claim with the collections of the caller")
     scope: str = Field(default="scope", description="claim with read, write or admin")
     labels: str = Field(
-        default="waylore_labels", description="claim with the labels of the caller; without it all are visible"
+        default="waylore_labels",
+        description="claim with the labels of the caller, who sees only public documents without it; empty gives all "
+        "labels to every caller",
     )
 
 

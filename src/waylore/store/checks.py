@@ -1,14 +1,45 @@
-"""Check vectors, models and receipts, the same on every engine.
+"""Check authors, vectors, models and receipts, the same on every engine.
 
-A vector of another length and a second embedding model are refused. This module knows no SQL.
+A write outside of an author's labels, a vector of another length and a second embedding model are refused. This
+module knows no SQL.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from waylore.errors import DimensionMismatch, ModelMismatch
-from waylore.types.knowledge import IndexedDocument, Vector
+from waylore.errors import DimensionMismatch, Forbidden, ModelMismatch
+from waylore.types.author import Author
+from waylore.types.knowledge import Fact, IndexedDocument, Vector
 from waylore.types.results import Receipt, Statistics
+
+
+def admit_documents(author: Author, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
+    """Return documents as the author may write them: with labels of its own, and no source above its own."""
+    return [_admit(author, each) for each in documents]
+
+
+def _admit(author: Author, indexed: IndexedDocument) -> IndexedDocument:
+    given = indexed.document
+    document = replace(given, labels=author.choose_labels(given.labels), source=author.cap(given.source))
+    facts = tuple(_cap_fact(author, fact) for fact in indexed.facts)
+    is_unchanged = document == given and facts == indexed.facts
+    return indexed if is_unchanged else replace(indexed, document=document, facts=facts)
+
+
+def _cap_fact(author: Author, fact: Fact) -> Fact:
+    source = author.cap(fact.source)
+    return fact if source == fact.source else replace(fact, source=source)
+
+
+def check_changes(author: Author, stored_labels: Iterable[str]) -> None:
+    """Raise Forbidden if one of the stored documents, given by their labels in JSON, is not the author's to change."""
+    if not all(author.may_change(frozenset(json.loads(labels))) for labels in set(stored_labels)):
+        raise Forbidden(
+            "a document that this would change is public or has a label that you have not; choose another address, "
+            "or use a key without labels"
+        )
 
 
 def check_vector(vector: Vector | None, dimension: int | None) -> Vector | None:

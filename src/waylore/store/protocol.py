@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from waylore.store.requests import ReadRequest
+from waylore.types.author import Author
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -42,16 +43,20 @@ class Store(Protocol):
         self,
         documents: Sequence[IndexedDocument],
         *,
+        author: Author,
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
     ) -> int:
         """Write all documents or none, and return how many were new or changed.
 
-        A document that is stored already is replaced, or left unchanged if its digest is the same. `model`
-        names the model that made the vectors; None means that there are no vectors. ModelMismatch is raised if
-        the collection has another model. The documents named in `replacing` are removed in the same
-        transaction. `fingerprints` belong to the files from which documents were read.
+        Labels and sources are those that `author` may write (`checks.admit_documents`). Forbidden is raised if a
+        stored document would be replaced or removed, or the fingerprint of its file set, that the author may not
+        change. This is decided inside the transaction. A document that is stored already is replaced, or left
+        unchanged if its digest is the same. `model` names the model that made the vectors; None means that there
+        are no vectors. ModelMismatch is raised if the collection has another model. The documents named in
+        `replacing` are removed in the same transaction. `fingerprints` belong to the files from which documents
+        were read.
         """
         ...
 
@@ -66,8 +71,11 @@ class Store(Protocol):
         """Return `IndexedDocument.digest` of each of these documents that is stored."""
         ...
 
-    def forget(self, documents: Sequence[str]) -> Receipt:
-        """Remove documents with everything that no other document supports, and return a receipt."""
+    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+        """Remove documents with everything that no other document supports, and return a receipt.
+
+        Forbidden is raised, and nothing removed, if `author` may not change one of them.
+        """
         ...
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
@@ -83,7 +91,10 @@ class Store(Protocol):
         ...
 
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        """Count one use for each time that an item is named. The collection's version stays the same."""
+        """Count one use for each time that an item is named. The collection's version stays the same.
+
+        It takes no author, because it counts only what was just returned to the caller.
+        """
         ...
 
     # -- searching -------------------------------------------------------------------------------------
@@ -269,10 +280,13 @@ class Store(Protocol):
         """Return passages, entities and facts that have no staged vector of this model."""
         ...
 
-    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
-        """Store vectors of a model that the collection does not use yet. Searches do not see them."""
+    def stage_vectors(self, items: Sequence[Embeddable], *, author: Author, model: str) -> None:
+        """Store vectors of a model that the collection does not use yet. Searches do not see them.
+
+        Forbidden is raised if `author` is limited, here and in `activate_model`.
+        """
         ...
 
-    def activate_model(self, model: str) -> bool:
+    def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         ...

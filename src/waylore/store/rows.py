@@ -34,6 +34,7 @@ T = TypeVar("T")
 Row = Sequence[Any]
 MAX_DESCRIPTIONS = 8  # descriptions of an entity that are read for each permission
 MAX_NAMESAKES = 1_000  # entities with the same name that a search by name reads
+MAX_STRENGTH = 99.0  # of an assertion among those of its source
 HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow a prefix
 
 
@@ -123,8 +124,12 @@ def join_searchable_text(title: str, text: str) -> str:
 
 
 def score_trust(fact: Fact) -> float:
-    """Score how far an assertion is trusted: by its source, then by weight times confidence."""
-    return 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + fact.weight * fact.confidence
+    """Score how far an assertion is trusted: by its source, then by weight times confidence.
+
+    No weight lifts an assertion above one of a more trusted source, so a retraction counts only against assertions
+    whose source is not higher.
+    """
+    return 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + min(fact.weight * fact.confidence, MAX_STRENGTH)
 
 
 def to_document(row: Row) -> Document:

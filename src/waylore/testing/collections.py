@@ -22,6 +22,7 @@ from waylore.testing.world import (
     stage_other_model,
     strip_vectors,
 )
+from waylore.types.author import OWNER
 from waylore.types.knowledge import NewFact
 from waylore.types.search import Filter
 
@@ -33,12 +34,12 @@ class CollectionTests(StoreFixtures):
         other = open_store("other")
         assert_unseen(other, Filter())
         assert other.statistics().documents == 0
-        assert other.forget([KING.document.id]).documents == ()
-        other.write([strip_vectors(page("The codename of the other is Sparrow."))], model=None)
+        assert other.forget([KING.document.id], author=OWNER).documents == ()
+        other.write([strip_vectors(page("The codename of the other is Sparrow."))], author=OWNER, model=None)
         assert world.lexical("Sparrow", top_k=3) == ()
         assert list(world.export()) == sort_parts(iter(WORLD))
         before = [s.score for s in world.lexical("Falcon", top_k=3)]
-        other.write([strip_vectors(page(f"Falcon number {i}.")) for i in range(30)], model=None)
+        other.write([strip_vectors(page(f"Falcon number {i}.")) for i in range(30)], author=OWNER, model=None)
         assert [s.score for s in world.lexical("Falcon", top_k=3)] == before
         other.close()
 
@@ -47,7 +48,7 @@ class CollectionTests(StoreFixtures):
         assert other.lexical("Zanzibar", top_k=3) == ()
         version = other.version()
         late = page("Zanzibar is an island.", labels=["sailors"])
-        world.write([late], model=MODEL)
+        world.write([late], author=OWNER, model=MODEL)
         assert other.version() > version
         sailors = Filter(labels=frozenset({"sailors"}))
         assert [s.id for s in other.lexical("Zanzibar", top_k=3, where=sailors)] == [late.passages[0].id]
@@ -70,7 +71,7 @@ class CollectionTests(StoreFixtures):
 
     def test_export_can_be_written_to_other_collection(self, world: Store, open_store: OpenStore) -> None:
         other = open_store("copy")
-        other.write(list(world.export()), model=MODEL)
+        other.write(list(world.export()), author=OWNER, model=MODEL)
         assert list(other.export()) == list(world.export())
         assert list_vectors(other.export()) == list_vectors(world.export())
         vector = question("who rules?")
@@ -79,21 +80,21 @@ class CollectionTests(StoreFixtures):
         other.close()
 
     def test_empty_collection_activates_model_without_keeping_it(self, store: Store) -> None:
-        assert store.activate_model(OTHER_EMBEDDER.name)
+        assert store.activate_model(OTHER_EMBEDDER.name, author=OWNER)
         assert store.statistics().model is None
-        assert store.write([KING], model=MODEL) == 1
+        assert store.write([KING], author=OWNER, model=MODEL) == 1
 
     def test_model_is_staged_then_activated(self, world: Store) -> None:
         before = world.dense(question("king"), top_k=3)
-        assert not world.activate_model(OTHER_EMBEDDER.name)
+        assert not world.activate_model(OTHER_EMBEDDER.name, author=OWNER)
         stage_other_model(world, limit=4, rounds=1)
         assert world.dense(question("king"), top_k=3) == before
         late = page("Added in the middle of it.", NewFact("Late", "came", "after"))
-        world.write([late], model=MODEL)
-        assert not world.activate_model(OTHER_EMBEDDER.name)
-        world.forget([QUEEN.document.id])
+        world.write([late], author=OWNER, model=MODEL)
+        assert not world.activate_model(OTHER_EMBEDDER.name, author=OWNER)
+        world.forget([QUEEN.document.id], author=OWNER)
         stage_other_model(world, limit=4, rounds=99)
-        assert world.activate_model(OTHER_EMBEDDER.name)
+        assert world.activate_model(OTHER_EMBEDDER.name, author=OWNER)
         statistics = world.statistics()
         assert (statistics.model, statistics.dimension) == (OTHER_EMBEDDER.name, OTHER_EMBEDDER.dimension)
         vector = OTHER_EMBEDDER.embed_query(KING.passages[0].embeddable)

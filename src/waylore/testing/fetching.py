@@ -24,6 +24,7 @@ from waylore.testing.world import (
     question,
     sort_parts,
 )
+from waylore.types.author import OWNER
 from waylore.types.search import Filter
 
 
@@ -41,7 +42,7 @@ class FetchingTests(StoreFixtures):
             "",
         ]
         pages = [page(f"page {i}", uri=uri, labels=["red"] if i == 0 else []) for i, uri in enumerate(uris)]
-        store.write(pages, model=MODEL)
+        store.write(pages, author=OWNER, model=MODEL)
         below = ["docs/a.csv#row=10", "docs/a.csv#row=2", "docs/b.md", "docs/é.md"]
         assert [d.uri for d in store.list_documents(under="docs/")] == below
         assert [d.uri for d in store.list_documents()] == ["", "docs", *below, "docs2/a.md"]
@@ -60,7 +61,7 @@ class FetchingTests(StoreFixtures):
 
     def test_invalid_ids_are_skipped(self, world: Store) -> None:
         assert world.documents(["no identity", KING.document.id]).keys() == {KING.document.id}
-        assert world.forget(["no identity", ""]).documents == ()
+        assert world.forget(["no identity", ""], author=OWNER).documents == ()
 
     def test_zero_vector_has_cosine_zero(self, world: Store) -> None:
         zero = np.zeros(EMBEDDER.dimension, dtype=np.float32)
@@ -117,7 +118,7 @@ class FetchingTests(StoreFixtures):
             make_request(Store.statistics),
         ]
         for number in range(1, 4):
-            store.write([page(f"Harbour {number}.")], model=MODEL)
+            store.write([page(f"Harbour {number}.")], author=OWNER, model=MODEL)
             found, statistics = store.read_many(requests)
             assert (len(found), statistics.documents) == (number, number)
 

@@ -23,6 +23,7 @@ from waylore.testing.world import (
     page,
     question,
 )
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import NewFact
 from waylore.types.search import Filter
@@ -39,7 +40,7 @@ class FilterTests(StoreFixtures):
         assert SECRET.facts[0].id in world.facts([SECRET.facts[0].id], where=seen)
 
     def test_caller_without_permissions_sees_nothing(self, store: Store) -> None:
-        store.write([SECRET], model=MODEL)
+        store.write([SECRET], author=OWNER, model=MODEL)
         assert_unseen(store, PUBLIC)
         assert_unseen(store, Filter(labels=frozenset({"gardeners"})))
 
@@ -47,9 +48,9 @@ class FilterTests(StoreFixtures):
         """If a handle caches permissions, a write by another handle must invalidate them at once."""
         other, mine = open_store("default"), Filter(labels=frozenset({"spies"}))
         assert other.documents([SECRET.document.id], where=mine)
-        world.forget([SECRET.document.id])
+        world.forget([SECRET.document.id], author=OWNER)
         other_document = page("The codename of Lothair II is Falcon.", labels=["generals"])
-        world.write([other_document], model=MODEL)
+        world.write([other_document], author=OWNER, model=MODEL)
         assert other.documents([other_document.document.id], where=mine) == {}
         assert other_document.passages[0].id not in {s.id for s in other.lexical("Falcon", top_k=9, where=mine)}
         other.close()
@@ -63,9 +64,9 @@ class FilterTests(StoreFixtures):
 
     def test_entity_is_described_by_visible_documents(self, store: Store) -> None:
         fact = NewFact("Kim", "works at", "the mill")
-        store.write([describe_entities(page("Kim mills.", fact), Kim="A miller.")], model=MODEL)
+        store.write([describe_entities(page("Kim mills.", fact), Kim="A miller.")], author=OWNER, model=MODEL)
         secret = describe_entities(page("Kim spies.", fact, labels=["spies"]), Kim="A spy.")
-        store.write([secret], model=MODEL)
+        store.write([secret], author=OWNER, model=MODEL)
         kim = entity_id("Kim")
         assert store.entities([kim], where=PUBLIC)[kim].description == "A miller."
         everything = store.entities([kim])[kim].description
@@ -86,7 +87,7 @@ class FilterTests(StoreFixtures):
             )
             for name in ("one", "two", "three")
         ]
-        store.write([*hidden[:100], *seen, *hidden[100:]], model=MODEL)
+        store.write([*hidden[:100], *seen, *hidden[100:]], author=OWNER, model=MODEL)
         expected = {c.passages[0].id for c in seen}
         for where in (PUBLIC, Filter(metadata={"kind": "story"})):
             assert {s.id for s in store.dense(question("mill"), top_k=3, where=where)} == expected

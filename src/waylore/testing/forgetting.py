@@ -18,6 +18,7 @@ from waylore.testing.world import (
     question,
     stage_other_model,
 )
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import STATUSES
 
@@ -26,16 +27,16 @@ class ForgettingTests(StoreFixtures):
     """Receipts, traces of removed items, and compaction."""
 
     def test_forget_equals_never_having_added(self, world: Store, open_store: OpenStore) -> None:
-        world.forget([SECRET.document.id])
+        world.forget([SECRET.document.id], author=OWNER)
         other = open_store("other")
-        other.write([QUEEN, KING], model=MODEL)
+        other.write([QUEEN, KING], author=OWNER, model=MODEL)
         assert list(world.export()) == list(other.export())
         assert list_vectors(world.export()) == list_vectors(other.export())
         assert count_items(world) == count_items(other)
         other.close()
 
     def test_receipt_lists_exactly_the_removed_items(self, world: Store) -> None:
-        receipt = world.forget([SECRET.document.id])
+        receipt = world.forget([SECRET.document.id], author=OWNER)
         assert receipt.documents == (SECRET.document.id,)
         assert receipt.passages == (SECRET.passages[0].id,)
         assert set(receipt.entities) == {entity_id("Falcon"), entity_id("Burgundy")}
@@ -43,12 +44,12 @@ class ForgettingTests(StoreFixtures):
 
     def test_shared_fact_keeps_assertion_of_other_document(self, world: Store) -> None:
         assert world.facts([RULES_ID])[RULES_ID].statement == "Lothair II rules Lotharingia by the sword"
-        world.forget([SECRET.document.id])
+        world.forget([SECRET.document.id], author=OWNER)
         assert world.facts([RULES_ID])[RULES_ID].weight == RULES.weight
         assert world.entities([LOTHAIR])[LOTHAIR].passages == 1
 
     def test_searches_do_not_find_forgotten_document(self, world: Store) -> None:
-        world.forget([SECRET.document.id])
+        world.forget([SECRET.document.id], author=OWNER)
         assert world.lexical("Falcon codename", top_k=9) == ()
         assert SECRET.passages[0].id not in {s.id for s in world.dense(question("Falcon"), top_k=9)}
         assert world.entities_by_names(["Falcon"]) == {}
@@ -59,27 +60,27 @@ class ForgettingTests(StoreFixtures):
 
     def test_forget_unknown_document_removes_nothing(self, world: Store) -> None:
         version = world.version()
-        assert world.forget(["0" * 32]).documents == ()
+        assert world.forget(["0" * 32], author=OWNER).documents == ()
         assert world.version() == version
 
     def test_forgotten_documents_leave_no_traces(self, world: Store, open_store: OpenStore) -> None:
         other = open_store("other")
-        other.write(WORLD, model=MODEL)  # the same ids, which the other collection keeps
+        other.write(WORLD, author=OWNER, model=MODEL)  # the same ids, which the other collection keeps
         world.count_uses(passages=[SECRET.passages[0].id], facts=[RULES_ID], at=day("2024-05-02"))
         stage_other_model(world, limit=100, rounds=1)
         for document in (SECRET, KING, QUEEN):
-            assert world.find_remains(world.forget([document.document.id])) == ()
+            assert world.find_remains(world.forget([document.document.id], author=OWNER)) == ()
         other.close()
 
     def test_find_remains_reports_document_added_again(self, world: Store) -> None:
-        receipt = world.forget([SECRET.document.id])
-        world.write([SECRET], model=MODEL)
+        receipt = world.forget([SECRET.document.id], author=OWNER)
+        world.write([SECRET], author=OWNER, model=MODEL)
         lines = world.find_remains(receipt)
         removed = (*receipt.documents, *receipt.passages, *receipt.entities, *receipt.facts)
         assert all(any(id_ in line for line in lines) for id_ in removed)
 
     def test_compact_changes_no_knowledge(self, world: Store) -> None:
-        receipt = world.forget([SECRET.document.id])
+        receipt = world.forget([SECRET.document.id], author=OWNER)
         before, found = list(world.export()), world.lexical("Lothair", top_k=9)
         world.compact()
         assert list(world.export()) == before
@@ -88,9 +89,9 @@ class ForgettingTests(StoreFixtures):
 
     def test_everything_can_be_forgotten_and_added_again(self, world: Store) -> None:
         before = list(world.export())
-        world.forget([c.document.id for c in WORLD])
+        world.forget([c.document.id for c in WORLD], author=OWNER)
         assert list(world.export()) == []
         assert set(count_items(world)) == {0}
         assert world.statistics().model is None
-        world.write(WORLD, model=MODEL)
+        world.write(WORLD, author=OWNER, model=MODEL)
         assert list(world.export()) == before

@@ -18,6 +18,7 @@ from waylore.testing.world import (
     day,
     page,
 )
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import NewFact
 
@@ -44,13 +45,13 @@ class GraphTests(StoreFixtures):
     def test_limit_among_equal_facts_is_by_id(self, store: Store) -> None:
         new_facts = [NewFact("Hub", "knows", f"Person {i}") for i in range(20)]
         hub = page("Hub knows everyone.", *new_facts)
-        store.write([hub], model=MODEL)
+        store.write([hub], author=OWNER, model=MODEL)
         [facts] = store.facts_of_entities([entity_id("Hub")], per_entity=5).values()
         assert [f.id for f in facts] == sorted(f.id for f in hub.facts)[:5]
 
     def test_facts_are_filtered_by_status(self, store: Store) -> None:
         new_facts = [replace(MOTHER, status="retracted"), replace(RULES, status="staged"), BORN]
-        store.write([page("Lothair II.", *new_facts)], model=MODEL)
+        store.write([page("Lothair II.", *new_facts)], author=OWNER, model=MODEL)
         live = store.facts_of_entities([LOTHAIR], per_entity=9)[LOTHAIR]
         assert [f.predicate for f in live] == ["rules", "born"]
         retracted = store.facts_of_entities([LOTHAIR], per_entity=9, statuses=("retracted",))[LOTHAIR]
@@ -58,7 +59,7 @@ class GraphTests(StoreFixtures):
 
     def test_trusted_assertion_retracts_fact_for_everyone(self, world: Store) -> None:
         edit = page("Not so.", replace(MOTHER, status="retracted", source="user_edit", weight=1), source="user_edit")
-        world.write([edit], model=MODEL)
+        world.write([edit], author=OWNER, model=MODEL)
         mother = next(f.id for f in KING.facts if f.predicate == "mother")
         assert mother not in {f.id for f in world.facts_of_entities([LOTHAIR], per_entity=9)[LOTHAIR]}
         assert mother not in {
@@ -70,7 +71,7 @@ class GraphTests(StoreFixtures):
     def test_facts_are_filtered_by_validity(self, store: Store) -> None:
         first = replace(RULES, valid_from=day("0855-01-01"), valid_to=day("0860-01-01"), weight=4)
         second = replace(RULES, valid_from=day("0865-01-01"), weight=6)
-        store.write([page("Then.", first), page("Later.", second)], model=MODEL)
+        store.write([page("Then.", first), page("Later.", second)], author=OWNER, model=MODEL)
 
         def weights(as_of: str) -> list[float]:
             found = store.facts_of_entities([LOTHAIR], per_entity=9, as_of=day(as_of))
@@ -98,7 +99,7 @@ class GraphTests(StoreFixtures):
         often = page("Ada, Ada and again Ada.", NewFact("Ada", "wrote", "notes"), uri="often")
         own = page("A mathematician who wrote notes.", NewFact("Ada", "wrote", "notes"), title="Ada (person)")
         once = page("Ada wrote notes once.", NewFact("Ada", "wrote", "notes"), uri="once")
-        store.write([once, often, own], model=MODEL)
+        store.write([once, often, own], author=OWNER, model=MODEL)
         ada = entity_id("Ada")
         found = store.passages_of_entities([ada], per_entity=9)[ada]
         assert [m.passage_id for m in found] == [c.passages[0].id for c in (own, often, once)]

@@ -23,6 +23,7 @@ from waylore.testing.world import (
     question,
     stage_other_model,
 )
+from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Entity, NewFact
 from waylore.types.search import Filter
@@ -35,7 +36,7 @@ class SearchingTests(StoreFixtures):
 
     def test_dense_is_exact_in_small_collection(self, store: Store) -> None:
         pages = [page(f"Page {i} tells of {word} and {word}s.") for i, word in enumerate(WORDS)]
-        store.write(pages, model=MODEL)
+        store.write(pages, author=OWNER, model=MODEL)
         vector = question("tells of a falcon")
         expected = sorted((-compute_cosine(p.passages[0].vector, vector), p.passages[0].id) for p in pages)
         found = store.dense(vector, top_k=7)
@@ -44,7 +45,7 @@ class SearchingTests(StoreFixtures):
 
     def test_ties_are_broken_by_id(self, store: Store) -> None:
         pages = [page("The very same text.", uri=f"copy {i}") for i in range(12)]
-        store.write(pages, model=MODEL)
+        store.write(pages, author=OWNER, model=MODEL)
         expected = sorted(p.passages[0].id for p in pages)[:5]
         assert [s.id for s in store.dense(question("same text"), top_k=5)] == expected
         assert [s.id for s in store.lexical("same text", top_k=5)] == expected
@@ -63,7 +64,7 @@ class SearchingTests(StoreFixtures):
     def test_lexical_ranks_rare_words_before_common_ones(self, store: Store) -> None:
         common = [page(f"The harbour of town {i} has boats and nets.") for i in range(20)]
         rare = page("The lighthouse has a keeper.")
-        store.write([*common, rare], model=MODEL)
+        store.write([*common, rare], author=OWNER, model=MODEL)
         found = store.lexical("harbour with a lighthouse", top_k=30)
         assert found[0].id == rare.passages[0].id
         assert len(found) == 21
@@ -89,7 +90,7 @@ class SearchingTests(StoreFixtures):
     )
     def test_lexical_supports_many_scripts(self, store: Store, text: str, query: str) -> None:
         expected = page(text)
-        store.write([expected, page("Something else entirely: weather report.")], model=MODEL)
+        store.write([expected, page("Something else entirely: weather report.")], author=OWNER, model=MODEL)
         assert [s.id for s in store.lexical(query, top_k=3)] == [expected.passages[0].id]
 
     def test_nearest_entities_compares_names(self, world: Store) -> None:
@@ -103,7 +104,7 @@ class SearchingTests(StoreFixtures):
         entities = tuple(
             replace(e, aliases=("WHO", "W.H.O.")) if e.name.startswith("World") else e for e in document.entities
         )
-        store.write([replace(document, entities=entities)], model=MODEL)
+        store.write([replace(document, entities=entities)], author=OWNER, model=MODEL)
         found = store.entities_by_names(["world  health ORGANIZATION", "who", "w.h.o.", "Geneva", "Paris"])
         assert sorted(found) == ["Geneva", "w.h.o.", "who", "world  health ORGANIZATION"]
         assert {e.name for e in found["who"]} == {"World Health Organization"}
@@ -114,12 +115,12 @@ class SearchingTests(StoreFixtures):
             for sense in ("planet", "metal")
         )
         document = page("Mercury is hot.")
-        store.write([replace(document, entities=(planet, metal))], model=MODEL)
+        store.write([replace(document, entities=(planet, metal))], author=OWNER, model=MODEL)
         found = store.entities_by_names(["mercury"])["mercury"]
         assert {e.type for e in found} == {"planet", "metal"}
 
     def test_similar_entities_share_a_key(self, store: Store) -> None:
-        store.write([BEATLES, page("The Beatles met.", NewFact("Beatles", "met", "Elvis"))], model=MODEL)
+        store.write([BEATLES, page("The Beatles met.", NewFact("Beatles", "met", "Elvis"))], author=OWNER, model=MODEL)
         the_beatles, beatles = entity_id("The Beatles"), entity_id("Beatles")
         keys = {
             the_beatles: naming.list_matching_keys("The Beatles"),
@@ -134,7 +135,7 @@ class SearchingTests(StoreFixtures):
 
     def test_entities_are_found_by_key_of_name(self, store: Store) -> None:
         pages = [BEATLES, page("The Beatles met.", NewFact("Beatles", "met", "Elvis"), labels=["spies"])]
-        store.write(pages, model=MODEL)
+        store.write(pages, author=OWNER, model=MODEL)
         the_beatles, beatles = entity_id("The Beatles"), entity_id("Beatles")
         keys = ["words:beatl", "words:nobody"]
         assert store.find_entities_by_key(keys, max_per_key=9) == {"words:beatl": tuple(sorted([the_beatles, beatles]))}
@@ -146,7 +147,7 @@ class SearchingTests(StoreFixtures):
         assert store.entities([the_beatles])[the_beatles].vector is None
 
     def test_acronym_is_similar_to_full_name(self, store: Store) -> None:
-        store.write([page("Both.", NewFact("WHO", "is in", "World Health Organization"))], model=MODEL)
+        store.write([page("Both.", NewFact("WHO", "is in", "World Health Organization"))], author=OWNER, model=MODEL)
         who, full = entity_id("WHO"), entity_id("World Health Organization")
         found = store.find_similar_entities(
             {
@@ -161,6 +162,7 @@ class SearchingTests(StoreFixtures):
         names = ["Treaty of Rome", "Rome Treaty", "The Rome Treaty", "Treaties of Rome"]
         store.write(
             [page(name, NewFact(name, "is", "old"), labels=["spies"][: i // 3]) for i, name in enumerate(names)],
+            author=OWNER,
             model=MODEL,
         )
         keys = {entity_id(names[0]): naming.list_matching_keys(names[0])}
@@ -170,11 +172,11 @@ class SearchingTests(StoreFixtures):
 
     def test_hidden_name_is_similar_to_nothing(self, store: Store) -> None:
         secret = page("Psst.", NewFact("Beatles", "met", "Elvis"), labels=["spies"])
-        store.write([BEATLES, secret], model=MODEL)
+        store.write([BEATLES, secret], author=OWNER, model=MODEL)
         keys = {entity_id("The Beatles"): naming.list_matching_keys("The Beatles")}
         assert store.find_similar_entities(keys, max_per_key=3, where=PUBLIC) == {}
         assert store.find_similar_entities(keys, max_per_key=3)
-        store.forget([secret.document.id])
+        store.forget([secret.document.id], author=OWNER)
         assert store.find_similar_entities(keys, max_per_key=3) == {}
 
     def test_similarity_is_independent_of_write_order(self, store: Store, open_store: OpenStore) -> None:
@@ -184,19 +186,19 @@ class SearchingTests(StoreFixtures):
         ]
         keys = {entity_id(name): naming.list_matching_keys(name) for name in ("The Beatles", "Beatles", "A Beatle")}
         other = open_store("other")
-        store.write(pages, model=MODEL)
+        store.write(pages, author=OWNER, model=MODEL)
         for document in reversed(pages):
-            other.write([document], model=MODEL)
+            other.write([document], author=OWNER, model=MODEL)
         assert (
             store.find_similar_entities(keys, max_per_key=3) == other.find_similar_entities(keys, max_per_key=3) != {}
         )
         other.close()
 
     def test_similarity_uses_vectors_of_active_model(self, store: Store) -> None:
-        store.write([BEATLES, page("More.", NewFact("Beatles", "met", "Elvis"))], model=MODEL)
+        store.write([BEATLES, page("More.", NewFact("Beatles", "met", "Elvis"))], author=OWNER, model=MODEL)
         keys = {entity_id("The Beatles"): naming.list_matching_keys("The Beatles")}
         stage_other_model(store, limit=50, rounds=99)
-        assert store.activate_model(OTHER_EMBEDDER.name)
+        assert store.activate_model(OTHER_EMBEDDER.name, author=OWNER)
         [pair] = store.find_similar_entities(keys, max_per_key=1)[entity_id("The Beatles")]
         expected = compute_cosine(*(OTHER_EMBEDDER.embed_passages([name])[0] for name in ("the beatles", "beatles")))
         assert pair.cosine == pytest.approx(expected, abs=2e-3)

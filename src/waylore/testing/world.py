@@ -15,6 +15,7 @@ from waylore import names as naming
 from waylore.indexing import pipeline
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.protocol import Store
+from waylore.types.author import OWNER
 from waylore.types.identity import document_id, entity_id, fact_id
 from waylore.types.knowledge import (
     STATUSES,
@@ -157,7 +158,9 @@ def stage_other_model(store: Store, *, limit: int, rounds: int) -> None:
         if not items:
             return
         vectors = pipeline.embed_texts(items, OTHER_EMBEDDER)
-        store.stage_vectors([replace(i, vector=vectors[i.embeddable]) for i in items], model=OTHER_EMBEDDER.name)
+        store.stage_vectors(
+            [replace(i, vector=vectors[i.embeddable]) for i in items], author=OWNER, model=OTHER_EMBEDDER.name
+        )
 
 
 def assert_unseen(store: Store, where: Filter) -> None:
@@ -207,5 +210,5 @@ class StoreFixtures:
     @pytest.fixture
     def world(self, store: Store) -> Store:
         """Write three documents, one of them secret, to a collection."""
-        store.write(WORLD, model=MODEL)
+        store.write(WORLD, author=OWNER, model=MODEL)
         return store

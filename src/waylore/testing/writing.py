@@ -23,6 +23,7 @@ from waylore.testing.world import (
     sort_parts,
     strip_vectors,
 )
+from waylore.types.author import OWNER
 from waylore.types.knowledge import NewFact
 
 
@@ -30,8 +31,8 @@ class WritingTests(StoreFixtures):
     """Batches, replacement, models, digests, and fingerprints of files."""
 
     def test_write_returns_number_of_new_documents(self, store: Store) -> None:
-        assert store.write([KING, QUEEN], model=MODEL) == 2
-        assert store.write([KING, QUEEN, SECRET], model=MODEL) == 1
+        assert store.write([KING, QUEEN], author=OWNER, model=MODEL) == 2
+        assert store.write([KING, QUEEN, SECRET], author=OWNER, model=MODEL) == 1
 
     def test_export_returns_written_documents_in_order(self, world: Store) -> None:
         assert list(world.export()) == sort_parts(iter(WORLD))
@@ -46,16 +47,16 @@ class WritingTests(StoreFixtures):
 
     def test_writing_twice_changes_nothing(self, world: Store) -> None:
         before, version = list(world.export()), world.version()
-        assert world.write(WORLD, model=MODEL) == 0
+        assert world.write(WORLD, author=OWNER, model=MODEL) == 0
         later = replace(KING, document=replace(KING.document, recorded_at=day("2030-01-01")))
-        assert world.write([later], model=MODEL) == 0
+        assert world.write([later], author=OWNER, model=MODEL) == 0
         assert (list(world.export()), world.version()) == (before, version)
 
     def test_changed_document_replaces_old_one(self, store: Store) -> None:
         old = page("The ferry to Skye leaves at noon.", NewFact("ferry", "goes to", "Skye"), uri="doc")
         new = page("The ferry to Mull leaves at dawn.", NewFact("ferry", "goes to", "Mull"), uri="doc")
-        store.write([old], model=MODEL)
-        assert store.write([new], model=MODEL) == 1
+        store.write([old], author=OWNER, model=MODEL)
+        assert store.write([new], author=OWNER, model=MODEL) == 1
         assert list(store.export()) == sort_parts(iter([new]))
         assert store.lexical("Skye", top_k=5) == ()
         assert store.entities_by_names(["Skye"]) == {}
@@ -63,7 +64,7 @@ class WritingTests(StoreFixtures):
 
     def test_document_twice_in_one_batch_is_written_once(self, store: Store) -> None:
         first, second = page("One text.", uri="same"), page("Another text.", uri="same")
-        store.write([first, second], model=MODEL)
+        store.write([first, second], author=OWNER, model=MODEL)
         assert list(store.export()) == sort_parts(iter([second]))
 
     def test_batch_is_written_completely_or_not_at_all(self, world: Store) -> None:
@@ -71,18 +72,18 @@ class WritingTests(StoreFixtures):
         good, bad = page("A good one."), page("A bad one.")
         short = tuple(replace(p, vector=np.ones(3, dtype=np.float32)) for p in bad.passages)
         with pytest.raises(DimensionMismatch):
-            world.write([good, replace(bad, passages=short)], model=MODEL)
+            world.write([good, replace(bad, passages=short)], author=OWNER, model=MODEL)
         assert (list(world.export()), world.version()) == (before, version)
         assert world.lexical("good", top_k=5) == ()
 
     def test_write_with_another_model_raises_error_with_remedy(self, world: Store) -> None:
         with pytest.raises(ModelMismatch, match="reembed"):
-            world.write([page("Something new.")], model="another-model")
+            world.write([page("Something new.")], author=OWNER, model="another-model")
         with pytest.raises(ModelMismatch, match="reembed"):
-            world.write([strip_vectors(page("Something new."))], model=None)
+            world.write([strip_vectors(page("Something new."))], author=OWNER, model=None)
 
     def test_collection_without_model_has_words_and_facts(self, store: Store) -> None:
-        store.write([strip_vectors(KING)], model=None)
+        store.write([strip_vectors(KING)], author=OWNER, model=None)
         assert store.statistics().model is None
         assert store.dense(question("king"), top_k=3) == ()
         assert [s.id for s in store.lexical("king", top_k=3)] == [KING.passages[0].id]
@@ -94,23 +95,23 @@ class WritingTests(StoreFixtures):
 
     def test_fingerprint_lasts_until_document_is_removed(self, store: Store) -> None:
         rows = [page(f"row {i}", uri=f"a.csv#row={i}") for i in range(3)]
-        store.write(rows, model=MODEL, fingerprints={"a.csv": "1", "b.md": "2"})
+        store.write(rows, author=OWNER, model=MODEL, fingerprints={"a.csv": "1", "b.md": "2"})
         assert store.fingerprints(["a.csv", "b.md", "c.md"]) == {"a.csv": "1", "b.md": "2"}
-        store.write(rows, model=MODEL, fingerprints={"a.csv": "3"})
+        store.write(rows, author=OWNER, model=MODEL, fingerprints={"a.csv": "3"})
         assert store.fingerprints(["a.csv"]) == {"a.csv": "3"}
-        store.write([page("another row", uri="a.csv#row=1")], model=MODEL)
+        store.write([page("another row", uri="a.csv#row=1")], author=OWNER, model=MODEL)
         assert store.fingerprints(["a.csv", "b.md"]) == {"b.md": "2"}
-        store.write([], model=MODEL, fingerprints={"a.csv": "4"})
+        store.write([], author=OWNER, model=MODEL, fingerprints={"a.csv": "4"})
         assert store.fingerprints([]) == {}
-        store.forget([rows[0].document.id])
+        store.forget([rows[0].document.id], author=OWNER)
         assert store.fingerprints(["a.csv", "b.md"]) == {"b.md": "2"}
 
     def test_write_removes_replaced_documents(self, store: Store, open_store: OpenStore) -> None:
         rows = [page(f"row {i}", NewFact("row", "is", str(i)), uri=f"a.csv#row={i}") for i in range(4)]
-        store.write(rows[:3], model=MODEL)
+        store.write(rows[:3], author=OWNER, model=MODEL)
         replaced = [rows[1].document.id, "0" * 32]
-        assert store.write([rows[3]], model=MODEL, fingerprints={"a.csv": "1"}, replacing=replaced) == 1
+        assert store.write([rows[3]], author=OWNER, model=MODEL, fingerprints={"a.csv": "1"}, replacing=replaced) == 1
         other = open_store("other")
-        other.write([rows[0], *rows[2:]], model=MODEL)
+        other.write([rows[0], *rows[2:]], author=OWNER, model=MODEL)
         assert sort_parts(store.export()) == sort_parts(other.export())
         assert store.fingerprints(["a.csv"]) == {"a.csv": "1"}

@@ -3,6 +3,7 @@
 `docs/glossary.md` says what each word means. Nothing here reads or writes anything.
 """
 
+from waylore.types.author import OWNER, Author
 from waylore.types.identity import (
     document_id,
     entity_id,
@@ -59,10 +60,12 @@ __all__ = [
     "EPOCH",
     "LIVE",
     "NO_FILTER",
+    "OWNER",
     "RESEMBLES",
     "SAME",
     "SOURCES",
     "STATUSES",
+    "Author",
     "Branch",
     "Document",
     "Embeddable",

@@ -18,6 +18,7 @@ from surfaces.serving import create_client, create_token, make_settings, open_cl
 from waylore import Waylore
 from waylore.service.open_collections import OpenCollections
 from waylore.service.rate_limits import RateLimiter
+from waylore.types.author import OWNER, Author
 
 NOTES = "/v1/collections/default"
 JSON = {"content-type": "application/json"}
@@ -196,13 +197,13 @@ def test_idle_collections_are_closed(tmp_path: Path) -> None:
         return Waylore.open(tmp_path / "memory.waylore", collection=name)
 
     shelf = OpenCollections(open_one, max_idle=2)
-    with shelf.borrow("a") as a, shelf.borrow("b"), shelf.borrow("c"):
+    with shelf.borrow("a", OWNER) as a, shelf.borrow("b", OWNER), shelf.borrow("c", OWNER):
         assert len(shelf) == 3
-        with shelf.borrow("a") as same:
-            assert same is a
+        with shelf.borrow("a", Author("key:a", frozenset({"red"}))) as same:
+            assert (opened, a.author, same.author.labels) == (["a", "b", "c"], OWNER, frozenset({"red"}))
     assert len(shelf) == 2
     for name in "abc":
-        with shelf.borrow(name) as waylore:
+        with shelf.borrow(name, OWNER) as waylore:
             waylore.add(f"Collection {name}.")
     assert opened[:3] == ["a", "b", "c"]
     assert len(shelf) == 2
@@ -221,7 +222,7 @@ def test_concurrent_borrowers_open_collection_once(tmp_path: Path) -> None:
     def use() -> None:
         together.wait()
         for _ in range(20):
-            with shelf.borrow("a") as waylore:
+            with shelf.borrow("a", OWNER) as waylore:
                 waylore.stats()
 
     shelf = OpenCollections(open_one, max_idle=1)

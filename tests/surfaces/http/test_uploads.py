@@ -149,7 +149,7 @@ async def test_scopes_and_labels_hold_for_uploads_and_jobs(store: str, tmp_path:
         assert read_json(await writer.post(f"{place}/cancel"))["state"] == "done"
         theirs = await wait_for_job(board, await board.put(f"{HERE}/uploads/a.md?labels=board", content=b"Ours now."))
         assert theirs["state"] == "failed"
-        assert "may not see" in theirs["problem"]
+        assert "choose another address" in theirs["problem"]
         for each in (reader, writer, staff, board, elsewhere, nobody):
             await each.aclose()
 

@@ -62,7 +62,7 @@ def check_size(answer: Any, tokens: int) -> Any:
 def test_answers_fit_the_budget(documents: list[dict[str, str]], tokens: int) -> None:
     with open_agent(documents) as agent:
         found = check_size(memory_search(agent, Search(query="login", max_tokens=tokens)), tokens)
-        whole = agent.memory.search("login", where=agent.where)
+        whole = agent.memory.search("login")
         assert [h["passage_id"] for h in found["hits"]] == [hit.passage.id for hit in whole.hits[: len(found["hits"])]]
         assert bool(found["left_out"]) == (len(found["hits"]) < len(whole.hits))
         check_size(tools.search(agent, SearchDocuments(query="login")), 4_000)

@@ -22,6 +22,7 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import StoreUnavailable
 from waylore.indexing import pipeline
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER
 
 World = tuple[Waylore, SqliteStore, Ledger]
 
@@ -45,7 +46,7 @@ def test_a_store_that_holds_what_was_acknowledged_is_right(world: World) -> None
 
 def test_what_is_lost_is_noticed(world: World) -> None:
     waylore, store, ledger = world
-    store.forget([Note(3).id])
+    store.forget([Note(3).id], author=OWNER)
     assert check_store(waylore, store, ledger).lost == ("note 3: edition 1 was acknowledged and is not stored",)
     alone = Ledger(acknowledged={3: 1}, begun={3: 1})
     for method in ("chain", "hybrid", "keyword", "get"):
@@ -64,7 +65,7 @@ def test_what_nobody_wrote_is_noticed(world: World) -> None:
     waylore, store, ledger = world
     told = index_note(Note(99))
     strange = replace(told, passages=(replace(told.passages[0], text="marker99x1: another text"),))
-    pipeline.write(store, EMBEDDER, [strange])
+    pipeline.write(store, EMBEDDER, [strange], author=OWNER)
     assert check_store(waylore, store, ledger).wrong
     found = search_note(waylore, [ledger], Ledger(acknowledged={99: 1}, begun={99: 1}), "keyword", Random(2))
     assert "returned 'marker99x1: another text" in found[0]

@@ -22,10 +22,14 @@ RELEASED = {
     ("waylore.store.postgres", ""): ["cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7"],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],
-    ("waylore.service.registry", "sqlite"): ["8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137"],
+    ("waylore.service.registry", "sqlite"): [
+        "8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137",
+        "9d63c0bab77baf02557dbd827b3bcace0196600bec3a76a82dea5d02ad72bcb4",
+    ],
     ("waylore.service.registry", "postgres"): [
         "49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4",
         "1c9fe508e4e9a815e74b911aad95cf441a7f643a857ad9a2a9412e51a4915b8f",
+        "954cf8f3585b78f5e85f9ab5ff479db13c4718ae7389a4fadcf03935233fe178",
     ],
     ("waylore.service.jobs", "postgres"): [
         "d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007",

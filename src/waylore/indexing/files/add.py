@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -37,7 +38,9 @@ from waylore.indexing.files.batches import (
 from waylore.indexing.files.formats import list_sources, make_address, read_source
 from waylore.indexing.files.progress import AddReport, Progress
 from waylore.protocols import Embedder, Extraction, Extractor
+from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
+from waylore.types.author import Author
 from waylore.types.identity import document_id, get_file, identity
 from waylore.types.knowledge import Document, IndexedDocument
 
@@ -61,6 +64,7 @@ class Task:
     path: Path
     root: Path | None
     template: Document
+    author: Author
     limits: Limits = field(default_factory=Limits)
     prune: bool = False
     uri: str = ""
@@ -99,14 +103,15 @@ def add_files(
     workers = extractor.concurrency if extractor else 1
     provisional: set[str] = set()
     batches = _make_batches(_run_ahead(lambda part: _extract(part, extractor, provisional), parts, workers))
-    embedded = _run_ahead(lambda batch: _embed_batch(store, embedder, batch), batches, 1)
-    for batch in _run_ahead(lambda batch: _write_batch(store, embedder, place, provisional, batch), embedded, 1):
+    embedded = _run_ahead(lambda batch: _embed_batch(store, embedder, task.author, batch), batches, 1)
+    write = partial(_write_batch, store, embedder, task, provisional)
+    for batch in _run_ahead(write, embedded, 1):
         report = _add_to_report(report, batch)
         progress = _advance(progress, batch, report, time.monotonic() - began)
         show(progress)
     vanished = _find_vanished(store, task, place, {f.uri for f in found}) if task.prune else []
     for ids in pipeline.split_into_batches(vanished, LOOKUP_SIZE):
-        store.forget(ids)
+        store.forget(ids, author=task.author)
     return replace(
         report,
         forgotten=report.forgotten + len(vanished),
@@ -250,24 +255,26 @@ def _count_characters(part: IndexedDocument) -> int:
     return metadata + sum(len(passage.text) for passage in part.passages)
 
 
-def _embed_batch(store: Store, embedder: Embedder | None, batch: Batch) -> Batch:
+def _embed_batch(store: Store, embedder: Embedder | None, author: Author, batch: Batch) -> Batch:
     """Drop documents that are stored already, and embed the others."""
-    changed = pipeline.find_changed(store, batch.documents)
+    changed = pipeline.find_changed(store, admit_documents(author, batch.documents))
     batch.documents = pipeline.embed_documents(changed, embedder) if embedder else changed
     return batch
 
 
-def _write_batch(store: Store, embedder: Embedder | None, place: str, provisional: set[str], batch: Batch) -> Batch:
+def _write_batch(store: Store, embedder: Embedder | None, task: Task, provisional: set[str], batch: Batch) -> Batch:
     """Write new documents, removed documents and fingerprints in one transaction.
 
     A file that is not read to its end yet, or must be read again, gets an incomplete fingerprint.
     """
-    fingerprints = {get_file(d.document.uri): f"{place}:" for d in batch.documents}
+    fingerprints = {get_file(d.document.uri): f"{task.place}:" for d in batch.documents}
     complete = [file for file in batch.files_read if file.fingerprint and not file.is_unchanged]
     fingerprints |= {f.source.uri: f.fingerprint for f in complete if f.source.uri not in provisional}
     if batch.documents or batch.removed or fingerprints:
         model = embedder.name if embedder else None
-        batch.written = store.write(batch.documents, model=model, fingerprints=fingerprints, replacing=batch.removed)
+        batch.written = store.write(
+            batch.documents, author=task.author, model=model, fingerprints=fingerprints, replacing=batch.removed
+        )
         batch.forgotten = len(batch.removed)
     return batch
 

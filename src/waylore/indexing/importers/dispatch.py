@@ -26,6 +26,7 @@ from waylore.indexing.importers.triples import PREDICATE, SUBJECT, import_triple
 from waylore.indexing.pipeline import split_into_batches, write
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
+from waylore.types.author import Author
 from waylore.types.knowledge import Document, IndexedDocument
 
 Importer: TypeAlias = Callable[[Source, Document], Iterator[IndexedDocument | Skipped]]
@@ -75,6 +76,7 @@ def import_file(
     format_: str,
     template: Document,
     *,
+    author: Author,
     uri: str = "",
     limits: Limits = IMPORT_LIMITS,
     progress: Callable[[int], None] = lambda _: None,
@@ -86,7 +88,7 @@ def import_file(
     distinct = _drop_repeated(items, counts, skipped)
     for batch in split_into_batches(distinct, BATCH_DOCUMENTS):
         counts["documents"] += len(batch)
-        counts["written"] += write(store, embedder, batch)
+        counts["written"] += write(store, embedder, batch, author=author)
         progress(counts["documents"])
     return ImportReport(name, **counts, skipped=tuple(skipped))
 

@@ -15,7 +15,9 @@ from itertools import accumulate
 from waylore.indexing import pipeline
 from waylore.indexing.memory.wording import LEAD_IN, REPORTING, Wording, get_words, split_wordings
 from waylore.protocols import Embedder, Extractor
+from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
+from waylore.types.author import Author
 from waylore.types.identity import document_id
 from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Metadata, NewFact
 from waylore.types.search import Filter
@@ -207,23 +209,29 @@ def remember(
     document: Document,
     text: str,
     facts: Sequence[NewFact],
+    *,
+    author: Author,
 ) -> str:
     """Store the new part of a memory and count a use of the known part; return the id of its document."""
     split = split_new_from_known(text, find_known_passages(store, embedder, document, text))
     if split.recalled:
         store.count_uses(passages=[k.passage_id for k in split.recalled], at=document.recorded_at)
     if not split.new:
-        remember_facts(store, embedder, [pipeline.build_fact_document(fact, document) for fact in facts])
+        stated = [pipeline.build_fact_document(fact, document) for fact in facts]
+        remember_facts(store, embedder, stated, author=author)
         return split.recalled[0].document_id
     if split.new != text:
         document = replace(document, id=document_id(text=split.new, labels=document.labels))
     indexed = pipeline.index_text(document, split.new, facts, extractor=extractor)
-    pipeline.write(store, embedder, [indexed])
+    pipeline.write(store, embedder, [indexed], author=author)
     return document.id
 
 
-def remember_facts(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument]) -> tuple[str, ...]:
+def remember_facts(
+    store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument], *, author: Author
+) -> tuple[str, ...]:
     """Store new facts and count a use of known ones; return the ids of their documents."""
+    documents = admit_documents(author, documents)
     own = store.get_indexed_documents([d.document.id for d in documents])
     others = _find_assertions(store, documents)
     existing = [_find_existing(d, own.get(d.document.id), others) for d in documents]
@@ -231,7 +239,7 @@ def remember_facts(store: Store, embedder: Embedder | None, documents: Sequence[
     if repeated:
         used = [f.id for d in repeated for f in d.facts]
         store.count_uses(facts=used, at=repeated[0].document.recorded_at)
-    pipeline.write(store, embedder, [d for d, id_ in zip(documents, existing, strict=True) if not id_])
+    pipeline.write(store, embedder, [d for d, id_ in zip(documents, existing, strict=True) if not id_], author=author)
     return tuple(id_ or d.document.id for d, id_ in zip(documents, existing, strict=True))
 
 

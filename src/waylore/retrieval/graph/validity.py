@@ -1,8 +1,10 @@
-"""End a fact when a newer one contradicts it: by a single-valued predicate a subject has one object at a time.
+"""End a fact when another contradicts it: by a single-valued predicate a subject has one object at a time.
 
-The ends are computed and not stored. The older fact gets the start of the newer one as its end. A caller who
-may not see the newer fact still reads the older one, and forgetting the newer one restores it. A fact starts at
-its own `valid_from`, else when it was recorded. If two facts start together, neither ends the other.
+The ends are computed and not stored. A staged fact never ends a confirmed one. Otherwise the fact of the more trusted
+source ends the other, and of equal sources the newer ends the older. The ended fact gets the start of the other as
+its end, but not before its own start. A caller who may not see the other fact still reads the ended one, and
+forgetting the other restores it. A fact starts at its own `valid_from`, else when it was recorded. If two facts of
+one source start together, neither ends the other.
 """
 
 from collections import defaultdict
@@ -13,7 +15,7 @@ from datetime import datetime
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import normalise
-from waylore.types.knowledge import Fact
+from waylore.types.knowledge import SOURCES, Fact
 from waylore.types.search import Query
 
 MAX_RIVAL_FACTS = 64  # facts of one subject that are compared
@@ -46,10 +48,20 @@ def find_ends(rivals: Iterable[Fact]) -> dict[str, datetime]:
     ends: dict[str, datetime] = {}
     for competing in by_subject.values():
         for fact in competing.values():
-            later = [get_start(other) for other in competing.values() if get_start(other) > get_start(fact)]
-            if later:
-                ends[fact.id] = min(later)
+            starts = [get_start(other) for other in competing.values() if _supersedes(other, fact)]
+            if starts:
+                ends[fact.id] = max(get_start(fact), min(starts))
     return ends
+
+
+def _supersedes(fact: Fact, other: Fact) -> bool:
+    """Return whether a fact ends another one that has the same subject and predicate."""
+    if fact.status == "staged" and other.status == "confirmed":
+        return False
+    start, since = get_start(fact), get_start(other)
+    trust = SOURCES.index(other.source) - SOURCES.index(fact.source)  # positive if the fact is more trusted
+    is_over = fact.valid_to is not None and fact.valid_to <= since
+    return start > since if trust == 0 else trust > 0 and not is_over
 
 
 def get_start(fact: Fact) -> datetime:

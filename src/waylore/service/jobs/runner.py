@@ -19,7 +19,8 @@ from uuid import uuid4
 
 from waylore.errors import ModelUnavailable, NotFound, StoreError, StoreUnavailable, WayloreError
 from waylore.service.jobs.protocol import Job, JobKind, JobState, JobTable
-from waylore.service.jobs.work import RUN_BY_KIND, JobResources
+from waylore.service.jobs.work import RUN_BY_KIND, JobResources, describe_author
+from waylore.types.author import Author
 
 log = logging.getLogger(__name__)
 TRANSIENT_ERRORS = (StoreUnavailable, ModelUnavailable)
@@ -50,10 +51,11 @@ class JobRunner:
 
     # -- for callers -----------------------------------------------------------------------------------
 
-    def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, caller: str, id_: str = "") -> Job:
-        """Store a new job and return it. A worker that sees its file runs it."""
+    def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, author: Author, id_: str = "") -> Job:
+        """Store a new job and return it. A worker that sees its file runs it, as the author."""
         spool = self.spool if "file" in work else ""
-        job = Job(id_ or uuid4().hex, collection, caller, kind, work, datetime.now(UTC), spool=spool)
+        work = {**work, "author": describe_author(author)}
+        job = Job(id_ or uuid4().hex, collection, author.identity, kind, work, datetime.now(UTC), spool=spool)
         self.table.add(job)
         self.changed.release()
         return job

@@ -4,21 +4,20 @@ Each function reports progress after every step that is written, and may be stop
 complete, and a second run does only the steps that are left. This module does not know about queues or HTTP.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from waylore.engine.waylore import Waylore
-from waylore.errors import ConfigError, Forbidden, NotFound
+from waylore.errors import ConfigError, NotFound
 from waylore.indexing.blocks import Limits
 from waylore.indexing.files.progress import AddReport, Progress
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
 from waylore.protocols import Embedder
 from waylore.service.jobs.protocol import Job, JobKind
-from waylore.types.identity import get_file
-from waylore.types.knowledge import Document
+from waylore.types.author import Author
 
 MAX_LISTED_SKIPS = 100  # skipped files that a job's result lists
 # Some formats are read into memory as a whole, so imports have smaller limits than other files.
@@ -29,9 +28,9 @@ Result: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class JobResources:
-    """A function that borrows an open collection, and the store and the model for `reembed`."""
+    """A function that borrows an open collection for an author, and the store and the model for `reembed`."""
 
-    borrow: Callable[[str], AbstractContextManager[Waylore]]
+    borrow: Callable[[str, Author], AbstractContextManager[Waylore]]
     store: str
     embedder: Embedder | None
 
@@ -43,8 +42,7 @@ def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result
     def show(progress: Progress) -> None:
         report(asdict(progress))
 
-    with resources.borrow(job.collection) as waylore:
-        _check_replaced(waylore, work["uri"], work["sees"])
+    with resources.borrow(job.collection, _get_author(job)) as waylore:
         added = waylore.add_files(
             _find_upload(work),
             uri=work["uri"],
@@ -58,7 +56,7 @@ def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result
 def run_import(resources: JobResources, job: Job, report: ReportProgress) -> Result:
     """Import a file of another program."""
     work = job.work
-    with resources.borrow(job.collection) as waylore:
+    with resources.borrow(job.collection, _get_author(job)) as waylore:
         imported = waylore.import_(
             _find_upload(work),
             work["format"],
@@ -74,7 +72,7 @@ def run_import(resources: JobResources, job: Job, report: ReportProgress) -> Res
 def run_forget(resources: JobResources, job: Job, report: ReportProgress) -> Result:
     """Delete every document of a collection."""
     done = 0
-    with resources.borrow(job.collection) as waylore:
+    with resources.borrow(job.collection, _get_author(job)) as waylore:
         total = waylore.stats().documents
         for deleted in delete_documents(waylore):
             done += deleted
@@ -97,6 +95,7 @@ def run_reembed(resources: JobResources, job: Job, report: ReportProgress) -> Re
         resources.store,
         embedder=resources.embedder,
         collection=job.collection,
+        author=_get_author(job),
         progress=lambda done: report({"vectors": done}),
     )
     return {"vectors": vectors, "model": resources.embedder.name}
@@ -110,23 +109,16 @@ RUN_BY_KIND: dict[JobKind, Callable[[JobResources, Job, ReportProgress], Result]
 }
 
 
-def _check_replaced(waylore: Waylore, uri: str, labels: Sequence[str] | None) -> None:
-    """Raise Forbidden if the file would replace documents that a caller with these labels may not see."""
-    if labels is not None and any(
-        document.labels and document.labels.isdisjoint(labels) for document in _list_documents_of(waylore, uri)
-    ):
-        raise Forbidden(f"URI {uri} is used by documents that you may not see; choose another")
+def describe_author(author: Author) -> Mapping[str, Any]:
+    """Return what a job stores of its author, beside the identity."""
+    labels = None if author.labels is None else sorted(author.labels)
+    return {"labels": labels, "max_source": author.max_source}
 
 
-def _list_documents_of(waylore: Waylore, uri: str) -> Iterator[Document]:
-    """Yield the documents that were read from the file with this URI."""
-    for under in (uri, f"{uri}#"):
-        last: Document | None = None
-        while page := waylore.documents(under=under, after=last, limit=BATCH_DOCUMENTS):
-            last = page[-1]
-            yield from (document for document in page if get_file(document.uri) == uri)
-            if get_file(last.uri) != uri:
-                break
+def _get_author(job: Job) -> Author:
+    """Return the author of a job. One that was stored without an author, by an earlier release, may write nothing."""
+    stored = job.work.get("author", {"labels": [], "max_source": None})
+    return Author(job.caller, stored["labels"], stored["max_source"])
 
 
 def _find_upload(work: Mapping[str, Any]) -> Path:

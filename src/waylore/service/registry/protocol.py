@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
+from waylore.types.knowledge import Source
+
 Scope = Literal[
     "read",  # search and read
     "write",  # also add and delete documents
@@ -36,6 +38,7 @@ class Key:
     used: datetime | None = None
     former: str = field(default="", repr=False)  # hash of the secret before the last rotation
     former_until: datetime | None = None  # the former secret works until then
+    max_source: Source = "conversation"  # most trusted source that its writes may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class Registry(Protocol):
 
 def to_key(row: tuple[Any, ...]) -> Key:
     """Convert a row to a key. Lists are stored as lines, times as seconds since 1970."""
-    id_, name, hash_, collections, scope, labels, *times, former, former_until = row
+    id_, name, hash_, collections, scope, labels, *times, former, former_until, max_source = row
     created, expires, revoked, used = map(_to_time, times)
     return Key(
         id=id_,
@@ -145,6 +148,7 @@ def to_key(row: tuple[Any, ...]) -> Key:
         used=used,
         former=former,
         former_until=_to_time(former_until),
+        max_source=max_source,
     )
 
 
@@ -162,6 +166,7 @@ def bind_key(key: Key) -> Mapping[str, str | float | None]:
         "revoked": _to_seconds(key.revoked),
         "former": key.former,
         "former_until": _to_seconds(key.former_until),
+        "max_source": key.max_source,
     }
 
 

@@ -93,7 +93,7 @@ def statistics(scope: PostgresScope) -> Steps[Statistics]:
 def digests(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, str]]:
     """Return the digest of each stored document."""
     found = yield from read_rows("digests", ids, collection=scope.collection.key)
-    return {id_.hex(): digest.hex() for id_, digest, _ in found}
+    return {id_.hex(): digest.hex() for id_, digest, *_ in found}
 
 
 def documents(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, Document]]:

@@ -26,6 +26,7 @@ from waylore.store.postgres.scope import run
 from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import drive
 from waylore.store.requests import ReadRequest, make_request
+from waylore.types.author import Author
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -76,6 +77,7 @@ class PostgresStore:
         self,
         documents: Sequence[IndexedDocument],
         *,
+        author: Author,
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
@@ -83,10 +85,10 @@ class PostgresStore:
         """Write all documents or none, and return how many were new or changed."""
         with self._transaction() as (db, before):
             if replacing:
-                writing.forget(db, before, replacing)
+                writing.forget(db, before, replacing, author=author)
             into = self._collection(db) if replacing else before
-            changed = writing.write(db, into, documents, model=model)
-            writing.store_fingerprints(db, self._key, fingerprints)
+            changed = writing.write(db, into, documents, author=author, model=model)
+            writing.store_fingerprints(db, self._key, fingerprints, author=author)
         if changed:
             self._build_indexes(before.statistics, documents)
         return changed
@@ -99,10 +101,10 @@ class PostgresStore:
         """Return `IndexedDocument.digest` of each of these documents that is stored."""
         return self._answer(make_request(Store.digests, documents))
 
-    def forget(self, documents: Sequence[str]) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt."""
         with self._transaction() as (db, of):
-            return writing.forget(db, of, documents)
+            return writing.forget(db, of, documents, author=author)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole collection."""
@@ -321,13 +323,15 @@ class PostgresStore:
         """Return passages, entities and facts that have no staged vector of this model."""
         return self._read_snapshot(lambda db: reembedding.list_unembedded(db, self._key, model, limit=limit))
 
-    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+    def stage_vectors(self, items: Sequence[Embeddable], *, author: Author, model: str) -> None:
         """Store vectors of a model that the collection does not use yet. Searches do not see them."""
+        author.require_all()
         with self._transaction() as (db, _):
             reembedding.stage_vectors(db, self._key, items, model=model)
 
-    def activate_model(self, model: str) -> bool:
+    def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
+        author.require_all()
         with self._transaction() as (db, of):
             is_active = reembedding.activate_model(db, self._key, model)
         if is_active:

@@ -6,21 +6,29 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from waylore.store import rows as columns
-from waylore.store.checks import find_dimension, has_model
+from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.delete import delete_documents
 from waylore.store.postgres.insert import insert_documents
 from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids, run_many
 from waylore.store.rows import Change
+from waylore.types.author import Author
 from waylore.types.identity import identity
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
 
-def write(db: Connection, into: PostgresCollection, documents: Sequence[IndexedDocument], *, model: str | None) -> int:
+def write(
+    db: Connection,
+    into: PostgresCollection,
+    documents: Sequence[IndexedDocument],
+    *,
+    author: Author,
+    model: str | None,
+) -> int:
     """Write new and changed documents, and return their number."""
-    fresh = {c.document.id: (c, c.digest) for c in documents}
-    known = {id_.hex(): (digest.hex(), access) for id_, digest, access in _read_digests(db, into, list(fresh))}
+    fresh = {c.document.id: (c, c.digest) for c in admit_documents(author, documents)}
+    known = {id_.hex(): (digest.hex(), access) for id_, digest, access in _read_own(db, into, list(fresh), author)}
     changed = [(c, digest) for id_, (c, digest) in fresh.items() if known.get(id_, ("",))[0] != digest]
     if not changed:
         return 0
@@ -33,9 +41,9 @@ def write(db: Connection, into: PostgresCollection, documents: Sequence[IndexedD
     return len(changed)
 
 
-def forget(db: Connection, of: PostgresCollection, documents: Sequence[str]) -> Receipt:
+def forget(db: Connection, of: PostgresCollection, documents: Sequence[str], *, author: Author) -> Receipt:
     """Remove documents and return a receipt."""
-    known = {id_.hex(): access for id_, _, access in _read_digests(db, of, documents)}
+    known = {id_.hex(): access for id_, _, access in _read_own(db, of, documents, author)}
     change = Change()
     receipt = delete_documents(db, of.key, list(known), list(known.values()), change)
     if known:
@@ -45,8 +53,11 @@ def forget(db: Connection, of: PostgresCollection, documents: Sequence[str]) -> 
     return receipt
 
 
-def store_fingerprints(db: Connection, collection: int, fingerprints: Mapping[str, str]) -> None:
+def store_fingerprints(db: Connection, collection: int, fingerprints: Mapping[str, str], *, author: Author) -> None:
     """Store the fingerprints of files, after all their documents are written."""
+    files = list(fingerprints) if author.labels is not None else []
+    found = (run(db, "labels_of_file", collection=collection, file=file).fetchall() for file in files)
+    check_changes(author, (labels for rows in found for (labels,) in rows))
     rows = [(identity("file", uri), uri, fingerprint) for uri, fingerprint in fingerprints.items()]
     run_many(db, "set_fingerprint", collection, rows)
 
@@ -63,8 +74,13 @@ def set_model(db: Connection, collection: int, model: str | None, dimension: int
     run(db, "set_model", collection=collection, model=model, dimension=dimension)
 
 
-def _read_digests(db: Connection, of: PostgresCollection, documents: Sequence[str]) -> list[tuple[bytes, bytes, int]]:
-    return run_by_ids(db, "digests", documents, collection=of.key)
+def _read_own(
+    db: Connection, of: PostgresCollection, documents: Sequence[str], author: Author
+) -> list[tuple[bytes, bytes, int]]:
+    """Return the id, digest and permission of stored documents, if the author may change all of them."""
+    stored = run_by_ids(db, "digests", documents, collection=of.key)
+    check_changes(author, (labels for *_, labels in stored))
+    return [(id_, digest, access) for id_, digest, access, _ in stored]
 
 
 def _update_counters(db: Connection, collection: int, change: Change) -> None:

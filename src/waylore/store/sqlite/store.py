@@ -29,6 +29,7 @@ from waylore.store.sqlite import scope as scoping
 from waylore.store.sqlite import search as searching
 from waylore.store.sqlite import verify as verifying
 from waylore.store.sqlite import write as writing
+from waylore.types.author import Author
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -77,6 +78,7 @@ class SqliteStore:
         self,
         documents: Sequence[IndexedDocument],
         *,
+        author: Author,
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
@@ -84,9 +86,9 @@ class SqliteStore:
         """Write all documents or none, and return how many were new or changed."""
         with self._transaction() as db:
             if replacing:
-                writing.forget(db, self._name, replacing)
-            changed = writing.write(db, self._name, documents, model=model)
-            writing.store_fingerprints(db, self._row, fingerprints)
+                writing.forget(db, self._name, replacing, author=author)
+            changed = writing.write(db, self._name, documents, author=author, model=model)
+            writing.store_fingerprints(db, self._row, fingerprints, author=author)
             return changed
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
@@ -99,10 +101,10 @@ class SqliteStore:
         with self._snapshot(NO_FILTER) as (db, scope):
             return reading.digests(db, scope, documents)
 
-    def forget(self, documents: Sequence[str]) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt."""
         with self._transaction() as db:
-            receipt = writing.forget(db, self._name, documents)
+            receipt = writing.forget(db, self._name, documents, author=author)
         if receipt.documents:
             with suppress(apsw.Error):  # the documents are removed; `find_remains` reports what the log still holds
                 pages.checkpoint(self._path, truncate_log=True)
@@ -337,13 +339,15 @@ class SqliteStore:
         with self._snapshot(NO_FILTER) as (db, _):
             return reembedding.list_unembedded(db, self._row, model, limit=limit)
 
-    def stage_vectors(self, items: Sequence[Embeddable], *, model: str) -> None:
+    def stage_vectors(self, items: Sequence[Embeddable], *, author: Author, model: str) -> None:
         """Store vectors of a model that the collection does not use yet. Searches do not see them."""
+        author.require_all()
         with self._transaction() as db:
             reembedding.stage_vectors(db, self._row, items, model=model)
 
-    def activate_model(self, model: str) -> bool:
+    def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
+        author.require_all()
         with self._transaction() as db:
             return reembedding.activate_model(db, self._row, model)
 

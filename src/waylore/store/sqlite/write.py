@@ -9,26 +9,28 @@ import apsw
 
 from waylore.store import rows as columns
 from waylore.store import vectors
-from waylore.store.checks import find_dimension, has_model
+from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.delete import delete_documents
 from waylore.store.sqlite.insert import insert_documents
 from waylore.store.sqlite.scope import SqliteCollection, read_collection, run_by_ids
+from waylore.types.author import Author
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
 SQL = load_queries("waylore.store.sqlite")
 
 
-def write(db: apsw.Connection, name: str, documents: Sequence[IndexedDocument], *, model: str | None) -> int:
+def write(
+    db: apsw.Connection, name: str, documents: Sequence[IndexedDocument], *, author: Author, model: str | None
+) -> int:
     """Write new and changed documents, and return their number."""
     into = read_collection(db, name)
-    known = {
-        id_.hex(): (row, digest)
-        for id_, row, digest in run_by_ids(db, "digests", [c.document.id for c in documents], collection=into.row)
-    }
-    fresh = {c.document.id: (c, bytes.fromhex(c.digest)) for c in documents}
+    stored = run_by_ids(db, "digests", [c.document.id for c in documents], collection=into.row)
+    check_changes(author, (labels for *_, labels in stored))
+    known = {id_.hex(): (row, digest) for id_, row, digest, _ in stored}
+    fresh = {c.document.id: (c, bytes.fromhex(c.digest)) for c in admit_documents(author, documents)}
     changed = [(c, digest) for id_, (c, digest) in fresh.items() if id_ not in known or known[id_][1] != digest]
     if not changed:
         return 0
@@ -41,10 +43,12 @@ def write(db: apsw.Connection, name: str, documents: Sequence[IndexedDocument], 
     return len(changed)
 
 
-def forget(db: apsw.Connection, name: str, documents: Sequence[str]) -> Receipt:
+def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: Author) -> Receipt:
     """Remove documents and return a receipt."""
     of = read_collection(db, name)
-    rows = [row for _, row, _ in run_by_ids(db, "digests", documents, collection=of.row)]
+    stored = run_by_ids(db, "digests", documents, collection=of.row)
+    check_changes(author, (labels for *_, labels in stored))
+    rows = [row for _, row, *_ in stored]
     change = Change()
     receipt = delete_documents(db, of, rows, change)
     if rows:
@@ -54,8 +58,12 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str]) -> Receipt:
     return receipt
 
 
-def store_fingerprints(db: apsw.Connection, collection: int, fingerprints: Mapping[str, str]) -> None:
+def store_fingerprints(
+    db: apsw.Connection, collection: int, fingerprints: Mapping[str, str], *, author: Author
+) -> None:
     """Store the fingerprints of files, after all their documents are written."""
+    bound = [{"collection": collection, "file": file} for file in fingerprints if author.labels is not None]
+    check_changes(author, (labels for file in bound for (labels,) in db.execute(SQL["labels_of_file"], file)))
     db.executemany(SQL["set_fingerprint"], [(collection, *file) for file in fingerprints.items()])
 
 

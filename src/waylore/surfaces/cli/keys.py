@@ -15,6 +15,7 @@ from waylore.settings.load import load
 from waylore.surfaces.cli.options import keep_given
 from waylore.surfaces.cli.serve import Store
 from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
+from waylore.types.knowledge import SOURCES, Source
 
 keys_app = typer.Typer(no_args_is_help=True, help="API keys of the HTTP service.")
 
@@ -26,6 +27,13 @@ Collections = Annotated[
 Labels = Annotated[list[str] | None, typer.Option("--label", help="Label of the key's caller; all if absent.")]
 Days = Annotated[float | None, typer.Option("--expires", min=0, help="Days until the key expires; never if absent.")]
 Grace = Annotated[float, typer.Option(min=0, help="Hours that the old token stays valid.")]
+MaxSource = Annotated[
+    str | None,
+    typer.Option(
+        help="Most trusted source of what the key writes: user_edit, file, system or conversation; conversation for a "
+        "key with labels, else user_edit, if absent."
+    ),
+]
 ScopeName = Annotated[str, typer.Option("--scope", help="read, write or admin; each includes the ones before it.")]
 
 
@@ -36,6 +44,7 @@ def create_key(
     scope: ScopeName = "read",
     label: Labels = None,
     expires: Days = None,
+    max_source: MaxSource = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +57,12 @@ def create_key(
     with _open_registry(store) as registry:
         ends = None if expires is None else datetime.now(UTC) + timedelta(days=expires)
         key, token = make_key(
-            name, collections=collection or [ALL_COLLECTIONS], scope=_check_scope(scope), labels=label, expires=ends
+            name,
+            collections=collection or [ALL_COLLECTIONS],
+            scope=_check_scope(scope),
+            labels=label,
+            expires=ends,
+            max_source=None if max_source is None else _check_source(max_source),
         )
         registry.set_key(key)
     _print_token(key, token, as_json)
@@ -118,6 +132,13 @@ def _check_scope(name: str) -> Scope:
     return known
 
 
+def _check_source(name: str) -> Source:
+    known = next((source for source in SOURCES if source == name), None)
+    if known is None:
+        raise ConfigError(f"unknown source {name!r}; use {', '.join(SOURCES)}")
+    return known
+
+
 def _find_key(registry: Registry, id_: str) -> Key:
     key = registry.get_key(id_)
     if key is None:
@@ -141,6 +162,7 @@ def _to_json(key: Key) -> dict[str, Any]:
         "scope": key.scope,
         "collections": sorted(key.collections),
         "labels": None if key.labels is None else sorted(key.labels),
+        "max_source": key.max_source,
         "created": key.created.isoformat(),
         "expires": key.expires and key.expires.isoformat(),
         "revoked": key.revoked and key.revoked.isoformat(),

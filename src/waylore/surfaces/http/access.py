@@ -127,8 +127,8 @@ class CollectionAccess:
     collection: str
 
     async def run(self, call: Callable[[Waylore], T]) -> T:
-        """Run a call on the collection in a thread."""
-        return await self.service.run_on_collection(self.collection, call)
+        """Run a call on the collection in a thread, as the caller."""
+        return await self.service.run_on_collection(self.collection, call, author=self.caller.author)
 
 
 def _require_scope(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[CollectionAccess]]:

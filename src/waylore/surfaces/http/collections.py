@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from fastapi import Response
 
 from waylore.engine.waylore import Waylore
-from waylore.service.callers import make_not_found_error, require, require_all_labels
+from waylore.service.callers import make_not_found_error, require
 from waylore.service.jobs.work import delete_documents
 from waylore.service.registry.protocol import ALL_COLLECTIONS, RegisteredCollection
 from waylore.surfaces.http.access import (
@@ -80,7 +80,7 @@ async def put_collection(
 @router.delete("/{collection}", operation_id="delete_collection", status_code=204)
 async def delete_collection(access: AdminAccess) -> None:
     """Delete a collection with all of its documents. If that takes too long, repeat the request to continue."""
-    require_all_labels(access.caller)
+    access.caller.author.require_all()
     service, name = access.service, access.collection
     await service.run_on_jobs(lambda jobs: jobs.cancel_all(name))
     until = time.monotonic() + service.settings.http.request_timeout
@@ -93,7 +93,6 @@ async def delete_collection(access: AdminAccess) -> None:
 @router.get("/{collection}/stats", operation_id="stats")
 async def get_stats(access: ReadAccess) -> Statistics:
     """Return the size of a collection, and the embedding model that it was made with."""
-    require_all_labels(access.caller)
     return Statistics.of(await access.run(lambda waylore: waylore.stats()))
 
 

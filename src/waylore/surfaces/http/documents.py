@@ -13,8 +13,7 @@ from starlette.types import Send
 
 from waylore import types
 from waylore.engine.waylore import Waylore
-from waylore.errors import Forbidden, NotFound
-from waylore.service.callers import Caller, require_all_labels
+from waylore.errors import NotFound
 from waylore.surfaces.http.access import IDEMPOTENT, CollectionAccess, ReadAccess, WriteAccess, create_router
 from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
@@ -42,8 +41,6 @@ from waylore.surfaces.http.responses import (
     read_cursor,
 )
 from waylore.surfaces.wire import Document, IndexedDocument, Receipt
-from waylore.types.identity import document_id
-from waylore.types.search import NO_FILTER, Filter
 
 EXPORT_BATCH_LINES = 64
 router = create_router("documents", "/v1/collections/{collection}")
@@ -78,7 +75,17 @@ FactLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of 
 )
 async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
     """Add a text and the facts it states. Adding the same text again changes nothing."""
-    id_ = await access.run(lambda waylore: _add(waylore, access.caller, body))
+    id_ = await access.run(
+        lambda waylore: waylore.add(
+            body.text,
+            title=body.title,
+            uri=body.uri,
+            metadata=body.metadata,
+            labels=body.labels,
+            source=body.source,
+            facts=[fact.to_new_fact(body.source) for fact in body.facts],
+        )
+    )
     return AddedDocument(id=id_)
 
 
@@ -91,9 +98,7 @@ async def list_documents(
     list_name = f"{access.collection}/{under}"
     last = read_cursor(secret, list_name, cursor) if cursor else ("", "")
     after = types.Document(id=last[1], uri=last[0])
-    page = await access.run(
-        lambda waylore: waylore.documents(under=under, after=after, limit=limit, where=access.caller.where)
-    )
+    page = await access.run(lambda waylore: waylore.documents(under=under, after=after, limit=limit))
     more = make_cursor(secret, list_name, (page[-1].uri, page[-1].id)) if len(page) == limit else None
     return DocumentPage(documents=[Document.of(each) for each in page], next=more)
 
@@ -104,7 +109,7 @@ async def get_document(access: ReadAccess, document: DocumentId) -> IndexedDocum
 
     def read(waylore: Waylore) -> IndexedDocument:
         try:
-            return IndexedDocument.of(waylore.get(document, where=access.caller.where))
+            return IndexedDocument.of(waylore.get(document))
         except NotFound as error:
             raise _make_not_found_error(document) from error
 
@@ -114,7 +119,7 @@ async def get_document(access: ReadAccess, document: DocumentId) -> IndexedDocum
 @router.delete("/documents/{document}", operation_id="forget_document")
 async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
     """Forget a document with everything that no other document supports. The receipt lists what was removed."""
-    receipt = await access.run(lambda waylore: waylore.forget(document, where=access.caller.where))
+    receipt = await access.run(lambda waylore: waylore.forget(document))
     if not receipt.documents:
         raise _make_not_found_error(document)
     return Receipt.of(receipt)
@@ -123,13 +128,12 @@ async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
 @router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     """Forget documents by id or address. Those that do not exist are listed in `missing` of the receipt."""
-    return Receipt.of(await access.run(lambda waylore: waylore.forget(*body.documents, where=access.caller.where)))
+    return Receipt.of(await access.run(lambda waylore: waylore.forget(*body.documents)))
 
 
 @router.post("/receipts/verify", operation_id="verify_receipt", responses=BODY_PROBLEMS)
 async def verify_receipt(access: WriteAccess, body: ReceiptBody) -> VerificationResult:
     """Check that nothing of a receipt's items is still stored. Reads the whole collection."""
-    require_all_labels(access.caller)
     left = await access.run(lambda waylore: waylore.verify_forgotten(body.to_receipt()))
     return VerificationResult(left=list(left))
 
@@ -137,7 +141,6 @@ async def verify_receipt(access: WriteAccess, body: ReceiptBody) -> Verification
 @router.post("/facts", operation_id="add_facts", status_code=201, dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     """Add facts that come without a text."""
-    _require_labels(access.caller, body.labels)
     facts = [fact.to_new_fact(body.source) for fact in body.facts]
     ids = await access.run(
         lambda waylore: waylore.add_facts(facts, metadata=body.metadata, labels=body.labels, source=body.source)
@@ -148,10 +151,9 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
 @router.get("/facts", operation_id="list_facts", tags=["search"])
 async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100) -> Facts:
     """Return the facts of an entity, strongest first."""
-    where = access.caller.where
 
     def read(waylore: Waylore) -> Facts:
-        return Facts.of({"facts": waylore.facts(entity, as_of=as_of, limit=limit, where=where)})
+        return Facts.of({"facts": waylore.facts(entity, as_of=as_of, limit=limit)})
 
     return await access.run(read)
 
@@ -164,48 +166,9 @@ async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None,
 )
 async def export(access: ReadAccess) -> Response:
     """Return the whole collection with its vectors, as lines of JSON that `Waylore.import_` reads."""
-    require_all_labels(access.caller)
     stack = ExitStack()
     lines = await access.run(lambda _: _open_export(stack, access))
     return ClosingStream(_stream(stack, access, lines), media_type="application/x-ndjson")
-
-
-def _add(waylore: Waylore, caller: Caller, body: NewDocument) -> str:
-    _require_labels(caller, body.labels)
-    _require_own_address(waylore, caller, body.uri)
-    return waylore.add(
-        body.text,
-        title=body.title,
-        uri=body.uri,
-        metadata=body.metadata,
-        labels=body.labels,
-        source=body.source,
-        facts=[fact.to_new_fact(body.source) for fact in body.facts],
-    )
-
-
-def _require_labels(caller: Caller, labels: list[str]) -> None:
-    if not caller.can_grant((), labels):
-        own = ", ".join(sorted(caller.labels or ())) or "none"
-        raise Forbidden(f"labels must be among those of your key: {own}")
-
-
-def _require_own_address(waylore: Waylore, caller: Caller, uri: str) -> None:
-    """Raise Forbidden if the text would replace a document that the caller may not see."""
-    if caller.labels is None or not uri:
-        return
-    id_ = document_id(uri=uri)
-    exists, is_visible = (_has(waylore, id_, where) for where in (NO_FILTER, caller.where))
-    if exists and not is_visible:
-        raise Forbidden("uri is used by a document that you may not see; choose another")
-
-
-def _has(waylore: Waylore, id_: str, where: Filter) -> bool:
-    try:
-        waylore.get(id_, where=where)
-    except NotFound:
-        return False
-    return True
 
 
 def _make_not_found_error(document: str) -> NotFound:
@@ -214,7 +177,7 @@ def _make_not_found_error(document: str) -> NotFound:
 
 def _open_export(stack: ExitStack, access: CollectionAccess) -> Iterator[str]:
     """Return the lines of an export. The collection stays open until the stack is closed."""
-    waylore = stack.enter_context(access.service.collections.borrow(access.collection))
+    waylore = stack.enter_context(access.service.collections.borrow(access.collection, access.caller.author))
     lines = waylore.export_lines()
     stack.callback(lines.close)
     return lines

@@ -11,7 +11,6 @@ from fastapi import Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
-from waylore.service.callers import require_all_labels
 from waylore.service.jobs import protocol as jobs
 from waylore.surfaces.http.access import (
     IDEMPOTENT,
@@ -55,9 +54,9 @@ class NewJob(Body):
 )
 async def start_job(access: AdminAccess, body: NewJob) -> JobResponse:
     """Forget all documents of a collection, or compute their vectors with the service's model."""
-    require_all_labels(access.caller)
+    access.caller.author.require_all()
     job = await access.service.run_on_jobs(
-        lambda runner: runner.submit(access.collection, body.kind, {}, caller=access.caller.id)
+        lambda runner: runner.submit(access.collection, body.kind, {}, author=access.caller.author)
     )
     return JobResponse.of(job)
 

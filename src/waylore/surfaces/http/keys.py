@@ -24,6 +24,7 @@ from waylore.surfaces.http.responses import (
     make_links,
     read_cursor,
 )
+from waylore.types.author import get_default_source
 
 router = create_router("keys", "/v1/keys")
 KEY_LINKS = make_links("rotate_key", "revoke_key", key="$response.body#/info/id")
@@ -36,7 +37,7 @@ async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor
     id_, _ = read_cursor(service.secret, "keys", cursor) if cursor else ("", "")
     page = await service.run_on_registry(lambda registry: registry.list_keys(after=registry.get_key(id_), limit=limit))
     more = make_cursor(service.secret, "keys", (page[-1].id, "")) if len(page) == limit else None
-    visible = [KeyInfo.of(key) for key in page if caller.can_grant(key.collections, key.labels)]
+    visible = [KeyInfo.of(key) for key in page if caller.can_grant(key)]
     return KeyPage(keys=visible, next=more)
 
 
@@ -48,11 +49,16 @@ async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor
 )
 async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey) -> IssuedKey:
     """Create a key. Its token is shown only once."""
-    if not caller.can_grant(body.collections, body.labels):
-        raise Forbidden("collections and labels must be among those of your own key; leave the others out")
     key, token = make_key(
-        body.name, collections=body.collections, scope=body.scope, labels=body.labels, expires=body.expires
+        body.name,
+        collections=body.collections,
+        scope=body.scope,
+        labels=body.labels,
+        expires=body.expires,
+        max_source=body.max_source or caller.author.cap(get_default_source(body.labels)),
     )
+    if not caller.can_grant(key):
+        raise Forbidden("collections, labels and max_source must be within those of your own key; leave the others out")
     await service.run_on_registry(lambda registry: registry.set_key(key))
     return IssuedKey(info=KeyInfo.of(key), token=token)
 
@@ -78,7 +84,7 @@ async def revoke_key(service: CurrentService, caller: AdminCaller, key: KeyId) -
 
 async def _find_key(service: Service, caller: Caller, id_: str) -> Key:
     key = await service.run_on_registry(lambda registry: registry.get_key(id_))
-    if key is None or not caller.can_grant(key.collections, key.labels):
+    if key is None or not caller.can_grant(key):
         raise NotFound(f"no key {id_}; GET /v1/keys lists the keys that you may manage")
     return key
 

@@ -36,11 +36,11 @@ class AgentRoute:
         request = Request(scope, receive, send)
         service, caller = get_service(request), await get_caller(request)
         collection = await service.get_cached_collection(caller, _choose_collection(request, service, caller))
-        borrowed = service.collections.borrow(collection.name)
+        borrowed = service.collections.borrow(collection.name, caller.author)
         memory = await asyncio.to_thread(borrowed.__enter__)
         try:
             may_write = SCOPES.index(caller.scope) >= SCOPES.index("write")
-            request.state.agent = Agent(memory, caller.labels, may_write=may_write)
+            request.state.agent = Agent(memory, may_write=may_write)
             await self._protocol(scope, receive, send)
         finally:
             await asyncio.to_thread(borrowed.__exit__, None, None, None)

@@ -277,9 +277,13 @@ class NewKey(Body):
     )
     scope: Scope = "read"
     labels: list[Line] | None = Field(
-        default=None, max_length=100, description="Labels that the key may read; all if absent."
+        default=None, max_length=100, description="Labels of the key, at least one if it writes; all if absent."
     )
     expires: Time | None = None
+    max_source: Source | None = Field(
+        default=None,
+        description="Most trusted source of what the key writes; conversation for a key with labels, else user_edit.",
+    )
 
 
 class Rotation(Body):

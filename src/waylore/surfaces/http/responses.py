@@ -19,6 +19,7 @@ from waylore.service.jobs.protocol import JobKind, JobState
 from waylore.service.registry.protocol import Scope
 from waylore.surfaces.http.problems import Problem
 from waylore.surfaces.wire import AddReport, Document, EntityGraph, Fact, ImportReport, Wire
+from waylore.types.knowledge import Source
 
 STATUS_DESCRIPTIONS: dict[int, str] = {
     400: "The request cannot be read, or is not possible with the settings of the service.",
@@ -111,6 +112,7 @@ class KeyInfo(Wire):
     collections: Annotated[list[str], AfterValidator(sorted)]
     scope: Scope
     labels: Annotated[list[str], AfterValidator(sorted)] | None
+    max_source: Source
     created: datetime
     expires: datetime | None
     revoked: datetime | None

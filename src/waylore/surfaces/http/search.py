@@ -8,7 +8,6 @@ from fastapi import Query
 from waylore import types
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
-from waylore.service.callers import Caller
 from waylore.surfaces.http.access import ReadAccess, create_router
 from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit
 from waylore.surfaces.http.requests import ContextRequest, ExplainRequest, SearchRequest
@@ -27,7 +26,7 @@ HIT_LINKS = make_links(
 @router.post("/search", operation_id="search", responses={200: {"links": HIT_LINKS}, **BODY_PROBLEMS})
 async def search(access: ReadAccess, body: SearchRequest) -> SearchResult:
     """Search the collection and return the best passages, each with its explanation."""
-    return await access.run(lambda waylore: SearchResult.of(_search(waylore, access.caller, body)))
+    return await access.run(lambda waylore: SearchResult.of(_search(waylore, body)))
 
 
 @router.post("/context", operation_id="context", responses=BODY_PROBLEMS)
@@ -35,7 +34,7 @@ async def render_context(access: ReadAccess, body: ContextRequest) -> Context:
     """Return the text to hand to a model, with citation marks, within a budget of tokens."""
 
     def render(waylore: Waylore) -> Context:
-        result = _search(waylore, access.caller, body)
+        result = _search(waylore, body)
         return Context.of(waylore.context(result, layout=body.layout, max_tokens=body.max_tokens))
 
     return await access.run(render)
@@ -46,7 +45,7 @@ async def explain(access: ReadAccess, body: ExplainRequest) -> SearchResult:
     """Explain one hit: return the result of the search with this hit only."""
 
     def find(waylore: Waylore) -> SearchResult:
-        result = _search(waylore, access.caller, body)
+        result = _search(waylore, body)
         hits = tuple(hit for hit in result.hits if hit.passage.id == body.passage)
         if not hits:
             raise NotFound(f"passage {body.passage} is not among the {len(result.hits)} hits; raise top_k")
@@ -65,23 +64,15 @@ async def get_graph(
     as_of: AsOf = None,
 ) -> Graph:
     """Return the facts around an entity, as a tree."""
-    where = access.caller.where
 
     def read(waylore: Waylore) -> Graph:
-        around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of, where=where)
+        around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of)
         return Graph.of({"around": around})
 
     return await access.run(read)
 
 
-def _search(waylore: Waylore, caller: Caller, body: SearchRequest) -> types.SearchResult:
-    where = types.Filter(labels=_choose_labels(caller, body), metadata=body.where)
+def _search(waylore: Waylore, body: SearchRequest) -> types.SearchResult:
+    labels = None if body.labels is None else frozenset(body.labels)
+    where = types.Filter(labels=labels, metadata=body.where)
     return waylore.search(body.query, top_k=body.top_k, method=body.method, where=where, as_of=body.as_of)
-
-
-def _choose_labels(caller: Caller, body: SearchRequest) -> frozenset[str] | None:
-    """Return the requested labels, as far as the caller has them."""
-    if body.labels is None:
-        return caller.labels
-    wanted = frozenset(body.labels)
-    return wanted if caller.labels is None else wanted & caller.labels

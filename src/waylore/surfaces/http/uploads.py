@@ -16,7 +16,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from waylore.errors import Forbidden
 from waylore.indexing.files.formats import READERS
 from waylore.indexing.importers.dispatch import FORMATS
 from waylore.service.jobs.protocol import JobKind
@@ -109,12 +108,7 @@ async def upload_file(
     ending = suffix or _get_suffix(uri)
     if ending not in READERS:
         raise UploadRejected(415, f"no reader for {ending} files; name another suffix with ?suffix=")
-    work = {
-        "uri": uri,
-        "labels": sorted(set(labels)),
-        "metadata": _to_metadata(metadata),
-        "sees": _list_labels(access),
-    }
+    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _to_metadata(metadata)}
     return await _submit(request, access, "add", ending, work)
 
 
@@ -136,8 +130,8 @@ async def _submit(
     request: Request, access: CollectionAccess, kind: JobKind, suffix: str, work: dict[str, Any]
 ) -> JobResponse:
     """Write the body to a file and submit a job for it."""
-    if not access.caller.can_grant((), work["labels"]):
-        raise Forbidden("labels must be among those of your key; leave the others out")
+    author = access.caller.author
+    author.choose_labels(frozenset(work["labels"]))  # refuses labels before the body is read
     spool, http, id_ = access.service.background.spool, access.service.settings.http, uuid4().hex
     length = request.headers.get("content-length", "")
     with spool.slots.reserve():
@@ -152,7 +146,7 @@ async def _submit(
         work = {**work, "file": str(path)}
         try:
             job = await access.service.run_on_jobs(
-                lambda runner: runner.submit(access.collection, kind, work, caller=access.caller.id, id_=id_)
+                lambda runner: runner.submit(access.collection, kind, work, author=author, id_=id_)
             )
         except BaseException:
             path.unlink(missing_ok=True)
@@ -174,10 +168,6 @@ def _to_value(text: str) -> Any:
 
 def _get_suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
-
-
-def _list_labels(access: CollectionAccess) -> list[str] | None:
-    return None if access.caller.labels is None else sorted(access.caller.labels)
 
 
 assert set(ImportFormat.__args__) == {"auto", *FORMATS}  # type: ignore[attr-defined]  # noqa: S101

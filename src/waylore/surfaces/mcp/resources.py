@@ -27,7 +27,7 @@ def read(agent: Agent, uri: str) -> str:
 
 def read_entity(agent: Agent, name: str) -> str:
     """Return the description and the facts of each entity with a name."""
-    graphs = agent.memory.graph(name, per_entity=MAX_FACTS, limit=MAX_FACTS, where=agent.where)
+    graphs = agent.memory.graph(name, per_entity=MAX_FACTS, limit=MAX_FACTS)
     if not graphs:
         raise NotFound(f"no entity {name[:200]}; find names with memory_search")
     return "\n\n".join(map(_format_entity, graphs))

@@ -171,7 +171,7 @@ async def _run(call: Callable[[], T]) -> T:
 def _list_documents(agent: Agent, cursor: str | None) -> protocol.ListResourcesResult:
     """Return the page of documents after a cursor."""
     after = _read_cursor(cursor) if cursor else None
-    documents = agent.memory.documents(after=after, limit=PAGE_DOCUMENTS, where=agent.where)
+    documents = agent.memory.documents(after=after, limit=PAGE_DOCUMENTS)
     more = _make_cursor(documents[-1]) if len(documents) == PAGE_DOCUMENTS else None
     return protocol.ListResourcesResult(resources=list(map(_make_resource, documents)), next_cursor=more)
 

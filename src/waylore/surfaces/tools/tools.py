@@ -1,9 +1,9 @@
 """Define the tools of an agent in one table, which MCP and function calling share.
 
 A tool is a function from an agent and its arguments to an answer. A model reads its docstring to choose a tool, so
-the docstrings are written for models. An agent sees and forgets only what its labels allow, and what it adds gets
-its labels. This module knows no protocol: `surfaces.mcp` speaks MCP, `list_openai_tools` and `call_tool` serve function
-calling.
+the docstrings are written for models. The memory of an agent reads and writes as an author with the agent's labels, so
+no tool checks permissions. This module knows no protocol: `surfaces.mcp` speaks MCP, `list_openai_tools` and
+`call_tool` serve function calling.
 """
 
 import json
@@ -42,23 +42,20 @@ from waylore.surfaces.tools.arguments import (
 from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer
 from waylore.surfaces.tools.research import FetchedPage, ResearchResults, make_page, make_results
 from waylore.types.knowledge import Document, NewFact, Passage
-from waylore.types.search import Filter
 
 PAGE_TOKENS = 16_000  # maximum of a document that a research client fetches as a whole
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent: its memory, its labels (None sees everything), and whether it may write."""
+    """An agent: its memory, its labels (None for all of the memory's author), and whether it may write."""
 
     memory: Waylore
     labels: frozenset[str] | None = None
     may_write: bool = True
 
-    @property
-    def where(self) -> Filter:
-        """The filter for documents that the agent may see."""
-        return Filter(labels=self.labels)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "memory", self.memory.as_author(self.memory.author.limit(self.labels)))
 
 
 class UntitledSchema(GenerateJsonSchema):
@@ -116,7 +113,6 @@ def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
         arguments.query,
         top_k=arguments.max_results,
         method=_choose_recipe(agent, arguments),
-        where=agent.where,
     )
     make_answer = partial(answers.make_search_answer, result, arguments.max_tokens)
     return fit_answer(len(result.hits), make_answer, arguments.max_tokens)
@@ -142,11 +138,10 @@ def memory_add(agent: Agent, arguments: Add) -> AddAnswer:
     id_ = agent.memory.add(
         arguments.text,
         title=arguments.title,
-        labels=agent.labels or (),
         source=arguments.source,
         facts=facts,
     )
-    return answers.make_add_answer(agent.memory.get(id_, where=agent.where), DEFAULT_TOKENS)
+    return answers.make_add_answer(agent.memory.get(id_), DEFAULT_TOKENS)
 
 
 def memory_forget(agent: Agent, arguments: Forget) -> ForgetAnswer:
@@ -157,13 +152,13 @@ def memory_forget(agent: Agent, arguments: Forget) -> ForgetAnswer:
     _require_write(agent)
     for document in arguments.documents:
         _require_visible(agent, document)
-    receipt = agent.memory.forget(*dict.fromkeys(arguments.documents), where=agent.where)
+    receipt = agent.memory.forget(*dict.fromkeys(arguments.documents))
     return fit_answer(1, partial(answers.make_forget_answer, receipt), arguments.max_tokens)
 
 
 def search(agent: Agent, arguments: SearchDocuments) -> ResearchResults:
     """Search for documents. For research clients that know search and fetch; other clients use memory_search."""
-    result = agent.memory.search(arguments.query, where=agent.where)
+    result = agent.memory.search(arguments.query)
     return fit_answer(len(result.hits), partial(make_results, result, DEFAULT_TOKENS), DEFAULT_TOKENS)
 
 
@@ -210,10 +205,10 @@ def _describe(tool: Tool[Any, Any], problem: Mapping[str, Any]) -> str:
 def read_stored(agent: Agent, id_: str) -> StoredText:
     """Return a document, or one of its passages, by its id."""
     try:
-        return answers.make_stored_text(agent.memory.get(id_, where=agent.where))
+        return answers.make_stored_text(agent.memory.get(id_))
     except NotFound:
         passage, document = _get_passage(agent, id_)
-        return answers.make_stored_text(agent.memory.get(document.id, where=agent.where), passage)
+        return answers.make_stored_text(agent.memory.get(document.id), passage)
 
 
 def list_openai_tools(tools: Iterable[Tool[Any, Any]] = (*READING, *WRITING)) -> list[dict[str, Any]]:
@@ -265,14 +260,14 @@ def _choose_recipe(agent: Agent, arguments: Search) -> Recipe:
 
 def _get_passage(agent: Agent, id_: str) -> tuple[Passage, Document]:
     try:
-        return agent.memory.get_passage(id_, where=agent.where)
+        return agent.memory.get_passage(id_)
     except NotFound as error:
         raise NotFound(f"no document or passage {id_[:80]} that you may see; use an id from memory_search") from error
 
 
 def _require_visible(agent: Agent, document: str) -> None:
     try:
-        agent.memory.get(document, where=agent.where)
+        agent.memory.get(document)
     except NotFound as error:
         raise NotFound(f"no document {document[:80]} that you may see; use a document_id from memory_search") from error
 

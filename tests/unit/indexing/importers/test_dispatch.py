@@ -17,6 +17,7 @@ from waylore.indexing.importers import dispatch
 from waylore.indexing.importers.dispatch import FORMATS, IMPORT_LIMITS, ImportReport, read
 from waylore.indexing.importers.graphrag import COLUMNS
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import OWNER
 
 SUFFIXES = {
     "triples": (".jsonl", ".json", ".csv", ".tsv"),
@@ -138,7 +139,7 @@ def test_folder_instead_of_file_is_skipped(tmp_path: Path) -> None:
 
 
 def import_into(path: Path, format_: str, store: SqliteStore) -> ImportReport:
-    return dispatch.import_file(store, None, path, format_, FRAME)
+    return dispatch.import_file(store, None, path, format_, FRAME, author=OWNER)
 
 
 @settings(max_examples=100, deadline=None)

@@ -154,7 +154,13 @@ DELETE FROM accesses WHERE collection = %(collection)s AND documents = 0
 -- ---------------------------------------------------------------------------------------------- documents
 
 -- name: digests
-SELECT id, digest, access FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+SELECT id, digest, access, labels FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: labels_of_file
+-- Of the documents that were read from a file. The URI of a row in a file ends in # and its place.
+SELECT DISTINCT labels FROM documents
+WHERE collection = %(collection)s AND address >= left(%(file)s::text, 500) AND address <= left(%(file)s::text || '$', 500)
+  AND (uri = %(file)s::text OR uri >= %(file)s::text || '#' AND uri < %(file)s::text || '$')
 
 -- name: insert_document
 INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest)

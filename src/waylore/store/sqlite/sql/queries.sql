@@ -117,7 +117,12 @@ DELETE FROM accesses WHERE collection = :collection AND documents = 0
 -- ---------------------------------------------------------------------------------------------- documents
 
 -- name: digests
-SELECT id, row, digest FROM documents WHERE collection = :collection AND id IN carray(:ids)
+SELECT id, row, digest, labels FROM documents WHERE collection = :collection AND id IN carray(:ids)
+
+-- name: labels_of_file
+-- Of the documents that were read from a file. The URI of a row in a file ends in # and its place.
+SELECT DISTINCT labels FROM documents
+WHERE collection = :collection AND (uri = :file OR uri >= :file || '#' AND uri < :file || '$')
 
 -- name: insert_document
 INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest)

@@ -22,19 +22,19 @@ INSERT INTO registry_migrations (number, name, applied_at, checksum) VALUES (?, 
 SELECT secret FROM registry
 
 -- name: keys
-SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source
 FROM registry_keys WHERE (created, id) > (:created, :id) ORDER BY created, id LIMIT :limit
 
 -- name: key
-SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source
 FROM registry_keys WHERE id = :id
 
 -- name: set_key
-INSERT INTO registry_keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until)
-VALUES (:id, :name, :hash, :collections, :scope, :labels, :created, :expires, :revoked, :former, :former_until)
+INSERT INTO registry_keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until, max_source)
+VALUES (:id, :name, :hash, :collections, :scope, :labels, :created, :expires, :revoked, :former, :former_until, :max_source)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, collections = excluded.collections,
   scope = excluded.scope, labels = excluded.labels, expires = excluded.expires, revoked = excluded.revoked,
-  former = excluded.former, former_until = excluded.former_until
+  former = excluded.former, former_until = excluded.former_until, max_source = excluded.max_source
 
 -- name: use_key
 UPDATE registry_keys SET used = :at WHERE id = :id

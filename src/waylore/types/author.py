@@ -1,0 +1,77 @@
+"""The one rule for labels: what an author may read, change and write, and with which source.
+
+A reader sees public documents and those that share a label with it. A limited author, one with labels, changes only
+documents whose labels are all its own; it neither writes nor changes public documents. An author without labels reads
+and changes everything. Stores, the engine and every surface use this rule. Nothing here reads a store.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from waylore.errors import ArgumentError, Forbidden
+from waylore.types.knowledge import SOURCES, Source
+from waylore.types.search import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who reads and writes: an identity, its labels (None for all), and the most trusted source of its writes.
+
+    Without `max_source` a limited author writes as `conversation`, any other as what it names.
+    """
+
+    identity: str
+    labels: frozenset[str] | None = None
+    max_source: Source | None = None
+
+    def __post_init__(self) -> None:
+        identity: object = self.identity
+        if not isinstance(identity, str) or not identity:
+            raise ArgumentError(f"identity must be a string that names the author, got {identity!r:.60}")
+        object.__setattr__(self, "labels", Filter(labels=self.labels).labels)
+        if self.max_source is None:
+            object.__setattr__(self, "max_source", get_default_source(self.labels))
+        elif self.max_source not in SOURCES:
+            raise ArgumentError(f"max_source must be one of {', '.join(SOURCES)}, got {self.max_source!r:.60}")
+
+    def limit(self, labels: Iterable[str] | None) -> "Author":
+        """Return the author with these labels only, as far as it has them; None changes nothing."""
+        if labels is None:
+            return self
+        own = self.narrow(Filter(labels=frozenset(labels))).labels
+        return replace(self, labels=own, max_source=None if self.labels is None else self.max_source)
+
+    def narrow(self, where: Filter) -> Filter:
+        """Return a reader's filter: the labels that it names, as far as the author has them, else all of its own."""
+        if self.labels is None:
+            return where
+        return replace(where, labels=self.labels if where.labels is None else where.labels & self.labels)
+
+    def may_change(self, labels: frozenset[str]) -> bool:
+        """Return whether the author may replace or forget a document with these labels."""
+        return self.labels is None or (bool(labels) and labels <= self.labels)
+
+    def choose_labels(self, labels: frozenset[str]) -> frozenset[str]:
+        """Return the labels of a new document: those that it names, or all of a limited author if it names none."""
+        chosen = labels or self.labels or labels
+        if not self.may_change(chosen):
+            own = ", ".join(sorted(self.labels or ())) or "none, so you may not write"
+            raise Forbidden(f"labels must be among your own: {own}")
+        return chosen
+
+    def cap(self, source: Source) -> Source:
+        """Return the source that a write is stored with: the named one, but none above `max_source`."""
+        return max(source, self.max_source or source, key=SOURCES.index)
+
+    def require_all(self) -> None:
+        """Raise Forbidden if the author is limited, for calls about a whole collection."""
+        if self.labels is not None:
+            raise Forbidden("this request is about the whole collection, you have some labels only; use another key")
+
+
+def get_default_source(labels: Collection[str] | None) -> Source:
+    """Return the most trusted source of an author for whom none was named."""
+    return "user_edit" if labels is None else "conversation"
+
+
+OWNER = Author("local")  # the owner of a file, who may do everything

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from waylore.protocols import Embedder, Extractor, Reranker
     from waylore.recipes import HYBRID, Recipe
     from waylore.store.protocol import Store
+    from waylore.types.author import Author
     from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, NewFact, Passage
     from waylore.types.results import Merge, Receipt, Statistics
     from waylore.types.search import Explanation, Filter, Hit, SearchResult
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "HYBRID",
+    "Author",
     "Document",
     "Embedder",
     "Entity",
@@ -49,6 +51,7 @@ __all__ = [
 # Public names are imported on first use, so that `import waylore` and `waylore --version` load no engine.
 _MODULES = {
     "HYBRID": "waylore.recipes",
+    "Author": "waylore.types.author",
     "Document": "waylore.types.knowledge",
     "Embedder": "waylore.protocols",
     "Entity": "waylore.types.knowledge",

@@ -29,6 +29,7 @@ from waylore.service.registry.protocol import (
     RegisteredCollection,
     Registry,
 )
+from waylore.types.knowledge import SOURCES
 
 Opening = Callable[[], Registry]
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -71,6 +72,7 @@ def registry(opening: Opening) -> Registry:
         used=st.none(),
         former=st.text("0123456789abcdef"),
         former_until=st.none() | times,
+        max_source=st.sampled_from(SOURCES),
     )
 )
 def test_key_is_stored_unchanged(registry: Registry, key: Key) -> None:
@@ -80,6 +82,30 @@ def test_key_is_stored_unchanged(registry: Registry, key: Key) -> None:
     assert registry.get_key(key.id) == key
     listed = registry.list_keys()
     assert key in listed
+
+
+def test_keys_of_an_earlier_release_get_the_source_of_their_labels(url: str) -> None:
+    """A key with labels writes as a conversation, any other as before."""
+    with closing(open_registry(url)) as registry:
+        for id_, labels in (("limited", frozenset({"red"})), ("public", frozenset[str]()), ("all", None)):
+            registry.set_key(replace(KEY, id=id_, labels=labels))
+    table = "waylore_service.keys" if url.startswith("postgres") else "registry_keys"
+    migrations = table.replace("keys", "migrations")
+    _run(url, f"ALTER TABLE {table} DROP COLUMN max_source", f"DELETE FROM {migrations} WHERE number = 2")
+    with closing(open_registry(url)) as registry:
+        found = {key.id: key.max_source for key in registry.list_keys()}
+    assert found == {"limited": "conversation", "public": "conversation", "all": "user_edit"}
+
+
+def _run(url: str, *statements: str) -> None:
+    if url.startswith("postgres"):
+        with psycopg.connect(url, autocommit=True) as server:
+            for statement in statements:
+                server.execute(statement)
+        return
+    with closing(apsw.Connection(url)) as file:
+        for statement in statements:
+            file.execute(statement)
 
 
 def test_last_use_survives_a_change_of_the_key(registry: Registry) -> None:

@@ -162,6 +162,31 @@ async def test_caller_cannot_grant_more_than_it_has(world: World) -> None:
         assert (await asked.delete(f"/v1/keys/{world.names['key']}")).status_code == 404
 
 
+async def test_key_grants_no_source_above_its_own(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore")
+    async with start_app(of) as app, create_client(app, create_token(of.store)) as admin:
+
+        async def create(by: httpx.AsyncClient, **rights: Any) -> httpx.Response:
+            return await by.post("/v1/keys", json={"name": "x", "collections": ["*"], **rights})
+
+        made = [await create(admin, **rights) for rights in ({}, {"labels": ["red"]}, {"max_source": "file"})]
+        assert [read_json(each)["info"]["max_source"] for each in made] == ["user_edit", "conversation", "file"]
+        editor = read_json(await create(admin, labels=["red"], scope="write", max_source="user_edit"))["info"]["id"]
+        lesser = read_json(await create(admin, scope="admin", max_source="system"))["token"]
+        async with create_client(app, lesser) as asked:
+            assert (await create(asked, max_source="file")).status_code == 403
+            assert read_json(await create(asked))["info"]["max_source"] == "system"
+            assert (await asked.post(f"/v1/keys/{editor}/rotate", json={})).status_code == 404
+            assert editor not in (await asked.get("/v1/keys")).text
+
+
+async def test_key_that_writes_needs_a_label_or_all(tmp_path: Path) -> None:
+    async with open_client(make_settings(tmp_path / "memory.waylore")) as admin:
+        for scope, status in (("read", 201), ("write", 422), ("admin", 422)):
+            wanted = {"name": "x", "collections": ["*"], "scope": scope, "labels": []}
+            assert (await admin.post("/v1/keys", json=wanted)).status_code == status
+
+
 # -- labels --------------------------------------------------------------------------------------------
 
 

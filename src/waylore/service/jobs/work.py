@@ -116,9 +116,15 @@ def describe_author(author: Author) -> Mapping[str, Any]:
 
 
 def _get_author(job: Job) -> Author:
-    """Return the author of a job. One that was stored without an author, by an earlier release, may write nothing."""
-    stored = job.work.get("author", {"labels": [], "max_source": None})
-    return Author(job.caller, stored["labels"], stored["max_source"])
+    """Return the author of a job.
+
+    A job of an earlier release has none. If it is about a whole collection, its caller had all labels. A file to add
+    has the labels of its caller, a file to import only those of its documents.
+    """
+    if stored := job.work.get("author"):
+        return Author(job.caller, stored["labels"], stored["max_source"])
+    earlier = {"add": job.work.get("sees", ()), "import": job.work.get("labels", ())}
+    return Author(job.caller, earlier.get(job.kind))
 
 
 def _find_upload(work: Mapping[str, Any]) -> Path:

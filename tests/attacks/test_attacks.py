@@ -1,0 +1,65 @@
+"""Attack the service: every way to read and write, with every kind of key, against every set of labels, on both stores.
+
+The model knows the rules and nothing of the code. What a key may not change is equal afterwards, byte by byte in an
+export; what it may not see is in no response. Attempts that the rules allow must succeed.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from starlette.routing import Route
+
+from attacks.ways import WAYS, Way
+from attacks.world import KINDS, LABEL_SETS, World, open_world
+from databases import create_database
+from service.test_oidc import Provider
+from surfaces.serving import make_settings
+from waylore.surfaces.http.app import create_app
+from waylore.surfaces.mcp.resources import READERS
+from waylore.surfaces.tools.tools import TOOLS
+
+STORES = ("file", "server")
+PAGES = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}  # the description of the service
+OTHER_CALLS = {"tools/list", "resources/list"}  # of MCP
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    made = Provider()
+    yield made
+    made.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=STORES)
+async def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, provider: Provider
+) -> AsyncIterator[World]:
+    folder = tmp_path_factory.mktemp("attacks")
+    store = create_database() if request.param == "server" else str(folder / "memory.waylore")
+    async with open_world(store, folder, provider) as opened:
+        yield opened
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+async def test_no_attack_succeeds(world: World, way: Way) -> None:
+    targets = world.targets[:1] if way.is_general else world.targets
+    problems = [p for kind in KINDS for target in targets for p in await world.attempt(way, kind, target)]
+    assert problems == []
+
+
+def test_there_are_thousands_of_attempts() -> None:
+    by_way = [len(KINDS) * (1 if way.is_general else len(LABEL_SETS)) for way in WAYS]
+    assert sum(by_way) * len(STORES) >= 5_000
+
+
+def test_every_route_tool_and_resource_is_attacked() -> None:
+    app = create_app(make_settings(":memory:"))
+    paths = app.openapi()["paths"].values()
+    routes = {operation["operationId"] for operations in paths for operation in operations.values()}
+    assert {route.path for route in app.routes if isinstance(route, Route)} == {"/mcp", *PAGES}
+    expected = routes | {f"tool {tool.name}" for tool in TOOLS} | set(READERS) | OTHER_CALLS
+    assert {way.of for way in WAYS} == expected

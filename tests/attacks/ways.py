@@ -1,0 +1,287 @@
+"""Every way to read and write: a request for each route of the service, each tool of an agent and each resource.
+
+A way makes a request against a target, a document that the attacker knows the address, the id and the subject of. Its
+secret is known only if `names_secret` is set. A route or tool without a way fails the suite.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+
+from attacks.model import Rights
+
+HERE = "/v1/collections/default"
+ALL_LABELS = ("blue", "hr", "red")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A document, the rows of a file, a job and a key with the same labels; `line` is the document in an export."""
+
+    name: str
+    labels: frozenset[str]
+    secret: str
+    document: str = ""
+    passage: str = ""
+    job: str = ""
+    key: str = ""
+    line: str = ""
+
+    @property
+    def address(self) -> str:
+        return f"notes/{self.name}.md"
+
+    @property
+    def table(self) -> str:
+        return f"rows/{self.name}.csv"
+
+    @property
+    def subject(self) -> str:
+        return f"Mara of {self.name}"
+
+    @property
+    def fact(self) -> str:
+        return f"{self.subject} —works at→ {self.secret}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request with a body of JSON, or with the content of a file."""
+
+    method: str = "GET"
+    path: str = ""
+    body: Any = None
+    content: bytes | None = None
+
+
+Build = Callable[[Target, Rights], Call]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to attack, through the route or tool `of`.
+
+    `changes` says that it changes the target if the key may, `adds` that it adds a document. `labels` names those that
+    the request gives to what it writes: none, those of the target, or those of the key.
+    """
+
+    of: str
+    name: str
+    build: Build
+    changes: bool = False
+    adds: bool = False
+    labels: Literal["", "target", "key"] = ""
+    names_secret: bool = False
+    is_general: bool = False  # does not depend on the target
+
+    def get_labels(self, target: Target, rights: Rights) -> frozenset[str]:
+        return {"": frozenset[str](), "target": target.labels, "key": rights.labels or frozenset()}[self.labels]
+
+
+def get(of: str, path: str, name: str = "", **options: Any) -> Way:
+    """Return a way that reads a path, in which the fields of the target stand in braces."""
+    return Way(of, name or of, lambda target, _: Call("GET", _fill(path, target)), **options)
+
+
+def post(of: str, name: str, path: str, body: Callable[[Target, Rights], Any], **options: Any) -> Way:
+    return Way(of, name, lambda t, rights: Call("POST", _fill(path, t), body(t, rights)), **options)
+
+
+def upload(of: str, name: str, path: str, content: Callable[[Target, Rights], str], **options: Any) -> Way:
+    method = "PUT" if of == "upload" else "POST"
+    return Way(of, name, lambda t, r: Call(method, _fill(path, t), content=content(t, r).encode()), **options)
+
+
+def tool(tool_name: str, name: str, arguments: Callable[[Target, Rights], Any], **options: Any) -> Way:
+    def make_params(target: Target, rights: Rights) -> Any:
+        return {"name": tool_name, "arguments": arguments(target, rights)}
+
+    return _rpc(f"tool {tool_name}", name, "tools/call", make_params, **options)
+
+
+def resource(template: str, uri: str) -> Way:
+    return _rpc(template, f"read {template}", "resources/read", lambda target, _: {"uri": _fill(uri, target)})
+
+
+def _rpc(of: str, name: str, method: str, params: Callable[[Target, Rights], Any], **options: Any) -> Way:
+    def build(target: Target, rights: Rights) -> Call:
+        return Call("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params(target, rights)})
+
+    return Way(of, name, build, **options)
+
+
+def _fill(path: str, target: Target) -> str:
+    fields = ("name", "document", "passage", "job", "key", "address", "table", "subject")
+    for each in fields:
+        path = path.replace(f"{{{each}}}", quote(getattr(target, each)))
+    return path.replace("{labels}", "&".join(f"labels={label}" for label in sorted(target.labels)))
+
+
+def _own(rights: Rights) -> list[str]:
+    return sorted(rights.labels or ())
+
+
+def _retract(target: Target, **more: Any) -> dict[str, Any]:
+    triple = {"subject": target.subject, "predicate": "works at", "object": target.secret}
+    return {**triple, "status": "retracted", "weight": 10, **more}
+
+
+def _forge_export(target: Target, rights: Rights) -> str:
+    """Return an export with the target's document, its labels and its source changed."""
+    forged = json.loads(target.line)
+    forged["document"] |= {"title": "Forged.", "labels": _own(rights), "source": "user_edit"}
+    return '{"waylore":1,"model":"hashing-384","dimension":384}\n' + json.dumps(forged) + "\n"
+
+
+READS: tuple[Way, ...] = (
+    get("healthz", "/healthz", is_general=True),
+    get("readyz", "/readyz", is_general=True),
+    get("list_collections", "/v1/collections", is_general=True),
+    get("get_collection", HERE, is_general=True),
+    get("stats", f"{HERE}/stats", is_general=True),
+    get("export", f"{HERE}/export", is_general=True),
+    get("list_documents", f"{HERE}/documents?limit=100", is_general=True),
+    get("list_documents", f"{HERE}/documents?under={{address}}", "list one address"),
+    get("get_document", f"{HERE}/documents/{{document}}"),
+    get("list_facts", f"{HERE}/facts?entity={{subject}}"),
+    get("graph", f"{HERE}/graph?entity={{subject}}&hops=3"),
+    get("list_jobs", f"{HERE}/jobs?limit=100", is_general=True),
+    get("get_job", f"{HERE}/jobs/{{job}}"),
+    get("follow_job", f"{HERE}/jobs/{{job}}/events"),
+    get("list_keys", "/v1/keys?limit=100", is_general=True),
+    post("search", "search", f"{HERE}/search", lambda t, _: {"query": f"vault of {t.subject}", "top_k": 50}),
+    post("search", "search as others", f"{HERE}/search", lambda t, _: {"query": t.name, "labels": list(ALL_LABELS)}),
+    post("search", "search words", f"{HERE}/search", lambda t, _: {"query": f"vault {t.name}", "method": "keyword"}),
+    post("search", "search metadata", f"{HERE}/search", lambda t, _: {"query": "vault", "where": {"of": t.name}}),
+    post("context", "context", f"{HERE}/context", lambda t, _: {"query": f"vault of {t.subject}"}),
+    post("explain", "explain", f"{HERE}/explain", lambda t, _: {"query": f"vault {t.name}", "passage": t.passage}),
+    tool("memory_search", "memory_search", lambda t, _: {"query": f"vault of {t.subject}", "max_tokens": 50_000}),
+    tool("memory_get", "memory_get", lambda t, _: {"id": t.document}),
+    tool("memory_get", "memory_get a passage", lambda t, _: {"id": t.passage}),
+    tool("search", "deep search", lambda t, _: {"query": f"vault of {t.subject}"}),
+    tool("fetch", "fetch", lambda t, _: {"id": t.document}),
+    _rpc("tools/list", "list tools", "tools/list", lambda *_: {}, is_general=True),
+    _rpc("resources/list", "list resources", "resources/list", lambda *_: {}, is_general=True),
+    resource("waylore://document/{id}", "waylore://document/{document}"),
+    resource("waylore://passage/{id}", "waylore://passage/{passage}"),
+    resource("waylore://entity/{name}", "waylore://entity/{subject}"),
+)
+
+ADD, FACTS, UPLOADS = f"{HERE}/documents", f"{HERE}/facts", f"{HERE}/uploads"
+WRITES: tuple[Way, ...] = (
+    post("add_document", "add at its address", ADD, lambda t, _: {"text": "Mine now.", "uri": t.address}, changes=True),
+    post(
+        "add_document",
+        "add at its address with own labels",
+        ADD,
+        lambda t, r: {"text": "Mine now.", "uri": t.address, "labels": _own(r)},
+        changes=True,
+        labels="key",
+    ),
+    post(
+        "add_document",
+        "add at its address with its labels",
+        ADD,
+        lambda t, _: {"text": "Mine now.", "uri": t.address, "labels": sorted(t.labels)},
+        changes=True,
+        labels="target",
+    ),
+    post(
+        "add_document",
+        "plant among its readers",
+        ADD,
+        lambda t, _: {"text": "Planted.", "labels": sorted(t.labels), "source": "user_edit"},
+        adds=True,
+        labels="target",
+    ),
+    post("add_document", "publish", ADD, lambda *_: {"text": "Published.", "source": "user_edit"}, adds=True),
+    post("add_document", "remember", ADD, lambda *_: {"text": "Told.", "source": "conversation"}, adds=True),
+    post(
+        "add_facts",
+        "retract its fact",
+        FACTS,
+        lambda t, _: {"source": "user_edit", "facts": [_retract(t)]},
+        names_secret=True,
+        adds=True,
+    ),
+    post(
+        "add_facts",
+        "retract its fact for its readers",
+        FACTS,
+        lambda t, _: {"facts": [_retract(t, source="user_edit")], "labels": sorted(t.labels), "source": "conversation"},
+        names_secret=True,
+        adds=True,
+        labels="target",
+    ),
+    Way("forget_document", "forget", lambda t, _: Call("DELETE", f"{ADD}/{t.document}"), changes=True),
+    post("forget_documents", "forget by id", f"{ADD}/forget", lambda t, _: {"documents": [t.document]}, changes=True),
+    post(
+        "forget_documents", "forget by address", f"{ADD}/forget", lambda t, _: {"documents": [t.address]}, changes=True
+    ),
+    post("forget_documents", "forget its rows", f"{ADD}/forget", lambda t, _: {"documents": [t.table]}),
+    post("verify_receipt", "verify", f"{HERE}/receipts/verify", lambda t, _: {"documents": [t.document]}),
+    upload("upload", "upload over it", f"{UPLOADS}/{{address}}", lambda *_: "# Mine\n\nMine now.\n", changes=True),
+    upload(
+        "upload",
+        "upload over it with its labels",
+        f"{UPLOADS}/{{address}}?{{labels}}",
+        lambda *_: "# Mine\n\nMine now.\n",
+        changes=True,
+        labels="target",
+    ),
+    upload("upload", "upload over its rows", f"{UPLOADS}/{{table}}", lambda *_: "place,what\nhere,mine\n"),
+    upload(
+        "upload_import",
+        "import triples at its address",
+        f"{UPLOADS}/a.jsonl?format=triples",
+        lambda t, _: json.dumps({"subject": "a", "predicate": "is", "object": "b", "text": "Mine.", "uri": t.address}),
+        changes=True,
+    ),
+    upload(
+        "upload_import",
+        "import a paper at its address",
+        f"{UPLOADS}/a.jsonl?format=research",
+        lambda t, _: json.dumps({"title": "Mine", "abstract": "Mine now.", "uri": t.address}),
+        changes=True,
+    ),
+    upload(
+        "upload_import",
+        "import a retraction",
+        f"{UPLOADS}/a.jsonl?format=triples",
+        lambda t, _: json.dumps(_retract(t, source="user_edit")),
+        names_secret=True,
+        adds=True,
+    ),
+    upload("upload_import", "import a forged export", f"{UPLOADS}/a.jsonl", _forge_export, names_secret=True),
+    post("start_job", "forget everything", f"{HERE}/jobs", lambda *_: {"kind": "forget"}, is_general=True),
+    post("start_job", "embed everything", f"{HERE}/jobs", lambda *_: {"kind": "reembed"}, is_general=True),
+    post("cancel_job", "cancel its job", f"{HERE}/jobs/{{job}}/cancel", lambda *_: {}),
+    Way("put_collection", "describe", lambda *_: Call("PUT", HERE, {"description": "mine"}), is_general=True),
+    Way("delete_collection", "delete", lambda *_: Call("DELETE", HERE), is_general=True),
+    tool("memory_add", "memory_add", lambda *_: {"text": "I was told so.", "source": "user_edit"}, adds=True),
+    tool(
+        "memory_add",
+        "memory_add a fact",
+        lambda t, _: {"text": "Not so.", "facts": [{"subject": t.subject, "predicate": "works at", "object": "home"}]},
+        adds=True,
+    ),
+    tool("memory_forget", "memory_forget", lambda t, _: {"documents": [t.document]}, changes=True),
+)
+
+
+def _make_key(target: Target, scope: str, **more: Any) -> dict[str, Any]:
+    labels = sorted(target.labels) if target.labels else None
+    return {"name": "stolen", "collections": ["default"], "scope": scope, "labels": labels, **more}
+
+
+KEYS: tuple[Way, ...] = (
+    post("create_key", "create a key that reads", "/v1/keys", lambda t, _: _make_key(t, "read")),
+    post(
+        "create_key", "create a key that edits", "/v1/keys", lambda t, _: _make_key(t, "write", max_source="user_edit")
+    ),
+    Way("rotate_key", "rotate its key", lambda t, _: Call("POST", f"/v1/keys/{t.key}/rotate", {})),
+    Way("revoke_key", "revoke its key", lambda t, _: Call("DELETE", f"/v1/keys/{t.key}")),
+)
+WAYS = (*READS, *WRITES, *KEYS)

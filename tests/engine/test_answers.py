@@ -9,26 +9,30 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from cachetools import TTLCache
 
 from retrieval.worlds import EMBEDDER, NOW, QUESTION, SAMPLE, Halves, index_world, list_ids
 from waylore import Filter, NewFact, Waylore
 from waylore.config import CacheConfig, GateConfig
+from waylore.engine.answers import USE_SECONDS
 from waylore.errors import ArgumentError, ModelUnavailable
 from waylore.recipes import CHAIN, HYBRID, RECIPES
 from waylore.store.sqlite.store import SqliteStore
-from waylore.types.author import OWNER
+from waylore.types.author import OWNER, Author
 from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking
 
 EVERYONE = Filter(labels=frozenset())
+A, B = Author("key:a"), Author("key:b")
 
 
 class Counting(SqliteStore):
@@ -253,16 +257,41 @@ def test_warm_cache_returns_the_cached_answers(store: Counting) -> None:
 def test_uses_of_facts_on_paths_are_counted(memory: Waylore, path: Path, time: Time) -> None:
     time.seconds = 1.0
     found = memory.search(QUESTION)
-    memory.search(QUESTION)
     memory.search(QUESTION, record_use=False)
     memory.close()
-    uses = Counter(fact.id for hit in found.hits if hit.path for fact in hit.path.facts)
-    assert uses
+    used = {fact.id for hit in found.hits if hit.path for fact in hit.path.facts}
+    assert used
     store = SqliteStore(path)
-    facts = store.facts(list(uses))
-    assert {id_: fact.access_count for id_, fact in facts.items()} == {id_: 2 * n for id_, n in uses.items()}
+    facts = store.facts(list(used))
+    assert {id_: fact.access_count for id_, fact in facts.items()} == dict.fromkeys(used, 1)
     assert {fact.last_accessed for fact in facts.values()} == {time.clock()}
     store.close()
+
+
+def count_uses(path: Path) -> set[tuple[str, int]]:
+    """Return the kinds of items that were used, with their counts."""
+    with closing(apsw.Connection(str(path))) as db:
+        return set(db.execute("SELECT kind, access_count FROM usage"))
+
+
+def test_caller_uses_passages_and_facts_once_an_hour(memory: Waylore, path: Path, time: Time) -> None:
+    for _ in range(5):
+        for method in ("chain", "hybrid"):
+            memory.as_author(A).search(QUESTION, method=method)
+    time.seconds = USE_SECONDS - 1
+    memory.as_author(A).search(QUESTION)
+    memory.warm_cache("Ada")
+    memory.close()
+    assert count_uses(path) == {("passage", 1), ("fact", 1)}
+
+
+def test_use_counts_again_after_an_hour_and_for_another_caller(memory: Waylore, path: Path, time: Time) -> None:
+    memory.as_author(A).search(QUESTION)
+    memory.as_author(B).search(QUESTION)
+    time.seconds = USE_SECONDS + 1
+    memory.as_author(A).search(QUESTION)
+    memory.close()
+    assert count_uses(path) == {("passage", 3), ("fact", 3)}
 
 
 # -- validity ------------------------------------------------------------------------------------------

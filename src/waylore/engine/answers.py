@@ -1,12 +1,13 @@
 """Answer questions from a store: cache answers (S14), and count how often passages and facts were used.
 
 An answer is cached under the version of the collection, so a write by any process makes it unreachable. Uses are
-counted after the answer is returned, in a thread of their own.
+counted after the answer is returned, in a thread of their own, and at most once an hour for each caller and item:
+who asks often lifts nothing. The table of recent uses is that of this process.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,8 @@ from waylore.types.results import Statistics
 from waylore.types.search import Query, SearchResult
 
 log = logging.getLogger(__name__)
+USE_SECONDS = 3_600.0  # in which a caller's uses of an item count once
+MAX_RECENT_USES = 100_000  # uses that are known to be recent; the oldest are dropped
 
 
 class Answers:
@@ -41,7 +44,10 @@ class Answers:
         self._cached_version = 0
         self._entity_counts: Counter[str] = Counter()
         self._lock = Lock()
-        self._used: SimpleQueue[SearchResult] = SimpleQueue()
+        self._used: SimpleQueue[tuple[str, SearchResult]] = SimpleQueue()
+        self._recent_uses: TTLCache[tuple[str, str], None] = TTLCache(
+            MAX_RECENT_USES, USE_SECONDS, timer=lambda: clock().timestamp()
+        )
         self._use_counter = ThreadPoolExecutor(1, thread_name_prefix="waylore-usage")
 
     def search(self, query: Query, recipe: Recipe, route_reason: str, reranker: Reranker | None) -> SearchResult:
@@ -63,10 +69,10 @@ class Answers:
         with self._lock:
             return [name for name, _ in self._entity_counts.most_common(limit)]
 
-    def record_use(self, result: SearchResult) -> None:
-        """Count the hits of an answer as used, later."""
+    def record_use(self, result: SearchResult, caller: str) -> None:
+        """Count the hits of an answer as used by a caller, later."""
         if result.hits:
-            self._used.put(result)
+            self._used.put((caller, result))
             self._use_counter.submit(self._count_uses)
 
     def close(self) -> None:
@@ -96,16 +102,23 @@ class Answers:
 
     def _count_uses(self) -> None:
         """Write the uses of all answers since the last time. An error is logged: a read-only store can be read."""
-        used: list[SearchResult] = []
+        passages: list[str] = []
+        facts: list[str] = []
         while not self._used.empty():
-            used.append(self._used.get())
-        hits = [hit for result in used for hit in result.hits]
-        facts = [fact.id for hit in hits if hit.path for fact in hit.path.facts]
+            caller, result = self._used.get()
+            passages += self._take_unused(caller, (hit.passage.id for hit in result.hits))
+            facts += self._take_unused(caller, (f.id for hit in result.hits if hit.path for f in hit.path.facts))
         try:
-            if hits:
-                self._store.count_uses(passages=[hit.passage.id for hit in hits], facts=facts, at=self._clock())
+            if passages or facts:
+                self._store.count_uses(passages=passages, facts=facts, at=self._clock())
         except StoreError as error:
             log.warning("uses were not counted: %s", error)
+
+    def _take_unused(self, caller: str, items: Iterable[str]) -> list[str]:
+        """Return the items that a caller did not use within the last hour, and remember them as used."""
+        unused = [item for item in dict.fromkeys(items) if (caller, item) not in self._recent_uses]
+        self._recent_uses.update({(caller, item): None for item in unused})
+        return unused
 
 
 def describe_mismatch(known: Statistics, embedder: Embedder | None) -> str:

@@ -360,7 +360,8 @@ class Waylore:
             None takes that of `open` ("graph").
         as_of: use the facts that were valid at this time; None means now. A date or an ISO string will do.
         reranker: reorders the hits by reading question and passage together.
-        record_use: count the hits as used; the recipe `activation` reads the counts.
+        record_use: count the hits as used, each at most once an hour for an author; only the recipe `activation`
+            reads the counts.
 
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
@@ -373,7 +374,7 @@ class Waylore:
         with partial_answers():
             result = self._answers.search(question, recipe, reason, reranker or self._reranker)
         if record_use:
-            self._answers.record_use(result)
+            self._answers.record_use(result, self._author.identity)
         return result
 
     @check_call

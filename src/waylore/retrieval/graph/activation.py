@@ -2,13 +2,15 @@
 
 It starts at the entities nearest to the question and follows facts from subject to object for two hops, with at
 most ten facts for each entity and thirty in all. Facts are scored by confidence, source, age, use and status.
-Personal memories need this: facts first, and passages as their source. The caps always hold, although the
-sketch in the specification lets facts exceed them.
+No other search reads uses. Personal memories need this: facts first, and passages as their source. The caps
+always hold, although the sketch in the specification lets facts exceed them.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
+from math import log10
 
-from waylore.config import WalkConfig
+from waylore.config import TrustConfig, WalkConfig
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import combine_weighted
 from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
@@ -24,7 +26,7 @@ def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult
     question = yield from add_same_entities(question, recipe)
     with question.trace.measure("walk"):
         facts = yield from read_activated_facts(question.query, list(question.starts), recipe.walk)
-    scores = {f.id: compute_trust(f, recipe.trust, question.now) for f in facts}
+    scores = {f.id: score_fact(f, recipe.trust, question.now) for f in facts}
     ranked = sorted(facts, key=lambda f: (-scores[f.id], f.id))
     trails = find_trails(question.starts, build_adjacency(facts, scores, both_ways=False), hops=recipe.walk.max_hops)
     ranking = _rank_passages(ranked, scores, recipe.gate.min_graph_score)
@@ -44,6 +46,12 @@ def read_activated_facts(query: Query, anchors: Sequence[str], config: WalkConfi
         frontier = [end for end in ends if end not in visited][: config.frontier]
         visited.update(frontier)
     return tuple(found.values())
+
+
+def score_fact(fact: Fact, trust: TrustConfig, now: datetime) -> float:
+    """Return the trust in a fact, which grows with its uses and decays from the last one on (S12)."""
+    usage = 1.0 + trust.usage * log10(fact.access_count + 1)
+    return usage * compute_trust(fact, trust, now - (fact.last_accessed or fact.recorded_at))
 
 
 def _rank_passages(ranked: Sequence[Fact], fact_scores: dict[str, float], min_score: float) -> Ranking:

@@ -8,9 +8,9 @@ so the cost does not depend on its size. The passages are ranked elsewhere.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, islice
-from math import exp, log10
+from math import exp
 
 import numpy as np
 import numpy.typing as npt
@@ -265,19 +265,19 @@ def read_passage_facts(
 
 
 def compute_weight(fact: Fact, trust: TrustConfig, now: datetime) -> float:
-    """Return the weight of a fact in a walk: its own weight times the trust in it."""
-    return fact.weight / 10 * compute_trust(fact, trust, now)
+    """Return the weight of a fact in a walk: its own weight times the trust in it.
+
+    Uses do not count here, so that the same question always gets the same scores.
+    """
+    return fact.weight / 10 * compute_trust(fact, trust, now - fact.recorded_at)
 
 
-def compute_trust(fact: Fact, trust: TrustConfig, now: datetime) -> float:
-    """Return the trust in a fact by its confidence, source, age, use and status (S12)."""
-    age = (
-        now - (fact.last_accessed or fact.recorded_at)
-    ).days  # in whole days, so that an answer stays the same for a day
-    decay = (1.0 - trust.decay_per_week) ** max(age / DAYS_PER_WEEK - trust.grace_weeks, 0.0)
-    usage = 1.0 + trust.usage * log10(fact.access_count + 1)
+def compute_trust(fact: Fact, trust: TrustConfig, age: timedelta) -> float:
+    """Return the trust in a fact by its confidence, source, age and status (S12)."""
+    weeks = age.days / DAYS_PER_WEEK  # in whole days, so that an answer stays the same for a day
+    decay = (1.0 - trust.decay_per_week) ** max(weeks - trust.grace_weeks, 0.0)
     status = trust.confirmed if fact.status == "confirmed" else 1.0
-    return float(fact.confidence * trust.get_weight(fact.source) * decay * usage * status)
+    return float(fact.confidence * trust.get_weight(fact.source) * decay * status)
 
 
 def _rank_promising(facts: Iterable[Fact], walked: set[str], cosines: Mapping[str, float]) -> list[str]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.config import TrustConfig
+from waylore.retrieval.graph.activation import score_fact
 from waylore.retrieval.graph.walk import compute_weight, spread
 from waylore.types.knowledge import Fact
 
@@ -24,7 +25,6 @@ edges = st.lists(
     ("change", "expected"),
     [
         ({}, 1.0),
-        ({"weight": 5.0}, 0.5),
         ({"confidence": 0.8}, 0.8),
         ({"source": "user_edit"}, 2.0),
         ({"source": "file"}, 1.5),
@@ -38,7 +38,11 @@ edges = st.lists(
 )
 def test_trust_follows_specification(change: dict[str, object], expected: float) -> None:
     fact = replace(FACT, **change)  # type: ignore[arg-type]
-    assert compute_weight(fact, TrustConfig(), NOW) == pytest.approx(expected)
+    assert score_fact(fact, TrustConfig(), NOW) == pytest.approx(expected)
+    unused = replace(fact, access_count=0, last_accessed=None)
+    for weight in (5.0, 10.0):
+        walked = compute_weight(replace(fact, weight=weight), TrustConfig(), NOW)
+        assert walked == pytest.approx(weight / 10 * score_fact(unused, TrustConfig(), NOW))
 
 
 @given(edges, st.lists(st.floats(0, 1), min_size=6, max_size=6).filter(lambda s: sum(s) > 0.01))

@@ -25,6 +25,7 @@ from databases import get_server_url, make_name
 from waylore.cells.members import Federation
 from waylore.cells.store import open_federated
 from waylore.config import ContextConfig, HybridConfig
+from waylore.fence import Fence
 from waylore.indexing import pipeline
 from waylore.protocols import Embedder, Reranker, Vectors
 from waylore.providers.embedders.hashing import HashingEmbedder
@@ -194,7 +195,11 @@ def collect_text(result: SearchResult) -> str:
     """Return all text of a result except the question, also of its explanations and contexts."""
     texts = [repr(replace(result, query=""))]
     texts += [str(hit.explanation) for hit in result.hits]
-    texts += [render_context(result, layout=layout, config=ROOMY, count=estimate_tokens).text for layout in LAYOUTS]
+    fence = Fence("x")
+    texts += [
+        render_context(result, layout=layout, config=ROOMY, count=estimate_tokens, fence=fence).text
+        for layout in LAYOUTS
+    ]
     return "\n".join(texts)
 
 

@@ -1,6 +1,7 @@
 """A scripted agent and its memory: the same calls over every transport."""
 
 import json
+import re
 from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -57,7 +58,7 @@ async def run_agent(client: Client, memory: str = "Bo takes over the session ser
     reached = {hit["title"]: hit for hit in found["hits"]}
     assert "—" in reached["Rota"]["path"]
     read = await call(client, "memory_get", id=reached["Rota"]["passage_id"])
-    assert read["text"] == "Mara owns the session service."
+    assert unfence(read["text"]) == "Mara owns the session service."
     added = await call(client, "memory_add", text=memory, title="Handover")
     found = await call(client, "memory_search", query=memory)
     assert found["hits"][0]["document_id"] == added["document_id"]
@@ -66,6 +67,13 @@ async def run_agent(client: Client, memory: str = "Bo takes over the session ser
     found = await call(client, "memory_search", query=memory)
     assert added["document_id"] not in {hit["document_id"] for hit in found["hits"]}
     assert "no document or passage" in await call_wrongly(client, "memory_get", id=added["document_id"])
+
+
+def unfence(text: str) -> str:
+    """Return a recalled text without the marks of its fence, which must be there."""
+    fenced = re.fullmatch(r"<<recalled ([a-z]+)\n(.*)\n\1>>", text, re.DOTALL)
+    assert fenced, text
+    return fenced[2]
 
 
 def parse(text: str) -> Any:

@@ -16,6 +16,7 @@ from tools.models import CACHE
 from typer.testing import CliRunner
 
 from acceptance.test_golden import QUESTIONS, WORLDS, GoldenQuestion, fill_memory
+from surfaces.agents import unfence
 from surfaces.serving import open_client
 from waylore import Waylore
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
@@ -152,7 +153,8 @@ async def test_mcp_gives_equal_answers(
                 asked = {"query": golden.question, "max_results": golden.top_k, "max_tokens": 100_000}
                 told = await client.call_tool("memory_search", {**asked, "use_graph": golden.recipe == "chain"})
         assert told.structured_content is not None
-        assert told.structured_content["hits"] == [shorten_hit(hit) for hit in found["hits"]], golden.id
+        shown = [{**hit, "text": unfence(hit["text"])} for hit in told.structured_content["hits"]]
+        assert shown == [shorten_hit(hit) for hit in found["hits"]], golden.id
         assert told.structured_content["skip_reason"] == found["skip_reason"]
         assert told.structured_content["entities"] == [entity["name"] for entity in found["entities"]]
         compared += 1

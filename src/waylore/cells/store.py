@@ -321,6 +321,10 @@ class FederatedStore:
         """
         return self._read(lambda placement, s: _add_base(placement, s.statistics()), merge_statistics)
 
+    def secret(self) -> bytes:
+        """Return 32 random bytes of the collection in its cell, or of one of several collections."""
+        return self._read(lambda _, s: s.secret(), _take_smallest)
+
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. A document of several collections is yielded once."""
         yield from merge_exports([store.export() for store in self._members.open_all()])
@@ -353,6 +357,10 @@ class FederatedStore:
 
     def _rank(self, call: StoreCall[Ranking], top_k: int) -> Ranking:
         return self._read(call, partial(merge_rankings, top_k=top_k))
+
+
+def _take_smallest(secrets: Sequence[bytes]) -> bytes:
+    return min(secrets)
 
 
 def _add_base(placement: CollectionPlacement, answer: T) -> T:

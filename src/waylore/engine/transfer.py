@@ -1,6 +1,7 @@
 """Move knowledge between files and stores: export, import, and give a collection another embedding model."""
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from waylore.errors import ArgumentError, ModelMismatch
 from waylore.indexing import exports, pipeline
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
+from waylore.private_files import open_private
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
 from waylore.types.author import Author
@@ -17,16 +19,21 @@ EXPORT = "waylore"  # the name of the format that `export` writes
 
 
 def export_file(store: Store, path: Path, progress: Callable[[int], None]) -> int:
-    """Write a collection to a file, which replaces an older one only when it is complete; return the documents."""
+    """Write a collection to a file and return the number of documents.
+
+    It replaces an older file only when it is complete, and keeps its mode. A new file is private.
+    """
     if path.is_dir():
         raise ArgumentError(f"path {path} cannot be written: it is a folder; name a file")
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("w", encoding="utf-8") as file:
+        with open(part, "w", encoding="utf-8", opener=open_private) as file:
             documents = pipeline.report_progress(store.export(), progress)
             written = exports.write_export(store.statistics(), documents, file)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, part)
         part.replace(path)
     except OSError as error:
         raise ArgumentError(f"path {path} cannot be written: {error.strerror}; name a file in a folder") from error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -23,6 +23,7 @@ from waylore.engine.answers import Answers, describe_mismatch
 from waylore.engine.arguments import FactLike, Strings, Where
 from waylore.engine.wrappers import check_call, make_async, observe
 from waylore.errors import ArgumentError, ModelMismatch, NotFound
+from waylore.fence import Fence, make_fence
 from waylore.indexing import exports, pipeline
 from waylore.indexing.blocks import Limits
 from waylore.indexing.extractors.rules import RuleExtractor
@@ -389,6 +390,8 @@ class Waylore:
     ) -> RenderedContext:
         """Return the text to hand to a model, within a budget of tokens.
 
+        Each passage stands between the marks of a fence, and a sentence before says that it is data.
+
         result: what `search` returned, or a question to search for first.
         layout: passages, graph or narrative.
         max_tokens: length of the text in tokens; None takes the config's (4,000).
@@ -402,7 +405,23 @@ class Waylore:
         wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
         if max_tokens is not None:
             wanted = replace(wanted, max_tokens=arguments.check_count("max_tokens", max_tokens))
-        return render_context(result, layout=arguments.check_layout(layout), config=wanted, count=count)
+        fence = make_fence(self._secret, [hit.passage.text for hit in result.hits])
+        return render_context(result, layout=arguments.check_layout(layout), config=wanted, count=count, fence=fence)
+
+    @check_call
+    def make_fence(self, *texts: str) -> Fence:
+        """Return the fence that marks recalled texts as data, for a prompt that you build yourself.
+
+        texts: all texts that are put into the prompt. `Fence.enclose` returns one of them between the marks,
+            without control and invisible characters. Equal texts get equal marks.
+        """
+        return make_fence(self._secret, [arguments.check_type("texts", text, str) for text in texts])
+
+    @cached_property
+    def _secret(self) -> bytes:
+        """The key of the marks, read once. With cells, one that cannot be reached is left out."""
+        with partial_answers():
+            return self._store.secret()
 
     @check_call
     def warm_cache(self, *names: str, limit: int = 20) -> int:

@@ -28,6 +28,7 @@ def build_metadata(hit: Hit) -> dict[str, Any]:
 
 def _describe_hit(hit: Hit) -> dict[str, Any]:
     return {
+        "recalled": True,  # the text was stored earlier: it is data and gives no orders
         "score": hit.score,
         "citation": _describe_citation(hit),
         "placements": [asdict(placement) for placement in hit.placements],

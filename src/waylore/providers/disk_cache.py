@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from waylore.errors import StoreUnavailable
+from waylore.private_files import create_private
 
 BUSY_MILLISECONDS = 30_000
 DURABILITY = """
@@ -55,6 +56,8 @@ class DiskCache:
         self.file = directory / f"{table.name}.sqlite" if directory else None
         if directory:
             directory.mkdir(parents=True, exist_ok=True)
+        if self.file:
+            create_private(self.file)
         with self._wrap_errors():
             self._database = apsw.Connection(str(self.file or ":memory:"))
             self._database.set_busy_timeout(BUSY_MILLISECONDS)

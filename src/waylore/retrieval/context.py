@@ -3,8 +3,8 @@
 There are three layouts: `passages` has passages with citation marks; `graph` and `narrative` put a block of
 entities and facts before them. Parts are chosen by the sum of the tokens of their lines. The whole text is
 counted at the end, so the budget holds for any tokenizer, also if the tokens of two texts do not add up. The
-text contains only parts of the `SearchResult`. This module reads no store, calls no model and does not
-summarise; long texts are cut at the end of a sentence.
+text contains only parts of the `SearchResult`, made neutral, and each passage stands in a fence (`waylore.fence`).
+This module reads no store, calls no model and does not summarise; long texts are cut at the end of a sentence.
 """
 
 import re
@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from waylore.config import ContextConfig
+from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_title
 from waylore.protocols import CountTokens
 from waylore.text import normalise
 from waylore.types.knowledge import Fact
@@ -44,28 +45,36 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class RenderedContext:
-    """The text for a model, its length in tokens, and the passage of each citation mark."""
+    """The text for a model, its length in tokens, the passage of each citation mark, and characters left out.
+
+    `removed` is the number of control and invisible characters that the shown passages have in the store.
+    """
 
     text: str
     tokens: int
     sources: tuple[Citation, ...] = ()
+    removed: int = 0
 
 
 def render_context(
-    result: SearchResult, *, layout: Layout, config: ContextConfig, count: CountTokens
+    result: SearchResult, *, layout: Layout, config: ContextConfig, count: CountTokens, fence: Fence
 ) -> RenderedContext:
-    """Return the result in a layout, in at most `config.max_tokens` tokens as `count` counts them."""
+    """Return the result in a layout, in at most `config.max_tokens` tokens as `count` counts them.
+
+    The note and the marks of the fence count too.
+    """
     block = _fit_graph_block(result, layout, config, count)
 
     def format_page(cited: _CitedTexts) -> str:
         return _format_page(block, cited, include_sources=config.include_sources)
 
     by_line = _count_by_line(count)
-    cited = _fit_passages(result.hits, lambda cited: by_line(format_page(cited)) <= config.max_tokens)
+    cited = _fit_passages(result.hits, fence, lambda cited: by_line(format_page(cited)) <= config.max_tokens)
     while cited and count(format_page(cited)) > config.max_tokens:
         cited = cited[:-1]
     text = format_page(cited)
-    return RenderedContext(text, count(text), tuple(citation for citation, _ in cited))
+    removed = _count_removed(result.hits, [citation for citation, _ in cited])
+    return RenderedContext(text, count(text), tuple(citation for citation, _ in cited), removed)
 
 
 def order_facts(facts: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -112,21 +121,24 @@ def _count_by_line(count: CountTokens) -> CountTokens:
 _CitedTexts: TypeAlias = tuple[tuple[Citation, str], ...]
 
 
-def _fit_passages(hits: Sequence[Hit], fits: Callable[[_CitedTexts], bool]) -> _CitedTexts:
-    """Return the texts that fit, best first. The mark of a passage that does not fit goes to the next one."""
+def _fit_passages(hits: Sequence[Hit], fence: Fence, fits: Callable[[_CitedTexts], bool]) -> _CitedTexts:
+    """Return the fenced texts that fit, best first. The mark of a passage that does not fit goes to the next one."""
     cited: _CitedTexts = ()
     for hit in hits:
-        cited = _add_text(cited, _make_citation(hit, len(cited) + 1), _strip_lines(hit.passage.text), fits)
+        citation, text = _make_citation(hit, len(cited) + 1), _strip_lines(shield(hit.passage.text))
+        cited = _add_text(cited, citation, text, fence, fits)
     return cited
 
 
-def _add_text(cited: _CitedTexts, citation: Citation, text: str, fits: Callable[[_CitedTexts], bool]) -> _CitedTexts:
+def _add_text(
+    cited: _CitedTexts, citation: Citation, text: str, fence: Fence, fits: Callable[[_CitedTexts], bool]
+) -> _CitedTexts:
     """Add as much of a text as fits: all of it, or up to the end of a sentence, or nothing."""
 
     def add_part(end: int) -> _CitedTexts:
-        return (*cited, (citation, f"{text[:end]} …"))
+        return (*cited, (citation, fence.enclose(f"{text[:end]} …")))
 
-    whole = (*cited, (citation, text)) if text else cited
+    whole = (*cited, (citation, fence.enclose(text))) if text else cited
     if fits(whole):
         return whole
     ends = [end for end in _find_sentence_ends(text) if end < len(text)]
@@ -140,17 +152,24 @@ def _make_citation(hit: Hit, mark: int) -> Citation:
 
 
 def _format_page(block: str, cited: _CitedTexts, *, include_sources: bool) -> str:
+    note = RECALLED_NOTE if block or cited else ""
     heading = "## Passages" if block and cited else ""
-    passages = [f"{f'[{c.mark}] {_join_lines(c.title)}'.rstrip()}\n{text}" for c, text in cited]
+    passages = [f"{f'[{c.mark}] {to_title(c.title)}'.rstrip()}\n{text}" for c, text in cited]
     sources = _format_sources([citation for citation, _ in cited]) if include_sources else ""
-    return "\n\n".join(filter(None, [block, heading, *passages, sources]))
+    return "\n\n".join(filter(None, [note, block, heading, *passages, sources]))
+
+
+def _count_removed(hits: Iterable[Hit], cited: Iterable[Citation]) -> int:
+    """Return how many characters of the cited passages and their titles were removed."""
+    texts = {hit.passage.id: hit.passage.text for hit in hits}
+    return sum(neutralize(text).removed for c in cited for text in (c.title, texts[c.passage_id]))
 
 
 def _format_sources(citations: Sequence[Citation]) -> str:
     """Return a line for each address, with the marks of all passages from there."""
     marks: dict[str, list[str]] = defaultdict(list)
     for citation in citations:
-        marks[_join_lines(citation.uri)].append(f"[{citation.mark}]")
+        marks[to_line(citation.uri)].append(f"[{citation.mark}]")
     lines = [f"{' '.join(of_uri)} {uri}" for uri, of_uri in marks.items() if uri]
     return "\n".join(["## Sources", *lines]) if lines else ""
 
@@ -183,15 +202,23 @@ class _Part(NamedTuple):
 
 
 def _fit_graph_block(result: SearchResult, layout: Layout, config: ContextConfig, count: CountTokens) -> str:
-    """Add parts in order of priority until the budget is used, then print them by section."""
-    limit = min(config.graph_tokens, config.max_tokens)
+    """Add parts in order of priority until the budget is used, then print them by section.
+
+    The note that stands before counts against the whole text, not against the budget of the block.
+    """
     title = "## Knowledge Graph Context\n" if layout == "graph" else ""
     by_line = _count_by_line(count)
     shown: list[_Part] = []
+
+    def fits(parts: Sequence[_Part], count: CountTokens) -> bool:
+        block = _format_sections(parts, title)
+        page = _format_page(block, (), include_sources=False)
+        return count(block) <= config.graph_tokens and count(page) <= config.max_tokens
+
     for part in dict.fromkeys(_list_parts(result, layout, config)):
-        if by_line(_format_sections([*shown, part], title)) <= limit:
+        if fits([*shown, part], by_line):
             shown.append(part)
-    while shown and count(_format_sections(shown, title)) > limit:
+    while shown and not fits(shown, count):
         shown.pop()
     return _format_sections(shown, title)
 
@@ -219,7 +246,7 @@ def _list_graph_parts(result: SearchResult, *, include_relationships: bool) -> I
     """Yield the named entities, their facts, then their descriptions, which a passage is likely to repeat."""
     entities = {entity.id: entity for entity in result.entities}
     sections = {id_: (at, _format_heading(e.name, e.type)) for at, (id_, e) in enumerate(entities.items(), 1)}
-    yield from (_Part(0, "", _NAMES, _join_lines(entity.name)) for entity in entities.values())
+    yield from (_Part(0, "", _NAMES, to_line(entity.name)) for entity in entities.values())
     yield from (_Part(*section, _PLAIN) for section in sections.values())
     for fact in order_facts(_drop_repeated_facts(result.facts)):
         if include_relationships:
@@ -238,10 +265,10 @@ def _list_narrative_parts(result: SearchResult) -> Iterator[_Part]:
     places = {id_: at for at, id_ in enumerate(names, 1)}
     for fact in facts:
         name = names[fact.subject_id]
-        section = places[fact.subject_id], f"### CONTEXT: {_join_lines(name)}"
+        section = places[fact.subject_id], f"### CONTEXT: {to_line(name)}"
         if normalise(name) in _USER_NAMES:
             section = 0, "### USER CONTEXT"
-        yield _Part(*section, _PLAIN, f"- {_join_lines(fact.predicate)}: {_shorten(fact.object)}")
+        yield _Part(*section, _PLAIN, f"- {to_line(fact.predicate)}: {_shorten(fact.object)}")
 
 
 def _drop_repeated_facts(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -253,26 +280,22 @@ def _drop_repeated_facts(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def _format_heading(name: str, type_: str) -> str:
-    return f"### {_join_lines(name)} ({_join_lines(type_)})" if type_.strip() else f"### {_join_lines(name)}"
+    return f"### {to_line(name)} ({to_line(type_)})" if type_.strip() else f"### {to_line(name)}"
 
 
 def _format_related(fact: Fact, entity_id: str) -> str:
     if fact.subject_id == entity_id:
-        return f"{_join_lines(fact.object)} ({_join_lines(fact.predicate)}, weight: {fact.weight:g})"
-    return f"{_join_lines(fact.subject)} (←{_join_lines(fact.predicate)})"
+        return f"{to_line(fact.object)} ({to_line(fact.predicate)}, weight: {fact.weight:g})"
+    return f"{to_line(fact.subject)} (←{to_line(fact.predicate)})"
 
 
 def _format_relationship(fact: Fact) -> str:
     statement = f" -- {_shorten(fact.statement)}" if fact.statement.strip() else ""
-    ends = f"{_join_lines(fact.subject)} -> {_shorten(fact.object)}"
-    return f'- {ends}: "{_join_lines(fact.predicate)}"{statement} (strength: {fact.weight:g})'
+    ends = f"{to_line(fact.subject)} -> {_shorten(fact.object)}"
+    return f'- {ends}: "{to_line(fact.predicate)}"{statement} (strength: {fact.weight:g})'
 
 
 # -- texts ---------------------------------------------------------------------------------------------
-
-
-def _join_lines(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _strip_lines(text: str) -> str:
@@ -286,7 +309,7 @@ def _find_sentence_ends(text: str) -> list[int]:
 
 def _shorten(text: str) -> str:
     """Return a text on one line. If it is long, cut it at the end of a sentence, else of a word."""
-    line = _join_lines(text)
+    line = to_line(text)
     if len(line) <= _MAX_SHORT_CHARACTERS:
         return line
     ends = [end for end in _find_sentence_ends(line[: _MAX_SHORT_CHARACTERS + 1]) if end <= _MAX_SHORT_CHARACTERS]

@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from waylore import legacy
 from waylore.errors import ConfigError
+from waylore.private_files import open_private
 from waylore.settings.sections import HttpSettings
 
 NAME_FILE = ".name"  # holds the name of the folder, which all processes that share it use
@@ -123,7 +124,7 @@ async def save_upload(
     part = spool.folder / f"{job}.part"
     digest, size = blake2b(digest_size=32), 0
     try:
-        with part.open("xb") as file:
+        with open(part, "xb", opener=open_private) as file:
             async for data in _collect(_limit_pace(body, http)):
                 size += len(data)
                 _check_free_space(len(data), spool)

@@ -263,6 +263,10 @@ class Store(Protocol):
         """Return the number of items of each kind, and the embedding model."""
         ...
 
+    def secret(self) -> bytes:
+        """Return 32 random bytes of the collection, which are made once and never exported."""
+        ...
+
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream.
 

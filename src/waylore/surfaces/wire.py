@@ -154,11 +154,12 @@ class Citation(Wire):
 
 
 class Context(Wire):
-    """The text for a model, its length in tokens, and the passage of each citation mark."""
+    """The text for a model, its length in tokens, the passage of each citation mark, and characters left out."""
 
     text: str
     tokens: int
     sources: list[Citation]
+    removed: int
 
 
 class Branch(Wire):

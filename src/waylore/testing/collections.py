@@ -64,6 +64,14 @@ class CollectionTests(StoreFixtures):
         assert world.version() == version
         assert list(world.export()) == sort_parts(iter(WORLD))
 
+    def test_secret_belongs_to_collection(self, world: Store, open_store: OpenStore) -> None:
+        secret = world.secret()
+        assert len(secret) == 32
+        again, other = open_store("default"), open_store("other")
+        assert again.secret() == secret != other.secret()
+        again.close()
+        other.close()
+
     def test_statistics_counts_items(self, world: Store) -> None:
         assert count_items(world) == (3, 3, 6, 6, sum(len(c.mentions) for c in WORLD))
         statistics = world.statistics()

@@ -14,7 +14,7 @@ from mcp_types import TextResourceContents
 from tools.postgres.server import Server
 
 from databases import make_name
-from surfaces.agents import TOOLS, WORLD, call, call_wrongly, fill, get_text, parse, run_agent
+from surfaces.agents import TOOLS, WORLD, call, call_wrongly, fill, get_text, parse, run_agent, unfence
 from waylore import Filter, Waylore
 from waylore.errors import WayloreError
 from waylore.protocols import Embedder
@@ -121,10 +121,11 @@ async def test_research_tools_have_their_own_shape(memory: Waylore) -> None:
         assert [sorted(one) for one in found] == [["id", "text", "title", "url"]] * len(found)
         assert len({one["id"] for one in found}) == len(found)
         page = await call(agent, "fetch", id=found[0]["id"])
+    assert unfence(found[0]["text"]) == unfence(page["text"]) == WORLD[0][2]
     assert page == {
         "id": found[0]["id"],
         "title": "Login",
-        "text": WORLD[0][2],
+        "text": page["text"],
         "url": f"waylore://document/{found[0]['id']}",
         "metadata": {"kind": "note"},
     }

@@ -1,12 +1,18 @@
 """Facts, entities, hits and search results made from names alone."""
 
+import re
+
 from waylore.config import ContextConfig
+from waylore.fence import RECALLED_NOTE, make_fence
 from waylore.protocols import CountTokens
 from waylore.retrieval.context import Layout, RenderedContext, render_context
 from waylore.types.identity import entity_id, fact_id
 from waylore.types.knowledge import Document, Entity, Fact, Passage
 from waylore.types.search import Hit, SearchResult
 
+KEY = b"of the samples"
+NOTE_CHARACTERS = len(f"{RECALLED_NOTE}\n\n")
+FENCE_CHARACTERS = len("<<recalled abcdef\n\nabcdef>>")
 LAYOUTS: tuple[Layout, ...] = ("passages", "graph", "narrative")
 ROOMY = ContextConfig(max_tokens=10**6, graph_tokens=10**6)
 
@@ -45,7 +51,15 @@ def render(
     config: ContextConfig = ContextConfig(),  # noqa: B008
     count: CountTokens = len,
 ) -> RenderedContext:
-    return render_context(result, layout=layout, config=config, count=count)
+    fence = make_fence(KEY, [hit.passage.text for hit in result.hits])
+    return render_context(result, layout=layout, config=config, count=count, fence=fence)
+
+
+def unfence(text: str) -> str:
+    """Return a context without its note and the marks of its fence."""
+    note, _, rest = text.partition("\n\n")
+    assert note == (RECALLED_NOTE if text else "")
+    return re.sub(r"^<<recalled ([a-z]+)\n(.*?)\n\1>>$", r"\2", rest, flags=re.DOTALL | re.MULTILINE)
 
 
 AUTH = make_result(

@@ -6,8 +6,9 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unit.retrieval.samples import AUTH, LAYOUTS, ROOMY, make_entity, make_fact, make_hit, make_result, render
+from unit.retrieval.samples import AUTH, LAYOUTS, ROOMY, make_entity, make_fact, make_hit, make_result, render, unfence
 from waylore.config import ContextConfig
+from waylore.fence import neutralize
 from waylore.protocols import CountTokens
 from waylore.retrieval.context import Layout, order_facts
 from waylore.text import estimate_tokens
@@ -62,7 +63,8 @@ def test_context_never_exceeds_budget(what: SearchResult, layout: Layout, config
     answer = render(what, layout, config=config, count=COUNTS[by])
     assert answer.tokens == COUNTS[by](answer.text) <= config.max_tokens
     block = render(replace(what, hits=()), layout, config=config, count=COUNTS[by])
-    assert block.tokens <= min(config.graph_tokens, config.max_tokens)
+    assert block.tokens <= config.max_tokens
+    assert not block.text or COUNTS[by](unfence(block.text)) <= config.graph_tokens
     assert answer.text.startswith(block.text)
 
 
@@ -85,8 +87,8 @@ def test_context_shows_only_search_result(what: SearchResult, layout: Layout, co
     told = [word for f in what.facts for word in (f.subject, f.predicate, f.object, f.statement, f"{f.weight:g}")]
     read = [word for h in what.hits for word in (h.passage.text, h.passage.title, h.document.uri)]
     known = OWN_WORDS | {str(source.mark) for source in answer.sources}
-    known.update(re.findall(r"\w+", " ".join(names + told + read)))
-    assert set(re.findall(r"\w+", answer.text)) <= known
+    known.update(re.findall(r"\w+", neutralize(" ".join(names + told + read)).text))
+    assert set(re.findall(r"\w+", unfence(answer.text))) <= known
     assert find_relationships(answer.text) <= list_relationships(what.facts)
 
 
@@ -101,7 +103,7 @@ def test_context_is_tidy_and_deterministic(what: SearchResult, layout: Layout, c
 @given(FOUND, st.sampled_from(LAYOUTS))
 def test_large_budget_shows_everything(what: SearchResult, layout: Layout) -> None:
     answer = render(what, layout, config=ROOMY)
-    texts = [h.passage.text for h in what.hits if h.passage.text.strip()]
+    texts = [text for h in what.hits if (text := neutralize(h.passage.text).text).strip()]
     assert len(answer.sources) == len(texts)
     assert all(line.rstrip() in answer.text for text in texts for line in text.split("\n"))
     if layout == "graph":

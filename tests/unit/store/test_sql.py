@@ -198,5 +198,5 @@ def build_schema(*scripts: str) -> dict[str, str]:
 
 
 def normalise_sql(sql: str) -> str:
-    """Return SQL without comments and line breaks."""
-    return " ".join(re.sub(r"--.*", "", sql).split())
+    """Return SQL without comments, line breaks, and blanks beside brackets and commas."""
+    return re.sub(r" ?([(),]) ?", r"\1", " ".join(re.sub(r"--.*", "", sql).split()))

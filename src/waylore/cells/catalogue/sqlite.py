@@ -18,7 +18,7 @@ from waylore.cells.catalogue.protocol import (
 )
 from waylore.errors import StoreUnavailable
 from waylore.store.sql import load_migrations, load_queries
-from waylore.store.sqlite.file import migrate_file, refuse_store, translate_errors
+from waylore.store.sqlite.file import migrate_file, open_file, refuse_store, translate_errors
 
 CATALOGUE = load_queries("waylore.cells.catalogue", "sqlite")
 MIGRATIONS = load_migrations("waylore.cells.catalogue", "sqlite")
@@ -31,7 +31,7 @@ class SqliteCatalogue:
         self._path = str(path)
         self._lock = threading.Lock()
         with translate_errors(self._path):
-            self._db = apsw.Connection(self._path)
+            self._db = open_file(self._path)
             self._db.set_busy_timeout(int(busy_seconds * 1000))
             self._db.execute(CATALOGUE["settings"])
             try:
@@ -89,7 +89,7 @@ class SqliteCatalogue:
     def lock_moves(self) -> Iterator[None]:
         """Let one process move collections at a time, by a file lock that ends with the process."""
         with translate_errors(self._path):
-            lock = apsw.Connection(f"{self._path}.moving")
+            lock = open_file(f"{self._path}.moving")
         try:
             lock.execute(CATALOGUE["begin_alone"])
         except apsw.BusyError as error:

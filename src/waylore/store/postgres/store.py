@@ -301,6 +301,11 @@ class PostgresStore:
         """Return the number of items of each kind, and the embedding model."""
         return self._answer(make_request(Store.statistics))
 
+    def secret(self) -> bytes:
+        """Return 32 random bytes of the collection, which are made once and never exported."""
+        [(secret,)] = self._read_snapshot(lambda db: run(db, "secret", collection=self._key).fetchall())
+        return bytes(secret)
+
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""
         with translate_errors(self._url), closing(self._server.connect()) as db:

@@ -22,6 +22,7 @@ from waylore.errors import (
     StoreError,
     StoreUnavailable,
 )
+from waylore.private_files import create_private
 from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.name_keys import fill_keys
@@ -35,7 +36,7 @@ Stamp = tuple[int, ...]
 
 def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.Connection:
     """Open a connection that waits for other writers and syncs each commit, or one that can only read."""
-    db = _open_to_read(path) if read_only else apsw.Connection(path)
+    db = _open_to_read(path) if read_only else open_file(path)
     db.set_busy_timeout(int(busy_seconds * 1000))
     # Without QPSG, SQLite (built with STAT4) plans a statement again for each bound value: 0.4 ms a query.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -43,6 +44,12 @@ def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     db.set_wal_hook(pages.checkpoint_when_long)
     return db
+
+
+def open_file(path: str) -> apsw.Connection:
+    """Open a file for reading and writing. A new one, and its log, can be read by its owner alone."""
+    create_private(path)
+    return apsw.Connection(path)
 
 
 def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:

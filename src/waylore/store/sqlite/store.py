@@ -309,6 +309,11 @@ class SqliteStore:
         with file.translate_errors(self._path):
             return scoping.read_collection(self._connection(), self._name).statistics
 
+    def secret(self) -> bytes:
+        """Return 32 random bytes of the collection, which are made once and never exported."""
+        with file.translate_errors(self._path):
+            return bytes(self._connection().execute(SQL["secret"], {"collection": self._row}).get)
+
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""
         with file.translate_errors(self._path):

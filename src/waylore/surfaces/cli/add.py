@@ -15,6 +15,7 @@ from rich.text import Text
 from waylore.engine.transfer import EXPORT
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
+from waylore.fence import to_line
 from waylore.indexing.exports import is_export
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.importers.dispatch import AUTO, FORMATS, ImportReport
@@ -117,7 +118,7 @@ def _check_labels(labels: Sequence[str]) -> None:
 
 
 def _add(memory: Waylore, path: Path, labels: Sequence[str], metadata: Metadata, prune: bool) -> AddReport:
-    with show_progress(f"adding {shown.to_line(path.name or str(path))}") as show:
+    with show_progress(f"adding {to_line(path.name or str(path))}") as show:
 
         def show_files(progress: Progress) -> None:
             counts = f"{progress.files:,}/{progress.of_files:,} files  {progress.passages:,} passages"
@@ -174,7 +175,7 @@ def import_(
     with (
         open_for_writing(store, collection) as memory,
         handle_interrupt("Run the same command again to continue."),
-        show_progress(f"importing {shown.to_line(file.name)}") as show,
+        show_progress(f"importing {to_line(file.name)}") as show,
     ):
         if (label or metadata) and (format_ == EXPORT or is_export(file)):
             raise ConfigError("an export has its own labels and metadata; leave out --label and --metadata")

@@ -11,6 +11,7 @@ from rich.text import Text
 from typer._completion_shared import get_completion_script  # private; see the pin in pyproject.toml
 
 from waylore.errors import ConfigError
+from waylore.fence import neutralize
 from waylore.settings.load import Setting, check_settings
 from waylore.surfaces.checks import Finding, run_checks
 from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given
@@ -43,8 +44,8 @@ def _render_finding(finding: Finding) -> Table:
     table.add_column(width=1)
     table.add_column(width=10, style="bold")
     table.add_column()
-    remedy = f"\n→ {shown.escape(finding.remedy)}" if finding.remedy else ""
-    message = Text.assemble(shown.escape(finding.message), (remedy, "cyan"))
+    remedy = f"\n→ {neutralize(finding.remedy).text}" if finding.remedy else ""
+    message = Text.assemble(neutralize(finding.message).text, (remedy, "cyan"))
     table.add_row(Text(mark, style), finding.subject, message)
     return table
 
@@ -70,7 +71,7 @@ def config(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJso
     """
     with report_errors():
         known = list(check_settings(**keep_given(store=store, collection=collection)))
-        problems = [Text(f"✗ {shown.escape(one.problem)}", "bold red") for one in known if one.problem]
+        problems = [Text(f"✗ {neutralize(one.problem).text}", "bold red") for one in known if one.problem]
         print_result([asdict(one) for one in known], Group(_render_settings(known), *problems), as_json)
         if problems:
             raise typer.Exit(find_kind(ConfigError()).exit_code)
@@ -84,8 +85,8 @@ def _render_settings(known: list[Setting]) -> Table:
     for one in known:
         is_set = one.source != "default"
         style = "bold red" if one.problem else "bold green" if is_set else ""
-        name = Text(f"✗ {shown.escape(one.name)}", style) if one.problem else one.name
-        table.add_row(name, Text(shown.escape(one.value), style), Text(one.source, "" if is_set else "dim"))
+        name = Text(f"✗ {neutralize(one.name).text}", style) if one.problem else one.name
+        table.add_row(name, Text(neutralize(one.value).text, style), Text(one.source, "" if is_set else "dim"))
     return table
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from waylore.fence import to_line
 from waylore.settings.load import without_password
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
@@ -80,4 +81,4 @@ def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson
 
 
 def _report_unknown(name: str) -> str:
-    return f"no entity {shown.to_line(name)!r}; `waylore search` finds passages, and the names that they use"
+    return f"no entity {to_line(name)!r}; `waylore search` finds passages, and the names that they use"

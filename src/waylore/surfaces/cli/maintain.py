@@ -12,6 +12,7 @@ from rich.text import Text
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, NotFound
+from waylore.fence import to_line
 from waylore.store.urls import open_store
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import CollectionName, StoreUrl, find_file, load_settings, open_without_models
@@ -100,7 +101,7 @@ def _summarise(receipt: Receipt, remains: list[str] | None) -> Iterator[Text]:
     )
     yield Text(f"forgotten: {', '.join(counts)}")
     for trace in remains or ():
-        yield Text(f"still stored: {shown.to_line(trace)}", "red")
+        yield Text(f"still stored: {to_line(trace)}", "red")
     if remains == []:
         yield Text("verified: no trace is left in any table, index or page", "green")
 

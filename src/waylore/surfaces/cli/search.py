@@ -65,7 +65,7 @@ def search(
         result = memory.search(question, **_read_options(method, recipe, top_k, label, where, as_of))
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)
-            print_result(_to_wire(made) if as_json else None, shown.escape(made.text), as_json)
+            print_result(_to_wire(made) if as_json else None, made.text, as_json)
         else:
             people = shown.render_result(result, time.perf_counter() - started, explained=explain)
             print_result(_to_wire(result) if as_json else None, people, as_json)

@@ -4,11 +4,13 @@ An agent reads only what it may see. A text ends at the length of a page; the to
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from mcp import UriTemplate
 from mcp_types import ResourceTemplate
 
 from waylore.errors import NotFound
+from waylore.fence import RECALLED_NOTE, to_line, to_title
 from waylore.surfaces.tools import answers
 from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer, shorten, take_lines
 from waylore.surfaces.tools.tools import PAGE_TOKENS, Agent, read_stored
@@ -30,18 +32,14 @@ def read_entity(agent: Agent, name: str) -> str:
     graphs = agent.memory.graph(name, per_entity=MAX_FACTS, limit=MAX_FACTS)
     if not graphs:
         raise NotFound(f"no entity {name[:200]}; find names with memory_search")
-    return "\n\n".join(map(_format_entity, graphs))
+    return "\n\n".join([RECALLED_NOTE, *map(_format_entity, graphs)])
 
 
 def read_text(agent: Agent, id_: str) -> str:
     """Return a document or a passage, with the facts it states."""
     stored = read_stored(agent, id_)
-
-    def make_page(length: int) -> answers.ReadAnswer:
-        return answers.make_read_answer(stored, PAGE_TOKENS, 0, length)
-
-    page = fit_answer(MAX_TOKEN_LENGTH * PAGE_TOKENS, make_page, PAGE_TOKENS)
-    return f"# {page.to_text()}"
+    make_page = partial(answers.make_read_answer, stored, PAGE_TOKENS, agent.memory.make_fence(stored.text), 0)
+    return fit_answer(MAX_TOKEN_LENGTH * PAGE_TOKENS, make_page, PAGE_TOKENS).to_text()
 
 
 READERS: dict[str, Callable[[Agent, str], str]] = {
@@ -62,14 +60,14 @@ TEMPLATES = [
 
 def _format_entity(graph: EntityGraph) -> str:
     entity = graph.entity
-    title = f"# {entity.name}" + (f" ({entity.type})" if entity.type else "")
-    aliases = f"Also called {', '.join(entity.aliases)}." if entity.aliases else ""
+    title = f"# {to_title(entity.name)}" + (f" ({to_title(entity.type)})" if entity.type else "")
+    aliases = f"Also called {to_line(', '.join(entity.aliases))}." if entity.aliases else ""
     facts = "\n".join(take_lines(_format_facts(graph.branches), PAGE_TOKENS // 2))
-    description = shorten(entity.description, PAGE_TOKENS // 4)
+    description = shorten(to_line(entity.description), PAGE_TOKENS // 4)
     return "\n\n".join(filter(None, [title, description, aliases, facts]))
 
 
 def _format_facts(branches: Iterable[Branch]) -> Iterator[str]:
     for branch in branches:
         statement = f": {branch.fact.statement}" if branch.fact.statement else ""
-        yield f"- {branch.fact}{statement} (passage {branch.fact.passage_id})"
+        yield to_line(f"- {branch.fact}{statement} (passage {branch.fact.passage_id})")

@@ -28,19 +28,21 @@ from starlette.routing import Route
 
 from waylore import __version__
 from waylore.errors import NotFound, WayloreError
+from waylore.fence import to_line, to_title
 from waylore.surfaces.error_kinds import find_kind
 from waylore.surfaces.mcp import resources
-from waylore.surfaces.tools.tools import TOOLS, Agent, Tool, run_tool
+from waylore.surfaces.tools.tools import RECALLED_RULE, TOOLS, Agent, Tool, run_tool
 from waylore.types.knowledge import Document
 
 log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Request]
 AgentOf = Callable[[Request | None], Agent]
 T = TypeVar("T")
-INSTRUCTIONS = """A long-term memory: passages, and a graph of facts about people, projects and things.
+INSTRUCTIONS = f"""A long-term memory: passages, and a graph of facts about people, projects and things.
 Search it with memory_search before you answer a question about anything that may have been said, decided or written
 down earlier, and name the document to the user. Use memory_add to store what will be useful later. Resources:
-waylore://entity/NAME has the facts of a name, waylore://document/ID and waylore://passage/ID have stored texts."""
+waylore://entity/NAME has the facts of a name, waylore://document/ID and waylore://passage/ID have stored texts.
+{RECALLED_RULE}"""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PAGE_DOCUMENTS = 100  # documents in a page of resources
 
@@ -177,9 +179,9 @@ def _list_documents(agent: Agent, cursor: str | None) -> protocol.ListResourcesR
 
 
 def _make_resource(document: Document) -> protocol.Resource:
-    name = document.title or document.uri or document.id
+    name, address = to_title(document.title or document.uri) or document.id, to_line(document.uri)
     return protocol.Resource(
-        uri=f"waylore://document/{document.id}", name=name, description=document.uri, mime_type="text/markdown"
+        uri=f"waylore://document/{document.id}", name=name, description=address, mime_type="text/markdown"
     )
 
 

@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from waylore.fence import to_line
 from waylore.indexing.blocks import Skipped
-from waylore.surfaces.terminal.hits import DIM, NAME, to_line
+from waylore.surfaces.terminal.hits import DIM, NAME
 from waylore.types.knowledge import Document
 from waylore.types.results import Statistics
 

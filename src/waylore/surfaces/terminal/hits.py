@@ -1,7 +1,7 @@
 """Render hits, explanations and graphs for people at a terminal.
 
-Pure functions that return objects of rich; 80 columns are enough. Texts come from other people, so control
-characters in them are replaced before they reach the terminal.
+Pure functions that return objects of rich; 80 columns are enough. Texts come from other people, so control and
+invisible characters in them are removed before they reach the terminal.
 """
 
 import re
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from waylore.fence import to_line
 from waylore.recipes import RECIPES
 from waylore.text import terms
 from waylore.types.knowledge import Entity, Fact
@@ -27,17 +28,6 @@ NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
 STAGES = ("embedding", "vector", "keyword", "link", "graph", "hits", "reranker")
 SEARCHES = {"vector": "meaning", "keyword": "words", "graph": "graph"}
 _WORD = re.compile(r"\w+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def escape(text: str) -> str:
-    """Replace control characters, which a terminal would interpret."""
-    return _CONTROL.sub("�", text)
-
-
-def to_line(text: str) -> str:
-    """Return a text as one line."""
-    return " ".join(escape(text).split())
 
 
 def count(number: int, noun: str) -> str:

@@ -18,6 +18,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from waylore.errors import WayloreError
+from waylore.fence import neutralize
 from waylore.surfaces.error_kinds import find_kind
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -36,7 +37,7 @@ def print_result(result: Any, for_people: Any, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(result, default=_to_json, ensure_ascii=False))
     elif isinstance(for_people, str):
-        typer.echo(for_people)
+        typer.echo(neutralize(for_people).text)
     else:
         _print(for_people)
 
@@ -58,7 +59,7 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     except (WayloreError, ValueError) as error:
-        typer.echo(f"waylore: {error}", err=True)
+        typer.echo(f"waylore: {neutralize(str(error)).text}", err=True)
         raise typer.Exit(find_kind(error).exit_code) from error
     except KeyboardInterrupt as error:
         typer.echo("waylore: interrupted", err=True)

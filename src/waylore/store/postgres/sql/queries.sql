@@ -111,6 +111,9 @@ SELECT name, mark, version, model, dimension, documents, passages, entities, fac
   next_access
 FROM collections WHERE collection = %(collection)s
 
+-- name: secret
+SELECT secret FROM collections WHERE collection = %(collection)s
+
 -- name: version
 SELECT version FROM collections WHERE collection = %(collection)s
 

@@ -19,7 +19,9 @@ CREATE TABLE collections (
   length int8 NOT NULL DEFAULT 0,        -- terms of all passages
   next_passage int8 NOT NULL DEFAULT 1,
   next_term int4 NOT NULL DEFAULT 1,
-  next_access int4 NOT NULL DEFAULT 1    -- never reused: an old permission must not become a new one
+  next_access int4 NOT NULL DEFAULT 1,   -- never reused: an old permission must not become a new one
+  -- the key of the marks around recalled texts; never exported
+  secret bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
 ) WITH (fillfactor = 70);
 
 -- Each set of labels that a document has, so that a permission is one integer in every index.

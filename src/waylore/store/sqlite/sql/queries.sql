@@ -66,7 +66,10 @@ ROLLBACK
 -- ------------------------------------------------------------------------------------------- collection
 
 -- name: ensure_collection
-INSERT OR IGNORE INTO collections (name) VALUES (:name)
+INSERT OR IGNORE INTO collections (name, secret) VALUES (:name, randomblob(32))
+
+-- name: secret
+SELECT secret FROM collections WHERE row = :collection
 
 -- name: collection
 SELECT row, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_entity

@@ -12,7 +12,8 @@ CREATE TABLE collections (
   mentions INTEGER NOT NULL DEFAULT 0,
   length INTEGER NOT NULL DEFAULT 0,        -- terms of all passages
   next_passage INTEGER NOT NULL DEFAULT 0,  -- the next free row of the collection's last block
-  next_entity INTEGER NOT NULL DEFAULT 0
+  next_entity INTEGER NOT NULL DEFAULT 0,
+  secret BLOB  -- the key of the marks around recalled texts; never exported
 ) STRICT;
 
 -- Each set of labels that a document has, so that a permission is one integer in every index.

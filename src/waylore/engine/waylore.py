@@ -127,7 +127,7 @@ class Waylore:
         cache: how long answers are cached; a number of seconds, or None to cache none.
         observer: is called around each method.
         method, top_k, reranker: what `search` uses if a call does not give them.
-        author: who reads and writes, and with which labels; the owner of the store may do everything.
+        author: the reader and writer, with its labels; the owner of the store has all of them.
         """
         address = arguments.check_url(url)
         name = arguments.check_collection(collection, is_cells=parse_url(address).is_cells)
@@ -160,7 +160,7 @@ class Waylore:
 
     @property
     def author(self) -> Author:
-        """Who reads and writes."""
+        """The reader and writer of this view."""
         return self._author
 
     # -- add -------------------------------------------------------------------------------------------
@@ -696,7 +696,7 @@ class Waylore:
         pipeline.write(self._store, self._embedder, documents, author=self._author)
 
     def _narrow(self, where: Where) -> Filter:
-        """Return the filter of a call, within what the author may see."""
+        """Return the filter of a call, with the labels of the author."""
         return self._author.narrow(arguments.to_filter(where))
 
 

@@ -50,9 +50,9 @@ class Store(Protocol):
     ) -> int:
         """Write all documents or none, and return how many were new or changed.
 
-        Labels and sources are those that `author` may write (`checks.admit_documents`). Forbidden is raised if a
-        stored document would be replaced or removed, or the fingerprint of its file set, that the author may not
-        change. This is decided inside the transaction. A document that is stored already is replaced, or left
+        `checks.admit_documents` sets labels and sources that `author` may write. If the author may not change a
+        stored document that would be replaced or removed, or whose file gets a fingerprint, Forbidden is raised. Its
+        labels are read inside the transaction. A document that is stored already is replaced, or left
         unchanged if its digest is the same. `model` names the model that made the vectors; None means that there
         are no vectors. ModelMismatch is raised if the collection has another model. The documents named in
         `replacing` are removed in the same transaction. `fingerprints` belong to the files from which documents
@@ -93,7 +93,7 @@ class Store(Protocol):
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
         """Count one use for each time that an item is named. The collection's version stays the same.
 
-        It takes no author, because it counts only what was just returned to the caller.
+        It takes no author, because it counts only items that a caller has just read.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""The one rule for labels: what an author may read, change and write, and with which source.
+"""The one rule for labels and sources, for readers and writers.
 
-A reader sees public documents and those that share a label with it. A limited author, one with labels, changes only
+A reader sees public documents and documents that share a label with it. A limited author, one with labels, changes only
 documents whose labels are all its own; it neither writes nor changes public documents. An author without labels reads
 and changes everything. Stores, the engine and every surface use this rule. Nothing here reads a store.
 """
@@ -15,9 +15,9 @@ from waylore.types.search import Filter
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who reads and writes: an identity, its labels (None for all), and the most trusted source of its writes.
+    """A reader and writer: an identity, its labels (None for all), and the most trusted source of its writes.
 
-    Without `max_source` a limited author writes as `conversation`, any other as what it names.
+    Without `max_source` a limited author writes as `conversation`, any other author with any source.
     """
 
     identity: str
@@ -42,7 +42,7 @@ class Author:
         return replace(self, labels=own, max_source=None if self.labels is None else self.max_source)
 
     def narrow(self, where: Filter) -> Filter:
-        """Return a reader's filter: the labels that it names, as far as the author has them, else all of its own."""
+        """Return a reader's filter with no other labels than the author's; all of them if the filter has none."""
         if self.labels is None:
             return where
         return replace(where, labels=self.labels if where.labels is None else where.labels & self.labels)
@@ -52,7 +52,7 @@ class Author:
         return self.labels is None or (bool(labels) and labels <= self.labels)
 
     def choose_labels(self, labels: frozenset[str]) -> frozenset[str]:
-        """Return the labels of a new document: those that it names, or all of a limited author if it names none."""
+        """Return the labels of a new document: the given ones, or all labels of a limited author if none are given."""
         chosen = labels or self.labels or labels
         if not self.may_change(chosen):
             own = ", ".join(sorted(self.labels or ())) or "none, so you may not write"
@@ -60,7 +60,7 @@ class Author:
         return chosen
 
     def cap(self, source: Source) -> Source:
-        """Return the source that a write is stored with: the named one, but none above `max_source`."""
+        """Return the source that a write is stored with: the given one, but none above `max_source`."""
         return max(source, self.max_source or source, key=SOURCES.index)
 
     def require_all(self) -> None:
@@ -74,4 +74,4 @@ def get_default_source(labels: Collection[str] | None) -> Source:
     return "user_edit" if labels is None else "conversation"
 
 
-OWNER = Author("local")  # the owner of a file, who may do everything
+OWNER = Author("local")  # the owner of a store, with all labels and sources

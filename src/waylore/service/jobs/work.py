@@ -110,7 +110,7 @@ RUN_BY_KIND: dict[JobKind, Callable[[JobResources, Job, ReportProgress], Result]
 
 
 def describe_author(author: Author) -> Mapping[str, Any]:
-    """Return what a job stores of its author, beside the identity."""
+    """Return the labels and the source of a job's author as JSON."""
     labels = None if author.labels is None else sorted(author.labels)
     return {"labels": labels, "max_source": author.max_source}
 

@@ -25,10 +25,17 @@ FactLike: TypeAlias = NewFact | Sequence[Any] | Mapping[str, Any]
 Strings: TypeAlias = str | Iterable[str] | None
 T = TypeVar("T")
 
+# The longest texts that one call takes. Nothing can stop Python in a thread, so work is bounded before it begins.
+MAX_QUERY = 8_000
+MAX_TEXT = 1_000_000  # also of a value of metadata; a longer text is added as a file
+MAX_TITLE = 1_000  # also of a label and of the names in a fact
+MAX_STATEMENT = 10_000
+MAX_TOOL_FACTS = 100  # facts that a model may add in one call
+
 MAX_TOP_K = 10_000
 MAX_LIMIT = 1_000_000
 MAX_NAME = 200  # characters of a collection's name
-MAX_PATH = 4_096  # characters of a path or address, the limit of Linux
+MAX_PATH = 4_096  # characters of a path, an address or an id; the limit of Linux
 MAX_INT = 2**63 - 1  # what both engines can store
 NOT_IN_NAMES = ",*+"  # they join or select collections in the address of several
 
@@ -36,18 +43,22 @@ NOT_IN_NAMES = ",*+"  # they join or select collections in the address of severa
 # -- texts, numbers, flags -----------------------------------------------------------------------------
 
 
-def check_text(name: str, value: object, remedy: str = "") -> str:
-    """Return a text that is a string without NUL and lone surrogates, and not blank."""
-    text = check_string(name, value, remedy)
+def check_text(name: str, value: object, remedy: str = "", max_length: int = MAX_PATH) -> str:
+    """Return a text that is a string without NUL and lone surrogates, not blank and not too long."""
+    text = check_string(name, value, remedy, max_length)
     if not text.strip():
         raise ArgumentError(f"{name} must not be empty")
     return text
 
 
-def check_string(name: str, value: object, remedy: str = "") -> str:
-    """Return a string that both engines can store."""
+def check_string(name: str, value: object, remedy: str = "", max_length: int = MAX_PATH) -> str:
+    """Return a string that both engines can store and that is not too long."""
     if not isinstance(value, str):
         raise ArgumentError(f"{name} must be a string, got {type(value).__name__}{'; ' if remedy else ''}{remedy}")
+    if len(value) > max_length:
+        raise ArgumentError(
+            f"{name} must have at most {max_length:,} characters, got {len(value):,}; {remedy or 'shorten it'}"
+        )
     if "\x00" in value:
         raise ArgumentError(f"{name} must not contain NUL characters; remove them")
     try:
@@ -57,9 +68,9 @@ def check_string(name: str, value: object, remedy: str = "") -> str:
     return value
 
 
-def check_optional(name: str, value: object) -> str:
+def check_optional(name: str, value: object, max_length: int = MAX_PATH) -> str:
     """Return a string; None stands for an empty one."""
-    return check_string(name, "" if value is None else value)
+    return check_string(name, "" if value is None else value, max_length=max_length)
 
 
 def check_uri(name: str, value: object) -> str:
@@ -100,7 +111,7 @@ def to_strings(name: str, value: Strings) -> tuple[str, ...]:
     several: object = value
     if not isinstance(several, Iterable) or isinstance(several, bytes | Mapping):
         raise ArgumentError(f"{name} must be a string or a list of strings, got {type(several).__name__}")
-    return tuple(check_text(name, each, "give a string or a list of strings") for each in several)
+    return tuple(check_text(name, each, "give a string or a list of strings", MAX_TITLE) for each in several)
 
 
 def to_labels(value: Strings) -> frozenset[str]:
@@ -131,7 +142,7 @@ def _to_scalar(name: str, value: object) -> Scalar:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, str):
-        return check_string(name, value)
+        return check_string(name, value, max_length=MAX_TEXT)
     if isinstance(value, bool):
         return value
     if isinstance(value, int) and abs(value) <= MAX_INT:
@@ -181,20 +192,27 @@ def to_facts(value: Iterable[FactLike], source: Source) -> list[NewFact]:
 
 
 def _to_fact(number: int, value: FactLike, source: Source) -> NewFact:
-    if isinstance(value, NewFact):
-        return value
     try:
+        if isinstance(value, NewFact):
+            return _check_lengths(value)
         if isinstance(value, Mapping):
-            return NewFact(**{"source": source, **value})
+            return _check_lengths(NewFact(**{"source": source, **value}))
         if _is_triple(value):
             subject, predicate, object_ = value
-            return NewFact(subject, predicate, object_, source=source)
+            return _check_lengths(NewFact(subject, predicate, object_, source=source))
     except (ArgumentError, TypeError) as error:
         raise ArgumentError(f"facts[{number}]: {error}") from error
     raise ArgumentError(
         f"facts[{number}] must be a NewFact, a dict with subject, predicate and object, or these three, "
         f"got {value!r:.60}"
     )
+
+
+def _check_lengths(fact: NewFact) -> NewFact:
+    for name in ("subject", "predicate", "object", "subject_type", "object_type"):
+        check_string(name, getattr(fact, name), max_length=MAX_TITLE)
+    check_string("statement", fact.statement, max_length=MAX_STATEMENT)
+    return fact
 
 
 def _is_triple(value: object) -> bool:

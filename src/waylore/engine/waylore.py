@@ -179,8 +179,8 @@ class Waylore:
     ) -> str:
         """Add a text and the facts it states, and return the id of its document.
 
-        text: one text. Adding the same text again changes nothing.
-        title: the title that hits show.
+        text: one text of at most a million characters. Adding the same text again changes nothing.
+        title: the title that hits show, at most 1,000 characters.
         uri: the address of the document; a text with the same address replaces it.
         metadata: values to filter by; dates become ISO text, and None leaves a key out.
         labels: permissions; a document without labels is visible to every caller of the collection. An author with
@@ -191,12 +191,14 @@ class Waylore:
         facts: the facts that the text states; without them the extractor finds names and facts.
         """
         remedy = "call add for each text, or add_files for files"
-        text = arguments.check_text("text", text, remedy)
+        text = arguments.check_text("text", text, remedy, arguments.MAX_TEXT)
         source = arguments.check_source(source)
         frame = self._make_document(metadata, labels, source)
         address = arguments.check_uri("uri", uri)
         id_ = document_id(uri=address, text=text, labels=frame.labels)
-        document = replace(frame, id=id_, title=arguments.check_optional("title", title), uri=address)
+        document = replace(
+            frame, id=id_, title=arguments.check_optional("title", title, arguments.MAX_TITLE), uri=address
+        )
         stated = arguments.to_facts(() if facts is None else facts, source)
         if source == "conversation" and not address:
             return repeats.remember(
@@ -354,7 +356,7 @@ class Waylore:
     ) -> SearchResult:
         """Search the collection and return hits, best first, each with its explanation.
 
-        query: the question, or keywords.
+        query: the question, or keywords; at most 8,000 characters.
         top_k: number of hits; None takes that of `open`, else the recipe's (10). The graph may add hits.
         where: metadata that a document must have, as a dict or a Filter; None searches everything.
         method: "auto", "graph", "hybrid", "vector", "keyword", the name of another recipe, or a Recipe of your own.
@@ -367,7 +369,7 @@ class Waylore:
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
         """
-        query = arguments.check_text("query", query, "the question is one string")
+        query = arguments.check_text("query", query, "the question is one string", arguments.MAX_QUERY)
         arguments.check_reranker(reranker)
         arguments.check_type("record_use", record_use, bool)
         recipe, reason = self._choose_recipe(method, query, top_k)
@@ -399,7 +401,7 @@ class Waylore:
         count: counts the tokens of a text; `waylore.providers.tokens` has exact counters.
         """
         if isinstance(result, str):
-            result = self.search(arguments.check_text("result", result))
+            result = self.search(arguments.check_text("result", result, "ask one question", arguments.MAX_QUERY))
         arguments.check_type("result", result, SearchResult)
         arguments.check_callable("count", count)
         wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
@@ -467,7 +469,7 @@ class Waylore:
         limit: the number of facts.
         where: metadata that a document must have, as a dict or a Filter.
         """
-        name = arguments.check_text("name", name, "give the name of an entity")
+        name = arguments.check_text("name", name, "give the name of an entity", arguments.MAX_TITLE)
         limit, visible = arguments.check_count("limit", limit), self._narrow(where)
         query = Query(name, where=visible, as_of=arguments.to_moment(as_of))
         ids = [entity.id for entity in self._store.entities_by_names([name], where=visible).get(name, ())]
@@ -496,7 +498,7 @@ class Waylore:
         as_of: only facts that were valid at this time; None returns all.
         where: metadata that a document must have, as a dict or a Filter.
         """
-        name = arguments.check_text("name", name, "give the name of an entity")
+        name = arguments.check_text("name", name, "give the name of an entity", arguments.MAX_TITLE)
         query = Query(name, where=self._narrow(where), as_of=arguments.to_moment(as_of))
         stage = browse(
             query,
@@ -529,7 +531,7 @@ class Waylore:
 
         `mark_distinct` undoes a merge.
         """
-        name = arguments.check_text("name", name, "give the name of an entity")
+        name = arguments.check_text("name", name, "give the name of an entity", arguments.MAX_TITLE)
         query = Query(name, where=self._narrow(where), as_of=self._clock())
         return run_stage(self._store, same_as.list_merges(query))
 
@@ -702,7 +704,8 @@ class Waylore:
 
 def _check_pair(name: object, other: object) -> tuple[str, str]:
     remedy = "give the names of two entities"
-    return arguments.check_text("name", name, remedy), arguments.check_text("other", other, remedy)
+    longest = arguments.MAX_TITLE
+    return arguments.check_text("name", name, remedy, longest), arguments.check_text("other", other, remedy, longest)
 
 
 def _check_format(format_: object) -> str:

@@ -23,6 +23,7 @@ from pydantic import (
 
 from waylore import types
 from waylore.dates import to_datetime
+from waylore.engine.arguments import MAX_QUERY, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.errors import NotFound
 from waylore.retrieval.context import Layout
 from waylore.service.callers import COLLECTION_NAME_PATTERN
@@ -96,9 +97,9 @@ def describe_id(kind: str, pattern: str = ID_PATTERN) -> Any:
     return Path(description=f"Id of a {kind}.", json_schema_extra={"pattern": pattern})
 
 
-Short = Annotated[str, Field(max_length=1_000, pattern=TEXT_PATTERN)]
-Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=VISIBLE_PATTERN)]
-QueryText = Annotated[str, Field(min_length=1, max_length=8_000, pattern=VISIBLE_PATTERN)]
+Short = Annotated[str, Field(max_length=MAX_TITLE, pattern=TEXT_PATTERN)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_TITLE, pattern=VISIBLE_PATTERN)]
+QueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, pattern=VISIBLE_PATTERN)]
 Line = Annotated[str, Field(pattern=LINE_PATTERN)]
 Whole = Annotated[int, BeforeValidator(_to_whole)]
 Id = Annotated[str, Field(pattern=ID_PATTERN, min_length=32, max_length=32)]
@@ -108,7 +109,7 @@ Time = Annotated[
     BeforeValidator(_to_time),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]}),
 ]
-Text = Annotated[str, Field(max_length=10_000, pattern=TEXT_PATTERN)]
+Text = Annotated[str, Field(max_length=MAX_STATEMENT, pattern=TEXT_PATTERN)]
 Value = (
     Text
     | Annotated[int, Field(ge=-MAX_EXACT_INT, le=MAX_EXACT_INT)]
@@ -164,7 +165,7 @@ class TripleSchema:
     """Adds the triple to the JSON schema of a fact."""
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        name = {"type": "string", "minLength": 1, "maxLength": 1_000, "pattern": VISIBLE_PATTERN}
+        name = {"type": "string", "minLength": 1, "maxLength": MAX_TITLE, "pattern": VISIBLE_PATTERN}
         triple = {
             "type": "array",
             "items": name,
@@ -183,7 +184,7 @@ class NewDocument(Body):
     """A text with its metadata. Without facts, the extractor of the service finds them in the text."""
 
     text: str = Field(
-        max_length=5_000_000,
+        max_length=MAX_TEXT,
         pattern=VISIBLE_PATTERN,
         min_length=1,
         examples=["The login needs the session service."],

@@ -1,7 +1,10 @@
 """Define the arguments of an agent's tools as models. A language model reads their schemas and descriptions."""
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
 
+from waylore.engine.arguments import MAX_PATH, MAX_QUERY, MAX_TEXT, MAX_TITLE, MAX_TOOL_FACTS
 from waylore.types.knowledge import Source
 
 DEFAULT_TOKENS = 4_000  # S9
@@ -25,7 +28,9 @@ class Budgeted(Arguments):
 class Search(Budgeted):
     """The arguments of `memory_search` (S10)."""
 
-    query: str = Field(min_length=1, description="A question or keywords. Names of people and things help most.")
+    query: str = Field(
+        min_length=1, max_length=MAX_QUERY, description="A question or keywords. Names of people and things help most."
+    )
     max_results: int | None = Field(
         default=None,
         ge=1,
@@ -38,6 +43,7 @@ class Search(Budgeted):
     )
     method: str | None = Field(
         default=None,
+        max_length=MAX_TITLE,
         description="vector, keyword, hybrid, graph or auto (graph if not set otherwise on the server).",
     )
 
@@ -45,25 +51,29 @@ class Search(Budgeted):
 class Get(Budgeted):
     """The arguments of `memory_get`."""
 
-    id: str = Field(min_length=1, description="The document_id or passage_id of a hit.")
+    id: str = Field(min_length=1, max_length=MAX_PATH, description="The document_id or passage_id of a hit.")
     offset: int = Field(default=0, ge=0, description="Character to start from: next_offset of the previous answer.")
 
 
 class FactArgument(Arguments):
     """A fact, by names."""
 
-    subject: str = Field(min_length=1)
-    predicate: str = Field(min_length=1, description="A short verb, such as works_at.")
-    object: str = Field(min_length=1)
+    subject: str = Field(min_length=1, max_length=MAX_TITLE)
+    predicate: str = Field(min_length=1, max_length=MAX_TITLE, description="A short verb, such as works_at.")
+    object: str = Field(min_length=1, max_length=MAX_TITLE)
 
 
 class Add(Arguments):
     """The arguments of `memory_add`."""
 
-    text: str = Field(min_length=1, description="What to remember, in full sentences that name who and what.")
-    title: str = Field(default="", description="A few words.")
+    text: str = Field(
+        min_length=1, max_length=MAX_TEXT, description="What to remember, in full sentences that name who and what."
+    )
+    title: str = Field(default="", max_length=MAX_TITLE, description="A few words.")
     facts: tuple[FactArgument, ...] = Field(
-        default=(), description="The facts that the text states; extracted from the text if left out."
+        default=(),
+        max_length=MAX_TOOL_FACTS,
+        description="The facts that the text states; extracted from the text if left out.",
     )
     source: Source = Field(
         default="conversation", description="Use user_edit if the user corrects or dictates something."
@@ -73,16 +83,18 @@ class Add(Arguments):
 class Forget(Budgeted):
     """The arguments of `memory_forget`."""
 
-    documents: tuple[str, ...] = Field(min_length=1, max_length=100, description="The document_id of each hit.")
+    documents: tuple[Annotated[str, Field(max_length=MAX_PATH)], ...] = Field(
+        min_length=1, max_length=100, description="The document_id of each hit."
+    )
 
 
 class SearchDocuments(Arguments):
     """The arguments of `search` for research clients."""
 
-    query: str = Field(min_length=1, description="A question or keywords.")
+    query: str = Field(min_length=1, max_length=MAX_QUERY, description="A question or keywords.")
 
 
 class Fetch(Arguments):
     """The arguments of `fetch` for research clients."""
 
-    id: str = Field(min_length=1, description="An id from search.")
+    id: str = Field(min_length=1, max_length=MAX_PATH, description="An id from search.")

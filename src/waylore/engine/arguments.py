@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from waylore.config import CacheConfig
 from waylore.dates import Moment, to_datetime
 from waylore.errors import ArgumentError
+from waylore.lengths import MAX_PATH, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.protocols import Embedder, Extractor, Observer, Reranker
 from waylore.recipes import Recipe, choose_recipe
 from waylore.retrieval.context import LAYOUTS, Layout
@@ -25,17 +26,9 @@ FactLike: TypeAlias = NewFact | Sequence[Any] | Mapping[str, Any]
 Strings: TypeAlias = str | Iterable[str] | None
 T = TypeVar("T")
 
-# The longest texts that one call takes. Nothing can stop Python in a thread, so work is bounded before it begins.
-MAX_QUERY = 8_000
-MAX_TEXT = 1_000_000  # also of a value of metadata; a longer text is added as a file
-MAX_TITLE = 1_000  # also of a label and of the names in a fact
-MAX_STATEMENT = 10_000
-MAX_TOOL_FACTS = 100  # facts that a model may add in one call
-
 MAX_TOP_K = 10_000
 MAX_LIMIT = 1_000_000
 MAX_NAME = 200  # characters of a collection's name
-MAX_PATH = 4_096  # characters of a path, an address or an id; the limit of Linux
 MAX_INT = 2**63 - 1  # what both engines can store
 NOT_IN_NAMES = ",*+"  # they join or select collections in the address of several
 

@@ -32,6 +32,7 @@ from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.importers import dispatch
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
 from waylore.indexing.memory import repeats
+from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.context import Layout, RenderedContext, render_context
@@ -191,14 +192,12 @@ class Waylore:
         facts: the facts that the text states; without them the extractor finds names and facts.
         """
         remedy = "call add for each text, or add_files for files"
-        text = arguments.check_text("text", text, remedy, arguments.MAX_TEXT)
+        text = arguments.check_text("text", text, remedy, MAX_TEXT)
         source = arguments.check_source(source)
         frame = self._make_document(metadata, labels, source)
         address = arguments.check_uri("uri", uri)
         id_ = document_id(uri=address, text=text, labels=frame.labels)
-        document = replace(
-            frame, id=id_, title=arguments.check_optional("title", title, arguments.MAX_TITLE), uri=address
-        )
+        document = replace(frame, id=id_, title=arguments.check_optional("title", title, MAX_TITLE), uri=address)
         stated = arguments.to_facts(() if facts is None else facts, source)
         if source == "conversation" and not address:
             return repeats.remember(
@@ -369,7 +368,7 @@ class Waylore:
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
         """
-        query = arguments.check_text("query", query, "the question is one string", arguments.MAX_QUERY)
+        query = arguments.check_text("query", query, "the question is one string", MAX_QUERY)
         arguments.check_reranker(reranker)
         arguments.check_type("record_use", record_use, bool)
         recipe, reason = self._choose_recipe(method, query, top_k)
@@ -401,7 +400,7 @@ class Waylore:
         count: counts the tokens of a text; `waylore.providers.tokens` has exact counters.
         """
         if isinstance(result, str):
-            result = self.search(arguments.check_text("result", result, "ask one question", arguments.MAX_QUERY))
+            result = self.search(arguments.check_text("result", result, "ask one question", MAX_QUERY))
         arguments.check_type("result", result, SearchResult)
         arguments.check_callable("count", count)
         wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
@@ -469,7 +468,7 @@ class Waylore:
         limit: the number of facts.
         where: metadata that a document must have, as a dict or a Filter.
         """
-        name = arguments.check_text("name", name, "give the name of an entity", arguments.MAX_TITLE)
+        name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
         limit, visible = arguments.check_count("limit", limit), self._narrow(where)
         query = Query(name, where=visible, as_of=arguments.to_moment(as_of))
         ids = [entity.id for entity in self._store.entities_by_names([name], where=visible).get(name, ())]
@@ -498,7 +497,7 @@ class Waylore:
         as_of: only facts that were valid at this time; None returns all.
         where: metadata that a document must have, as a dict or a Filter.
         """
-        name = arguments.check_text("name", name, "give the name of an entity", arguments.MAX_TITLE)
+        name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
         query = Query(name, where=self._narrow(where), as_of=arguments.to_moment(as_of))
         stage = browse(
             query,
@@ -531,7 +530,7 @@ class Waylore:
 
         `mark_distinct` undoes a merge.
         """
-        name = arguments.check_text("name", name, "give the name of an entity", arguments.MAX_TITLE)
+        name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
         query = Query(name, where=self._narrow(where), as_of=self._clock())
         return run_stage(self._store, same_as.list_merges(query))
 
@@ -704,8 +703,8 @@ class Waylore:
 
 def _check_pair(name: object, other: object) -> tuple[str, str]:
     remedy = "give the names of two entities"
-    longest = arguments.MAX_TITLE
-    return arguments.check_text("name", name, remedy, longest), arguments.check_text("other", other, remedy, longest)
+    first = arguments.check_text("name", name, remedy, MAX_TITLE)
+    return first, arguments.check_text("other", other, remedy, MAX_TITLE)
 
 
 def _check_format(format_: object) -> str:

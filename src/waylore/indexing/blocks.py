@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from waylore.lengths import MAX_TITLE
 from waylore.types.knowledge import Metadata
 
 T = TypeVar("T")
@@ -68,7 +69,8 @@ class Limits:
     """Upper limits for one file, so that no file can use all memory or time.
 
     A plain or Markdown text of more than `split_bytes` bytes is not skipped: it is split into parts, and each
-    part becomes a document.
+    part becomes a document. `seconds` of processor time and `memory` in bytes hold for files that a process of
+    its own reads (`indexing.files.processes`).
     """
 
     bytes: int = 32_000_000
@@ -79,6 +81,8 @@ class Limits:
     depth: int = 1_000
     line: int = 1_000_000
     blocks: int = 300_000
+    seconds: int = 60
+    memory: int = 1_000_000_000
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -160,8 +164,11 @@ def fill_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Bl
 
 
 def nest_heading(path: list[tuple[int, str]], level: int, heading: str) -> tuple[str, ...]:
-    """Add a heading to a path of headings at its level, and return the headings of the path."""
+    """Add a heading to a path of headings at its level, and return the headings of the path.
+
+    A heading is repeated in each passage below it, so a long one is cut.
+    """
     while path and path[-1][0] >= level:
         path.pop()
-    path.append((level, heading))
+    path.append((level, heading[:MAX_TITLE]))
     return tuple(words for _, words in path)

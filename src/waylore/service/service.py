@@ -21,6 +21,7 @@ from cachetools import TTLCache
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, StoreError, StoreUnavailable, WayloreError
+from waylore.indexing.blocks import Limits
 from waylore.protocols import Embedder
 from waylore.service.background import Background, open_background
 from waylore.service.callers import COLLECTION_NAME_PATTERN, ApiKeys, Caller, make_not_found_error
@@ -150,7 +151,8 @@ def open_service(
             ThreadPoolExecutor(REGISTRY_THREADS, thread_name_prefix="waylore-registry")
         )
         _register_default(registry, settings.collection)
-        resources = JobResources(collections.borrow, settings.store, embedder)
+        limits = Limits(seconds=settings.files.seconds)
+        resources = JobResources(collections.borrow, settings.store, embedder, limits)
         background = stack.enter_context(open_background(settings, resources))
         yield Service(
             settings,

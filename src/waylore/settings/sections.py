@@ -51,6 +51,14 @@ class ExtractionSettings(Section):
     max_tokens: int = Field(default=1_000_000, ge=1, description="maximum tokens that a run may spend, for llm")
 
 
+class FilesSettings(Section):
+    """The files that are added, on every surface."""
+
+    seconds: int = Field(
+        default=60, ge=1, description="processor time of one file in seconds, for files that another process reads"
+    )
+
+
 class SearchSettings(Section):
     """What a search does if a call does not say otherwise, on every surface."""
 
@@ -131,6 +139,7 @@ class Settings(Section):
     single_valued: Words = Field(default=(), description="predicates of which a subject has one object at a time")
     embedding: EmbeddingSettings = EmbeddingSettings()
     extraction: ExtractionSettings = ExtractionSettings()
+    files: FilesSettings = FilesSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     jobs: JobsSettings = JobsSettings()

@@ -15,6 +15,7 @@ from surfaces.agents import fill, unfence
 from waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError, Forbidden
 from waylore.fence import shield
+from waylore.lengths import MAX_PATH, MAX_TITLE
 from waylore.surfaces.tools import tools
 from waylore.surfaces.tools.arguments import MIN_TOKENS, Add, Fetch, Forget, Get, Search, SearchDocuments
 from waylore.surfaces.tools.fit import count_quoted_tokens, count_tokens, shorten
@@ -44,9 +45,10 @@ DOCUMENTS = st.lists(
 def open_agent(documents: list[dict[str, str]]) -> Iterator[Agent]:
     with TemporaryDirectory() as folder, Waylore.open(Path(folder) / "memory.waylore") as memory:
         for document in documents:
-            facts = [("login", "needs", document["title"][:2_000]), (document["key"][:2_000], "is", "login")]
+            facts = [("login", "needs", document["title"][:MAX_TITLE]), (document["key"][:MAX_TITLE], "is", "login")]
             metadata: Metadata = {"key": document["key"], "size": 3}
-            memory.add(document["text"], title=document["title"], uri=document["uri"], facts=facts, metadata=metadata)
+            title, uri = document["title"][:MAX_TITLE], document["uri"][:MAX_PATH]
+            memory.add(document["text"], title=title, uri=uri, facts=facts, metadata=metadata)
         yield Agent(memory)
 
 
@@ -67,7 +69,8 @@ def test_answers_fit_the_budget(documents: list[dict[str, str]], tokens: int) ->
         assert [h["passage_id"] for h in found["hits"]] == [hit.passage.id for hit in whole.hits[: len(found["hits"])]]
         assert bool(found["left_out"]) == (len(found["hits"]) < len(whole.hits))
         check_size(tools.search(agent, SearchDocuments(query="login")), 4_000)
-        check_size(memory_add(agent, Add(text=documents[0]["text"][:300], title=documents[0]["title"])), 4_000)
+        text, title = documents[0]["text"][:300], documents[0]["title"][:MAX_TITLE]
+        check_size(memory_add(agent, Add(text=text, title=title)), 4_000)
         ids = tuple(document.id for document in agent.memory.documents())
         for id_ in ids:
             check_size(tools.fetch(agent, Fetch(id=id_)), 16_000)

@@ -10,8 +10,9 @@ import hashlib
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -99,16 +100,22 @@ def add_files(
     report = AddReport(files=len(files))
 
     place = task.place
-    parts = _read_files(store, task.template, place, task.compute_stamp(extractor), files, sizes, skipped)
+
+    def wait() -> None:
+        """Report the progress so far, so that the caller can stop the run while a long file is read."""
+        show(progress)
+
+    parts = _read_files(store, task.template, place, task.compute_stamp(extractor), files, sizes, skipped, wait)
     workers = extractor.concurrency if extractor else 1
     provisional: set[str] = set()
     batches = _make_batches(_run_ahead(lambda part: _extract(part, extractor, provisional), parts, workers))
     embedded = _run_ahead(lambda batch: _embed_batch(store, embedder, task.author, batch), batches, 1)
     write = partial(_write_batch, store, embedder, task, provisional)
-    for batch in _run_ahead(write, embedded, 1):
-        report = _add_to_report(report, batch)
-        progress = _advance(progress, batch, report, time.monotonic() - began)
-        show(progress)
+    with closing(parts):  # if the run stops, so does the process that reads
+        for batch in _run_ahead(write, embedded, 1):
+            report = _add_to_report(report, batch)
+            progress = _advance(progress, batch, report, time.monotonic() - began)
+            show(progress)
     vanished = _find_vanished(store, task, place, {f.uri for f in found}) if task.prune else []
     for ids in pipeline.split_into_batches(vanished, LOOKUP_SIZE):
         store.forget(ids, author=task.author)
@@ -132,7 +139,8 @@ def _read_files(
     files: Sequence[Source],
     sizes: dict[str, int],
     skipped: SkippedFiles,
-) -> Iterator[Part]:
+    wait: Callable[[], None],
+) -> Generator[Part]:
     """Yield the documents of all files that changed, and a `FileRead` for each file that could be opened."""
     for batch in pipeline.split_into_batches(files, LOOKUP_SIZE):
         known = store.fingerprints([source.uri for source in batch])
@@ -146,17 +154,19 @@ def _read_files(
             if known.get(source.uri) == fingerprint:
                 yield file
             else:
-                yield from _read_file(store, template, place, file, skipped)
+                yield from _read_file(store, template, place, file, skipped, wait)
 
 
-def _read_file(store: Store, template: Document, place: str, file: FileRead, skipped: SkippedFiles) -> Iterator[Part]:
+def _read_file(
+    store: Store, template: Document, place: str, file: FileRead, skipped: SkippedFiles, wait: Callable[[], None]
+) -> Iterator[Part]:
     """Yield the documents of one file, then its end.
 
     A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again.
     """
     previous = PreviousDocuments(document.id for document in _list_file_documents(store, file.source.uri))
     skipped_before, bytes_read, is_read = skipped.count, 0, False
-    for reading in read_source(file.source):
+    for reading in read_source(file.source, wait):
         if isinstance(reading, Skipped):
             skipped.add(reading)
             continue

@@ -1,12 +1,14 @@
 """Read files and folders: choose a reader by the suffix of each file.
 
 A file that is broken, encrypted, empty, too large or of an unknown format is returned as `Skipped` with the
-reason and never stops the others. The module does not split texts into passages (`chunking` does) and writes
-nothing.
+reason and never stops the others. A process of its own (`files.processes`) reads every file whose reader may take
+long: PDF, DOCX, HTML, the formats of other packages, and long texts that are parsed as a whole. The module does not
+split texts into passages (`chunking` does) and writes nothing.
 """
 
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,7 +33,8 @@ from waylore.indexing.readers.markdown import read_markdown
 from waylore.indexing.readers.pdf import read_pdf
 from waylore.indexing.readers.plain import read_text
 from waylore.indexing.readers.rows import read_json_lines, read_table
-from waylore.plugins import load_plugin
+from waylore.lengths import MAX_TITLE
+from waylore.plugins import list_plugins, load_plugin
 
 __all__ = [
     "READERS",
@@ -64,6 +67,9 @@ READERS: dict[str, Reader] = {
 }
 # These return long files in rows or parts, so that the limit for bytes does not apply.
 _STREAMED = (read_json_lines, read_table, read_text, read_markdown)
+# These parse a whole file, so that a long one takes seconds.
+_PARSED = (read_markdown, read_code, read_json)
+SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
 _DEFAULTS = Limits()
 
 
@@ -95,12 +101,35 @@ def list_sources(
             yield Source(found, make_address(found, root), limits)
 
 
-def read_source(source: Source) -> Iterator[Reading | Skipped]:
-    """Yield the documents of one file."""
-    return catch_read_errors(source.uri, lambda: _choose_reader(source)(source))
+def read_source(source: Source, wait: Callable[[], object] = lambda: None) -> Iterator[Reading | Skipped]:
+    """Yield the documents of one file. `wait` is called while another process reads it, and may raise to stop it."""
+    if not _needs_process(source):
+        return map(_shorten_title, catch_read_errors(source.uri, lambda: choose_reader(source)(source)))
+    from waylore.indexing.files.processes import read_in_process  # noqa: PLC0415 (most runs need no process)
+
+    return map(_shorten_title, read_in_process(source, wait))
 
 
-def _choose_reader(source: Source) -> Reader:
+def _shorten_title(item: Reading | Skipped) -> Reading | Skipped:
+    """Return a document with at most the longest title, because every passage repeats it."""
+    if isinstance(item, Skipped) or len(item.title) <= MAX_TITLE:
+        return item
+    return replace(item, title=item.title[:MAX_TITLE])
+
+
+def _needs_process(source: Source) -> bool:
+    """Return whether the reader of a file may take long, or is not our own."""
+    suffix = source.path.suffix.lower()
+    reader = READERS.get(suffix)
+    if reader is None:
+        return suffix.removeprefix(".") in list_plugins("waylore.readers")
+    if reader not in _PARSED:
+        return reader not in _STREAMED
+    size = source.path.stat().st_size if source.path.exists() else 0
+    return size > SMALL_BYTES and not (reader in _STREAMED and size > source.limits.split_bytes)
+
+
+def choose_reader(source: Source) -> Reader:
     """Return the reader for a file. Raise ReadError if the format is unknown, or the file too large or irregular."""
     suffix = source.path.suffix.lower()
     reader: Reader | None = READERS.get(suffix) or load_plugin("waylore.readers", suffix.removeprefix("."))

@@ -6,7 +6,7 @@ complete, and a second run does only the steps that are left. This module does n
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,11 +28,12 @@ Result: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class JobResources:
-    """A function that borrows an open collection for an author, and the store and the model for `reembed`."""
+    """Borrows an open collection for an author; the store and the model for `reembed`, and limits for files."""
 
     borrow: Callable[[str, Author], AbstractContextManager[Waylore]]
     store: str
     embedder: Embedder | None
+    limits: Limits = field(default_factory=Limits)
 
 
 def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result:
@@ -48,6 +49,7 @@ def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result
             uri=work["uri"],
             metadata=work["metadata"],
             labels=work["labels"],
+            limits=resources.limits,
             progress=show,
         )
     return asdict(_shorten(added))

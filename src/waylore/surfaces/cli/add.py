@@ -16,6 +16,7 @@ from waylore.engine.transfer import EXPORT
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.fence import to_line
+from waylore.indexing.blocks import Limits
 from waylore.indexing.exports import is_export
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.importers.dispatch import AUTO, FORMATS, ImportReport
@@ -77,7 +78,8 @@ def add(
     Example: `waylore add docs README.md --label staff`
     """
     with report_errors():
-        files = _check_paths(paths or [], text, load_settings(store, collection))
+        settings = load_settings(store, collection)
+        files = _check_paths(paths or [], text, settings)
         if files and (title or uri):
             raise ConfigError("--title and --uri are for one text; a file has its own")
         if prune and not files:
@@ -90,7 +92,8 @@ def add(
     ):
         about = read_metadata(metadata)
         if files:
-            report = merge_reports([_add(memory, path, label, about, prune) for path in files])
+            limits = Limits(seconds=settings.files.seconds)
+            report = merge_reports([_add(memory, path, label, about, prune, limits) for path in files])
             people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
             print_result(wire.AddReport.of(report), people, as_json)
         else:
@@ -117,14 +120,16 @@ def _check_labels(labels: Sequence[str]) -> None:
         raise ConfigError("--label must not be empty; leave it out if every caller may read")
 
 
-def _add(memory: Waylore, path: Path, labels: Sequence[str], metadata: Metadata, prune: bool) -> AddReport:
+def _add(
+    memory: Waylore, path: Path, labels: Sequence[str], metadata: Metadata, prune: bool, limits: Limits
+) -> AddReport:
     with show_progress(f"adding {to_line(path.name or str(path))}") as show:
 
         def show_files(progress: Progress) -> None:
             counts = f"{progress.files:,}/{progress.of_files:,} files  {progress.passages:,} passages"
             show(progress.bytes, progress.of_bytes, counts)
 
-        return memory.add_files(path, labels=labels, metadata=metadata, prune=prune, progress=show_files)
+        return memory.add_files(path, labels=labels, metadata=metadata, limits=limits, prune=prune, progress=show_files)
 
 
 def _summarise(report: AddReport) -> str:

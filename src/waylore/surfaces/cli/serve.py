@@ -135,6 +135,7 @@ def _check_worker(settings: Settings) -> None:
 
 
 async def _run_jobs(settings: Settings) -> None:
+    from waylore.indexing.blocks import Limits  # noqa: PLC0415
     from waylore.service.background import Background, open_background  # noqa: PLC0415
     from waylore.service.jobs.work import JobResources  # noqa: PLC0415
     from waylore.service.open_collections import OpenCollections  # noqa: PLC0415
@@ -146,7 +147,8 @@ async def _run_jobs(settings: Settings) -> None:
         open_one = partial(open_collection, settings, embedder=embedder)
         collections = OpenCollections(lambda name: open_one(collection=name), max_idle=settings.jobs.concurrency)
         try:
-            resources = JobResources(collections.borrow, settings.store, embedder)
+            limits = Limits(seconds=settings.files.seconds)
+            resources = JobResources(collections.borrow, settings.store, embedder, limits)
             with open_background(settings, resources) as background:
                 yield background
         finally:

@@ -23,8 +23,8 @@ from pydantic import (
 
 from waylore import types
 from waylore.dates import to_datetime
-from waylore.engine.arguments import MAX_QUERY, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.errors import NotFound
+from waylore.lengths import MAX_QUERY, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.retrieval.context import Layout
 from waylore.service.callers import COLLECTION_NAME_PATTERN
 from waylore.service.registry.protocol import Scope

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from waylore.engine.arguments import MAX_PATH, MAX_QUERY, MAX_TEXT, MAX_TITLE, MAX_TOOL_FACTS
+from waylore.lengths import MAX_PATH, MAX_QUERY, MAX_TEXT, MAX_TITLE, MAX_TOOL_FACTS
 from waylore.types.knowledge import Source
 
 DEFAULT_TOKENS = 4_000  # S9

@@ -12,6 +12,7 @@ from waylore.errors import ArgumentError
 from waylore.indexing import blocks
 from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import READERS, read
+from waylore.indexing.files.processes import kill_idle
 from waylore.indexing.readers.markdown import read_markdown
 from waylore.indexing.readers.plain import read_text
 
@@ -299,7 +300,12 @@ def test_file_is_skipped_without_its_library(name: str, tmp_path: Path, monkeypa
         raise ImportError(module)
 
     monkeypatch.setattr(blocks, "import_module", missing)
+    for library in ("lxml", "pypdf", "docx"):  # for the process that reads
+        (tmp_path / f"{library}.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path)
+    kill_idle()
     assert "pip install 'waylore[files]'" in read_reason(tmp_path / name, "text")
+    kill_idle()
 
 
 BOMBS = [

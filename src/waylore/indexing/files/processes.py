@@ -1,0 +1,199 @@
+"""Read files in processes of their own, with limits for each file: the side that starts and stops them.
+
+A process is started when the first file needs one, and reads one file after another. It is killed when the reading
+stops before the end of a file, as on Ctrl-C or when a job is cancelled, and when it exceeds a limit; the next file
+gets another one. What it sends is JSON, not pickles, because it may have read a hostile file. `multiprocessing` would
+run the main module of the caller again; `concurrent.futures` cannot kill the process of one task. The program of the
+process is `files.worker`.
+"""
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+from waylore.indexing.blocks import Block, Hyperlink, Limits, ReadError, Reading, Skipped, Source
+
+MAX_IDLE = 2  # processes that wait for the next file
+WAIT_SECONDS = 0.5  # between two calls of `wait` while a process reads
+PATIENCE = 10  # a process that uses no processor time is killed after this many times the limit, by the clock
+MAX_MESSAGE_BYTES = 2**28
+OUT_OF_MEMORY = 77  # exit status of a process that exceeded its memory
+END = b"null"
+_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from waylore.indexing.files.worker import main; main()"
+_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ")  # no other variable: some are secrets
+
+
+def read_in_process(source: Source, wait: Callable[[], object]) -> Iterator[Reading | Skipped]:
+    """Yield the documents of a file that a process reads; `wait` is called meanwhile and may raise to stop it."""
+    try:
+        process = _take_idle() or ReaderProcess()
+    except OSError as error:
+        yield Skipped(source.uri, f"the process that reads files cannot be started: {error}")
+        return
+    is_read = False
+    try:
+        yield from process.read(source, wait)
+        is_read = True
+    except ReadError as error:
+        yield Skipped(source.uri, str(error))
+    finally:
+        if is_read and len(_idle) < MAX_IDLE:
+            _idle.append(process)
+        else:
+            process.kill()
+
+
+class ReaderProcess:
+    """A process that reads files, one after another."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = Pipe()
+        command = [sys.executable, "-I", "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 # nosec B603 (our own program)
+                command,
+                env={**environment, "OPENBLAS_NUM_THREADS": "1"},  # its threads would take the address space
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        finally:
+            theirs.close()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process can read another file."""
+        return self._process.poll() is None
+
+    @property
+    def id(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    def read(self, source: Source, wait: Callable[[], object]) -> Iterator[Reading | Skipped]:
+        """Send a file to the process and yield what it sends back. Raise ReadError if the process ends."""
+        self._send(encode_source(source), source.limits)
+        while (message := self._receive(source.limits, wait)) != END:
+            yield decode_item(message)
+
+    def kill(self) -> None:
+        """End the process."""
+        self._connection.close()
+        self._process.kill()
+        self._process.wait()
+
+    def _send(self, message: bytes, limits: Limits) -> None:
+        try:
+            self._connection.send_bytes(message)
+        except OSError as error:
+            raise ReadError(_describe_end(self._process.wait(), limits)) from error
+
+    def _receive(self, limits: Limits, wait: Callable[[], object]) -> bytes:
+        began = time.monotonic()
+        while not self._connection.poll(WAIT_SECONDS):
+            wait()
+            if time.monotonic() - began > PATIENCE * limits.seconds:
+                raise ReadError(_describe_time(limits))
+        try:
+            return self._connection.recv_bytes(MAX_MESSAGE_BYTES)
+        except (EOFError, OSError) as error:
+            raise ReadError(_describe_end(self._process.wait(), limits)) from error
+
+
+# -- processes that wait for a file --------------------------------------------------------------------
+
+_idle: deque[ReaderProcess] = deque()
+
+
+def _take_idle() -> ReaderProcess | None:
+    while _idle:
+        try:
+            process = _idle.pop()
+        except IndexError:  # another thread took it
+            break
+        if process.is_running:
+            return process
+        process.kill()
+    return None
+
+
+def kill_idle() -> None:
+    """End the processes that wait for a file."""
+    while _idle:
+        _idle.pop().kill()
+
+
+atexit.register(kill_idle)
+os.register_at_fork(after_in_child=_idle.clear)  # they belong to the parent
+
+
+def _describe_end(status: int, limits: Limits) -> str:
+    if status == -signal.SIGXCPU:
+        return _describe_time(limits)
+    if status == OUT_OF_MEMORY:
+        return f"reading it takes more than {limits.memory:,} bytes of memory: split it, or raise Limits(memory=…)"
+    reason = signal.Signals(-status).name if status < 0 else f"status {status}"
+    return f"it cannot be read: the process that read it ended with {reason}"
+
+
+def _describe_time(limits: Limits) -> str:
+    return (
+        f"reading it takes more than {limits.seconds} seconds of processor time: split it, or raise the setting "
+        f"files.seconds or Limits(seconds=…)"
+    )
+
+
+# -- messages ------------------------------------------------------------------------------------------
+
+
+def encode_source(source: Source) -> bytes:
+    """Return a file to read as a message, with the folders from which modules are imported."""
+    return _encode([str(source.path.absolute()), source.uri, asdict(source.limits), sys.path])
+
+
+def decode_source(message: bytes) -> tuple[Source, list[str]]:
+    """Return the file of a message, and the folders from which modules are imported."""
+    path, uri, limits, folders = _decode(message)
+    return Source(Path(path), uri, Limits(**limits)), folders
+
+
+def encode_item(item: Reading | Skipped) -> bytes:
+    """Return what a reader yields as a message; headings that many blocks share are sent once."""
+    if isinstance(item, Skipped):
+        return _encode([item.uri, item.reason])
+    headings = {each: number for number, each in enumerate(dict.fromkeys(block.headings for block in item.blocks))}
+    blocks = [(block.kind, block.start, block.end, headings[block.headings]) for block in item.blocks]
+    links = [(link.start, link.end, link.target, link.text) for link in item.links]
+    place = (item.start, item.bytes_read)
+    return _encode([item.uri, item.title, item.text, blocks, list(headings), dict(item.metadata), links, place])
+
+
+def decode_item(message: bytes) -> Reading | Skipped:
+    """Return what a reader yielded."""
+    uri, *fields = _decode(message)
+    if len(fields) == 1:
+        return Skipped(uri, *fields)
+    title, text, blocks, headings, metadata, links, place = fields
+    paths = [tuple(each) for each in headings]
+    found = tuple(Block(kind, start, end, paths[number]) for kind, start, end, number in blocks)
+    return Reading(uri, title, text, found, metadata, tuple(Hyperlink(*link) for link in links), *place)
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _decode(message: bytes) -> Any:
+    return json.loads(message.decode("utf-8", "surrogatepass"))

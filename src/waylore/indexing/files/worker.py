@@ -1,0 +1,92 @@
+"""Read files in a process of its own: the program of the process that `files.processes` starts.
+
+The limits of processor time, memory and open files are set again for each file. The process has no network if the
+system allows that. It ends when its parent ends, and a limit of processor time ends it by a signal.
+"""
+
+import ctypes
+import math
+import os
+import resource
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from waylore.indexing.blocks import Limits, Reading, Skipped, Source, catch_read_errors
+from waylore.indexing.files.formats import choose_reader
+from waylore.indexing.files.processes import END, OUT_OF_MEMORY, decode_source, encode_item
+
+MAX_OPEN_FILES = 64
+_NEW_NETWORK, _NEW_USER = 0x4000_0000, 0x1000_0000  # flags of unshare(2)
+
+
+def main() -> None:
+    """Read the files that arrive on the connection whose number is the first argument."""
+    leave_network()  # before any thread starts: a process with several cannot leave its user namespace
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
+    connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
+    Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
+    while True:
+        try:
+            source, sys.path[:] = decode_source(connection.recv_bytes())
+        except EOFError:
+            return
+        set_limits(source.limits)
+        for message in read(source):
+            connection.send_bytes(message)
+        connection.send_bytes(END)
+
+
+def read(source: Source) -> Iterator[bytes]:
+    """Yield the documents of a file as messages."""
+    items = catch_read_errors(source.uri, lambda: _exit_out_of_memory(lambda: choose_reader(source)(source)))
+    return map(encode_item, items)
+
+
+def _exit_out_of_memory(read: Callable[[], Iterator[Reading | Skipped]]) -> Iterator[Reading | Skipped]:
+    """Yield what a reader yields, and end the process if its memory does not suffice: a new one starts clean."""
+    try:
+        yield from read()
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+
+
+def leave_network() -> bool:
+    """Move the process into a network namespace of its own, which has no address. Return whether that is allowed."""
+    unshare = getattr(ctypes.CDLL(None), "unshare", None)  # os.unshare came with Python 3.12
+    # Without a new user namespace where that is allowed: in one, root could not read the files of others.
+    return unshare is not None and any(unshare(flags) == 0 for flags in (_NEW_NETWORK, _NEW_NETWORK | _NEW_USER))
+
+
+def set_limits(limits: Limits) -> None:
+    """Set the limits for the next file, on top of what the process has used so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _set_limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime) + limits.seconds)
+    _set_limit(resource.RLIMIT_AS, _measure_address_space() + limits.memory)
+    _set_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
+    _set_limit(resource.RLIMIT_CORE, 0)  # the signal at the end of its time would write the memory to disk
+
+
+def _set_limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+
+def _measure_address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+    except OSError:  # a system without /proc
+        return 0
+
+
+def _end_with_parent(connection: int) -> None:
+    """Wait until the other end of the connection is closed, then end the process, also amid a file."""
+    poll = select.poll()
+    poll.register(connection, select.POLLHUP)
+    poll.poll()
+    os._exit(0)

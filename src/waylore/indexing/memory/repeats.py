@@ -10,9 +10,9 @@ searches. The only model that is called is the embedder, and synonyms are not re
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from waylore.indexing import pipeline
+from waylore.indexing.memory.known import KnownPassage, mark_known
 from waylore.indexing.memory.wording import LEAD_IN, REPORTING, Wording, get_words, split_wordings
 from waylore.protocols import Embedder, Extractor
 from waylore.store.checks import admit_documents
@@ -25,18 +25,7 @@ from waylore.types.search import Filter
 CONVERSATION = "conversation"  # the least trusted source
 MAX_SEARCHES = 12  # keyword searches for one text
 SEARCH_LIMIT = 20  # passages from each search
-MIN_RUN_WORDS = 3  # shorter repetitions within a longer text are not recognised
 REMARK_WORDS = 6  # a new sentence with fewer words may refer to its neighbour: "That is not true."
-
-
-@dataclass(frozen=True, slots=True)
-class KnownPassage:
-    """A stored passage that is visible to the same readers."""
-
-    passage_id: str
-    document_id: str
-    text: str
-    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,97 +43,14 @@ def split_new_from_known(text: str, known: Sequence[KnownPassage]) -> MemorySpli
     """Split a text into sentences that are new and passages that it repeats."""
     wordings = split_wordings(text)
     titles = {get_words(k.title) for k in known if k.title}
-    runs = _find_runs([w for s in wordings for w in s.words], known)
-    is_new, recalled = _mark_new(wordings, runs)
-    is_new = [new and not (recalled and _is_introduction(s, titles)) for s, new in zip(wordings, is_new, strict=True)]
+    is_known, recalled = mark_known(wordings, known)
+    is_new = [
+        not (each or (recalled and _is_introduction(s, titles))) for s, each in zip(wordings, is_known, strict=True)
+    ]
     if not recalled:
         return MemorySplit(text)
     stored = [s.text for s, is_stored in zip(wordings, _add_neighbours(wordings, is_new), strict=True) if is_stored]
     return MemorySplit(text if len(stored) == len(wordings) else "\n".join(stored), recalled)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A run of words in a text that equals one or more whole sentences of a passage."""
-
-    end: int
-    passage: KnownPassage
-
-
-def _find_runs(words: Sequence[str], known: Sequence[KnownPassage]) -> dict[int, list[_Run]]:
-    """Return runs by their start; a run of one or two words counts only if it is the whole text."""
-    runs: dict[int, list[_Run]] = {}
-    for passage in known:
-        others, starts, ends = _read_words(passage.text)
-        for at, word in enumerate(words):
-            for start in starts.get(word, ()):
-                length = _count_common(words, at, others, start)
-                for end in (e - start for e in ends if start < e <= start + length):
-                    if end >= MIN_RUN_WORDS or end == len(words):
-                        runs.setdefault(at, []).append(_Run(at + end, passage))
-    return runs
-
-
-def _read_words(text: str) -> tuple[list[str], dict[str, list[int]], list[int]]:
-    """Return the words of a passage, the starts of its sentences by first word, and their ends."""
-    words: list[str] = []
-    starts: dict[str, list[int]] = {}
-    ends: list[int] = []
-    for wording in split_wordings(text):
-        starts.setdefault(wording.words[0], []).append(len(words))
-        words.extend(wording.words)
-        ends.append(len(words))
-    return words, starts, ends
-
-
-def _count_common(words: Sequence[str], at: int, others: Sequence[str], start: int) -> int:
-    """Return how many words two texts share, beginning at these places."""
-    length = 0
-    while at + length < len(words) and start + length < len(others) and words[at + length] == others[start + length]:
-        length += 1
-    return length
-
-
-def _mark_new(wordings: Sequence[Wording], runs: dict[int, list[_Run]]) -> tuple[list[bool], tuple[KnownPassage, ...]]:
-    """Return whether each wording is new, and the passages that the others repeat."""
-    words = [w for s in wordings for w in s.words]
-    ends = list(accumulate(len(s.words) for s in wordings))
-    is_new, recalled, at = [True] * len(wordings), dict[str, KnownPassage](), 0
-    for i, wording in enumerate(wordings):
-        start = ends[i] - len(wording.words)
-        if start < at:
-            continue
-        covers = _cover(words, start, runs)
-        at = max((end for end in ends[i:] if end in covers and covers[end].is_recalled), default=start)
-        is_new[i:] = [new and end > at for new, end in zip(is_new[i:], ends[i:], strict=True)]
-        recalled |= {k.passage_id: k for k in covers[at].recalled}
-    return is_new, tuple(recalled.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Cover:
-    """A way to cover words up to a place: the passages that are repeated, and the words that introduce them."""
-
-    recalled: tuple[KnownPassage, ...] = ()
-    introduction: tuple[str, ...] = ()
-
-    @property
-    def is_recalled(self) -> bool:
-        return bool(self.recalled) and (not self.introduction or not REPORTING.isdisjoint(self.introduction))
-
-
-def _cover(words: Sequence[str], start: int, runs: dict[int, list[_Run]]) -> dict[int, _Cover]:
-    """Return the places that known sentences and introductory words reach from a start."""
-    covers = {start: _Cover()}
-    for at in range(start, len(words)):
-        cover = covers.get(at)
-        if cover is None:
-            continue
-        for run in runs.get(at, ()):
-            covers.setdefault(run.end, replace(cover, recalled=(*cover.recalled, run.passage)))
-        if words[at] in LEAD_IN:
-            covers.setdefault(at + 1, replace(cover, introduction=(*cover.introduction, words[at])))
-    return covers
 
 
 def _is_introduction(wording: Wording, titles: set[tuple[str, ...]]) -> bool:

@@ -121,6 +121,20 @@ def test_every_pod_is_locked_down(command: Path, values: Manifest, tmp_path: Pat
         assert container["resources"]["limits"]["memory"]
 
 
+def test_service_answers_to_its_names(command: Path, tmp_path: Path) -> None:
+    def read_hosts(values: Manifest) -> list[str]:
+        made = rendered(command, values, tmp_path)
+        [container] = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]["containers"]
+        [value] = [each["value"] for each in container["env"] if each["name"] == "WAYLORE_HTTP_HOSTS"]
+        return str(value).split(",")
+
+    inside = ["mine-waylore", *(f"mine-waylore.default{end}" for end in ("", ".svc", ".svc.cluster.local"))]
+    assert read_hosts(SMALL) == inside
+    more = {"hosts": ["*.internal"], "ingress": {"enabled": True, "hosts": [{"host": "memory.example", "path": "/"}]}}
+    assert read_hosts({**SMALL, **more}) == [*inside, "memory.example", "*.internal"]
+    assert read_hosts({**SMALL, "settings": {"WAYLORE_HTTP_HOSTS": "mine"}}) == ["mine"]
+
+
 def test_probes_ports_and_folders(command: Path, tmp_path: Path) -> None:
     made = rendered(command, SMALL, tmp_path)
     pod = made["Deployment", "mine-waylore"]["spec"]["template"]["spec"]

@@ -57,7 +57,7 @@ def create_client(app: FastAPI, token: str = "") -> httpx.AsyncClient:
     """Return a client for an application of this process."""
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.AsyncClient(transport=transport, base_url="http://waylore", headers=headers)
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from waylore.settings import load as settings
-from waylore.surfaces.http.instrumentation import Instrumentation
+from waylore.surfaces.http.instrumentation import Instrumentation, add_metrics
 from waylore.surfaces.open import open_collection
 from waylore.surfaces.telemetry.metrics import share_metrics
 from waylore.surfaces.telemetry.setup import configure
@@ -41,7 +41,9 @@ def create_service() -> Instrumentation:
 
     app.include_router(inner, prefix="/v1")
     app.mount("/mcp", Starlette(routes=[Route("/{session}", mounted)]))
-    return Instrumentation(app, configure(wanted.telemetry))
+    telemetry = configure(wanted.telemetry)
+    add_metrics(app, telemetry)
+    return Instrumentation(app, telemetry)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,9 @@ class HttpSettings(Section):
     """The HTTP service: its address, and the limits for a caller."""
 
     host: str = Field(default="127.0.0.1", description="address to listen on; 0.0.0.0 for all")
+    hosts: Words = Field(
+        default=(), description="further names of the service in a Host header, as memory.example or *.example"
+    )
     port: int = Field(default=8080, ge=0, le=65_535, description="port to listen on")
     workers: int = Field(default=1, ge=1, description="number of processes")
     auth: bool = Field(default=True, description="require an API key or a token; turn it off on loopback only")

@@ -23,6 +23,7 @@ from waylore.settings.sections import HttpSettings
 
 NOTE = b"# Login\n\nMara owns the login. The login needs Sessions.\n"
 HERE = "/v1/collections/default"
+BYTES = {"Content-Type": "application/octet-stream"}
 
 
 @pytest.fixture(params=["file", "server"])
@@ -70,7 +71,7 @@ async def test_uploaded_file_can_be_searched(asked: httpx.AsyncClient, tmp_path:
 
 async def test_import_reports_skipped_rows(asked: httpx.AsyncClient) -> None:
     rows = b"subject,predicate,object\nlogin,needs,sessions\nlogin,needs\n"
-    done = await wait_for_job(asked, await asked.post(f"{HERE}/uploads/graph.csv", content=rows))
+    done = await wait_for_job(asked, await asked.post(f"{HERE}/uploads/graph.csv", content=rows, headers=BYTES))
     assert (done["result"]["format"], done["result"]["written"], done["result"]["skipped_count"]) == ("triples", 1, 1)
     assert done["result"]["skipped"][0]["uri"] == "graph.csv#line=3"
     facts = read_json(await asked.get(f"{HERE}/facts", params={"entity": "login"}))["facts"]

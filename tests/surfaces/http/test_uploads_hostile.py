@@ -109,7 +109,7 @@ def connect(service: RunningService, said: bytes = b"", *, receives: int = 0) ->
 
 
 def put(*headers: str) -> bytes:
-    return "\r\n".join([f"PUT {UPLOAD} HTTP/1.1", "Host: waylore", *headers, "", ""]).encode()
+    return "\r\n".join([f"PUT {UPLOAD} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
 
 
 def read_response(made: socket.socket) -> bytes:
@@ -235,7 +235,7 @@ def test_half_open_connections_are_closed(service: RunningService) -> None:
         b"",
         b"GET /healthz HT",
         put("Content-Length: 5")[:-2],
-        b"GET /healthz HTTP/1.1\r\nHost: waylore\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ]
     for n in range(40):
         connect(service, begun[n % 4])
@@ -261,7 +261,7 @@ def test_slow_headers_close_the_connection(service: RunningService) -> None:
 
 
 def test_slow_unwanted_body_closes_the_connection(service: RunningService) -> None:
-    said = b"GET /healthz HTTP/1.1\r\nHost: waylore\r\nContent-Length: 1000000\r\n\r\n"
+    said = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
     drip(connect(service, said))
 
 
@@ -274,7 +274,7 @@ def test_huge_headers_are_refused(service: RunningService) -> None:
 
 
 def test_garbage_after_pipelined_requests(service: RunningService) -> None:
-    good = b"GET /healthz HTTP/1.1\r\nHost: waylore\r\n\r\n"
+    good = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     came = read_response(connect(service, good * 3 + b"\x00\xff nonsense\r\n\r\n" + good))
     assert came.count(b" 200 OK") == 3
     assert b" 400 Bad Request" in came
@@ -282,7 +282,7 @@ def test_garbage_after_pipelined_requests(service: RunningService) -> None:
 
 
 def test_clients_that_do_not_read_an_export(service: RunningService, store: str) -> None:
-    asked = b"GET /v1/collections/default/export HTTP/1.1\r\nHost: waylore\r\n\r\n"
+    asked = b"GET /v1/collections/default/export HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for _ in range(2):
         for _ in range(READERS):
             connect(service, asked, receives=4_096)
@@ -302,7 +302,7 @@ def test_followers_do_not_prevent_shutdown(postgres: Server, tmp_path: Path) -> 
             held = [
                 connect(
                     service,
-                    f"GET /v1/collections/default/jobs/{job}/events HTTP/1.1\r\nHost: a\r\n\r\n".encode(),
+                    f"GET /v1/collections/default/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
                 )
                 for _ in range(50)
             ]

@@ -38,6 +38,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* Names that requests may have in their Host header: those of the service, of the ingress, and `hosts`. */}}
+{{- define "waylore.hosts" -}}
+{{- $name := include "waylore.fullname" . }}
+{{- $inside := printf "%s.%s" $name .Release.Namespace }}
+{{- $hosts := list $name $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) }}
+{{- if .Values.ingress.enabled }}
+{{- range .Values.ingress.hosts }}
+{{- $hosts = append $hosts .host }}
+{{- end }}
+{{- end }}
+{{- concat $hosts .Values.hosts | uniq | join "," }}
+{{- end }}
+
 {{- define "waylore.secret" -}}
 {{- default (include "waylore.fullname" .) .Values.existingSecret }}
 {{- end }}
@@ -141,6 +154,10 @@ envFrom:
   - secretRef:
       name: {{ include "waylore.secret" . }}
 env:
+  {{- if not (hasKey .Values.settings "WAYLORE_HTTP_HOSTS") }}
+  - name: WAYLORE_HTTP_HOSTS
+    value: {{ include "waylore.hosts" . | quote }}
+  {{- end }}
   {{- range $name, $value := .Values.settings }}
   - name: {{ $name }}
     value: {{ $value | quote }}

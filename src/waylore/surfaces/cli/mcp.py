@@ -119,6 +119,7 @@ def _prepare_http(settings: Settings, names: Sequence[str]) -> Callable[[Callabl
 
         from waylore.surfaces.mcp.server import LOOPBACK, create_application, create_server  # noqa: PLC0415
     host, port = settings.http.host, settings.http.port
+    known = [*settings.http.hosts, *names]
 
     def serve(agent: Callable[[], Agent], read_only: bool) -> None:
         agent()  # report errors of the store now
@@ -126,7 +127,7 @@ def _prepare_http(settings: Settings, names: Sequence[str]) -> Callable[[Callabl
             typer.echo(
                 "waylore: everyone who can reach this address can use it; `waylore serve` requires keys", err=True
             )
-        app = create_application(create_server(lambda _: agent(), _tools(read_only)), hosts=[*LOOPBACK, host, *names])
+        app = create_application(create_server(lambda _: agent(), _tools(read_only)), hosts=[*LOOPBACK, host, *known])
         typer.echo(f"waylore: MCP at http://{host}:{port}/mcp", err=True)
         uvicorn.run(app, host=host, port=port, log_level=settings.telemetry.log_level)
 

@@ -65,6 +65,8 @@ def _check(settings: Settings) -> None:
         raise ConfigError(
             f"http.auth is off and {http.host} is not loopback; listen on 127.0.0.1, or leave http.auth on"
         )
+    if not http.auth and "*" in http.cors_origins:
+        raise ConfigError("http.auth is off and http.cors_origins allows every page; name the origins, or leave it on")
     if http.workers > 1 and not parse_url(settings.store).is_server:
         raise ConfigError("a file can be served by one process only; set http.workers to 1, or use PostgreSQL")
 
@@ -92,7 +94,7 @@ def _run(settings: Settings) -> None:
     socket.listen(config.backlog)  # requests wait while the store is opened
     host, port = socket.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(f"listening on http://{shown}:{port} (API reference at /docs)", err=True)
+    typer.echo(f"listening on http://{shown}:{port} (OpenAPI document at /openapi.json)", err=True)
     if config.workers > 1:
         with _share_metrics(settings):
             Multiprocess(config, sockets=[socket]).run()

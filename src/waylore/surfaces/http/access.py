@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response, Security
 from fastapi.routing import APIRoute
@@ -22,13 +21,11 @@ from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 
 from waylore.engine.waylore import Waylore
-from waylore.errors import Forbidden
 from waylore.service.callers import (
     ANYONE,
     COLLECTION_NAME_PATTERN,
     Caller,
     Unauthenticated,
-    is_loopback,
     require,
 )
 from waylore.service.registry.protocol import CachedResponse, IdempotencyKey, Scope
@@ -63,20 +60,12 @@ async def get_caller(request: Request) -> Caller:
 async def _authenticate(request: Request) -> Caller:
     service = get_service(request)
     if not service.settings.http.auth:
-        _require_local_name(request)
         return ANYONE
     try:
         return await service.authenticate(_read_token(request))
     except Unauthenticated:
         _count_request(request, f"address:{request.client.host if request.client else ''}")
         raise
-
-
-def _require_local_name(request: Request) -> None:
-    """Refuse names of other machines: a web page could let its name lead to this machine (DNS rebinding)."""
-    name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    if "." in name and not is_loopback(name):
-        raise Forbidden(f"this service runs without keys and does not answer to {name}; use localhost")
 
 
 def _read_token(request: Request) -> str:

@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse
 from starlette.middleware.cors import CORSMiddleware
 
 from waylore import __version__
@@ -18,10 +19,11 @@ from waylore.service.service import Service, open_service
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
 from waylore.surfaces.http import collections, documents, jobs, keys, search, uploads
-from waylore.surfaces.http.access import CurrentService
-from waylore.surfaces.http.instrumentation import Instrumentation
+from waylore.surfaces.http.access import CurrentCaller, CurrentService
+from waylore.surfaces.http.instrumentation import Instrumentation, add_metrics
 from waylore.surfaces.http.limits import RequestLimits
 from waylore.surfaces.http.mcp import add_mcp, run_mcp
+from waylore.surfaces.http.origins import OriginCheck
 from waylore.surfaces.http.problems import MEDIA_TYPE, add_error_handlers
 from waylore.surfaces.http.responses import Liveness, Readiness
 from waylore.surfaces.open import create_embedder, open_collection
@@ -48,10 +50,13 @@ def create_app(settings: Settings) -> FastAPI:
         summary="Memory and knowledge retrieval for agents.",
         lifespan=partial(_run, settings),
         redirect_slashes=False,
+        openapi_url=None,  # `get_openapi_document` needs a key; without it FastAPI adds no pages of foreign scripts
     )
+    telemetry = configure(settings.telemetry)
     for each in ROUTERS:
         app.include_router(each)
     app.state.mcp = add_mcp(app)
+    add_metrics(app, telemetry)
     add_error_handlers(app)
     app.openapi = partial(build_openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it
     if settings.http.cors_origins:
@@ -63,7 +68,8 @@ def create_app(settings: Settings) -> FastAPI:
             expose_headers=EXPOSED_HEADERS,
         )
     app.add_middleware(RequestLimits, settings=settings.http)
-    app.add_middleware(Instrumentation, telemetry=configure(settings.telemetry))
+    app.add_middleware(OriginCheck, settings=settings.http)
+    app.add_middleware(Instrumentation, telemetry=telemetry)  # the outermost, so that refused requests are recorded
     return app
 
 
@@ -94,6 +100,12 @@ async def _run(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
     finally:
         sweeping.cancel()
         await asyncio.to_thread(opening.__exit__, None, None, None)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def get_openapi_document(request: Request, _: CurrentCaller) -> JSONResponse:
+    """Return the OpenAPI document to a caller with a key."""
+    return JSONResponse(request.app.openapi())
 
 
 @router.get("/healthz", operation_id="healthz")

@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
+from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from waylore.surfaces.telemetry.setup import Telemetry
@@ -25,7 +27,20 @@ log = logging.getLogger(__name__)
 HEADER = "X-Request-Id"
 ID_PATTERN = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-METRICS = ("GET", "/metrics")
+METRICS = "/metrics"
+
+
+def add_metrics(app: Starlette, telemetry: Telemetry | None) -> None:
+    """Add the route `/metrics` to an application, if metrics are collected. Its requests are not recorded."""
+    metrics = telemetry.metrics if telemetry else None
+    if metrics is None:
+        return
+
+    async def expose(request: Request) -> Response:
+        text, content_type = await asyncio.to_thread(metrics.expose, request.headers.get("accept", ""))
+        return Response(text, headers={"Content-Type": content_type})
+
+    app.router.routes.append(Route(METRICS, expose, methods=["GET"]))
 
 
 class Instrumentation:
@@ -43,10 +58,6 @@ class Instrumentation:
             await self._run_lifespan(scope, receive, send)
         elif scope["type"] != "http":
             await self.app(scope, receive, send)
-        elif self._telemetry and self._telemetry.metrics and (scope["method"], scope["path"]) == METRICS:
-            accepted = Headers(scope=scope).get("accept", "")
-            text, content_type = await asyncio.to_thread(self._telemetry.metrics.expose, accepted)
-            await Response(text, headers={"Content-Type": content_type})(scope, receive, send)
         else:
             await self._handle_request(scope, receive, send)
 
@@ -88,7 +99,7 @@ class ObservedRequest:
     @contextmanager
     def observe(self, mounts: set[str]) -> Iterator[None]:
         """Record the span, the metrics and the log line of the request."""
-        if self._telemetry is None:
+        if self._telemetry is None or self._scope["path"] == METRICS:
             yield
             return
         started = time.perf_counter()

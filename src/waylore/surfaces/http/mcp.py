@@ -48,7 +48,7 @@ class AgentRoute:
 
 def add_mcp(app: FastAPI) -> Starlette:
     """Add the route to a service. The lifespan of the returned application must run as long as the service."""
-    inner = create_application(create_server(_get_agent), hosts=None)
+    inner = create_application(create_server(_get_agent), hosts=None)  # `OriginCheck` stands before it
     app.router.routes.append(Route(PATH, AgentRoute(inner), methods=["POST"]))
     return inner
 

@@ -95,7 +95,7 @@ def create_application(
 ) -> Starlette:
     """Return the server as an ASGI application.
 
-    hosts: names that requests may use for this machine; None if the caller was authenticated before.
+    hosts: names that requests may use for this machine; None if they were checked before, as `waylore serve` does.
     origins: origins of web pages that may call, besides pages of the hosts.
     path: the path of the endpoint.
 

@@ -3,37 +3,43 @@
 A setting comes from the first of these places that has it: an option of the command line, an environment variable
 (`WAYLORE_STORE`, `WAYLORE_HTTP_PORT`), a secret in a file (`/run/secrets/waylore_store`), the file `.env`, the file
 `waylore.toml` of the working folder or of the nearest parent up to a `.git` or the home folder, the user's own
-`waylore/config.toml`, its default. `list_settings` reports the place. Nothing here opens a store or loads a model.
+`waylore/config.toml`, its default. `list_settings` reports the place. `settings.trust` decides which
+settings a file of the working folder may make. Nothing here opens a store or loads a model.
 """
 
 import logging
 import os
-import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
 
 from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.settings.sections import RENAMED, Section, Settings
-from waylore.store.urls import parse_url
+from waylore.settings.files import DOTENV, PROJECT, read_file, read_folder_file
+from waylore.settings.names import (
+    NAMES,
+    PREFIX,
+    TOOLS,
+    Name,
+    Values,
+    flatten,
+    get_variable,
+    pick_settings,
+    walk_settings,
+)
+from waylore.settings.sections import RENAMED, Settings
+from waylore.settings.trust import Untrusted, allow_unused_keys, describe_untrusted
+from waylore.store.urls import parse_url, without_password
 
 log = logging.getLogger(__name__)
-PREFIX = "WAYLORE_"
-PROJECT = Path("waylore.toml")
 SECRETS = Path("/run/secrets")  # the folder of containers; systemd gives another in CREDENTIALS_DIRECTORY
-TOOLS = (f"{PREFIX}MODELS", f"{PREFIX}TEXTSEARCH", f"{PREFIX}DEBIAN_MIRROR")  # variables of our own tools
-PATHS = (("embedding", "path"), ("extraction", "cache"), ("http", "upload_dir"))
-Name: TypeAlias = tuple[str, ...]  # of a setting, as ("http", "port")
-Values: TypeAlias = dict[Name, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,11 @@ def load(**options: Any) -> Settings:
     problems = [
         _describe_unknown(name, place) for place, values in places.items() for name in values if not _is_known(name)
     ]
-    if problems:
-        raise ConfigError("; ".join(problems))
+    merged = _merge(places)
+    if problems or (problem := describe_untrusted(merged)):
+        raise ConfigError("; ".join(problems) or problem)
     try:
-        settings = Settings.model_validate(_nest(_merge(places)))
+        settings = Settings.model_validate(_nest(merged))
     except ValidationError as error:
         problems = [_describe_invalid(problem, places) for problem in error.errors(include_url=False)]
         raise ConfigError("; ".join(problems)) from error
@@ -70,7 +77,7 @@ def load(**options: Any) -> Settings:
 def list_settings(settings: Settings, **options: Any) -> Iterator[Setting]:
     """Yield every setting with the place it came from; secrets are masked."""
     places = _read_places(options)
-    for name, value, description in _walk(settings):
+    for name, value, description in walk_settings(settings):
         yield _make_setting(name, value, _find_place(places, name), description)
 
 
@@ -84,7 +91,7 @@ def check_settings(**options: Any) -> Iterator[Setting]:
             unknown = _make_setting(name, "", place, "")  # without the value, which may be a secret
             yield replace(unknown, problem=_describe_unknown(name, place), variable="")
     settings, problems = _drop_invalid(places)
-    for name, value, description in _walk(settings):
+    for name, value, description in walk_settings(settings):
         used = problems.get(name, (value, _find_place(places, name), ""))
         yield replace(_make_setting(name, *used[:2], description), problem=used[2])
 
@@ -93,16 +100,16 @@ def _make_setting(name: Name, value: Any, source: str, description: str) -> Sett
     shown = ", ".join(map(str, value)) if isinstance(value, tuple | list) else "" if value is None else str(value)
     return Setting(
         name=".".join(name),
-        value=without_password(shown) if name == ("store",) else shown,
+        value=without_password(shown) if name == ("store",) or "://" in shown else shown,
         source=source,
-        variable=_get_variable(name),
+        variable=get_variable(name),
         description=description,
     )
 
 
 def _drop_invalid(places: dict[str, Values]) -> tuple[Settings, dict[Name, tuple[Any, str, str]]]:
     """Return the settings without invalid values; these by name, with their place and their problem."""
-    problems: dict[Name, tuple[Any, str, str]] = {}
+    problems = _drop_untrusted(places)
     while True:
         try:
             return Settings.model_validate(_nest(_merge(places))), problems
@@ -110,21 +117,37 @@ def _drop_invalid(places: dict[str, Values]) -> tuple[Settings, dict[Name, tuple
             for problem in error.errors(include_url=False):
                 name = _get_name(problem)
                 place = _find_place(places, name)
-                value = "**********" if name[-1] == "api_key" else places[place][name]
+                value = _mask_key(name, places[place][name])
                 problems.setdefault(name, (value, place, _describe_invalid(problem, places)))
             for values, name in product(places.values(), problems):
                 values.pop(name, None)
 
 
+def _drop_untrusted(places: dict[str, Values]) -> dict[Name, tuple[Any, str, str]]:
+    """Remove values that are not trusted and would be used; return them by name, with place and problem."""
+    found = {name: value for name, value in _merge(places).items() if isinstance(value, Untrusted)}
+    problems = {}
+    for name, one in found.items():
+        problems[name] = (_mask_key(name, one.value), _find_place(places, name), describe_untrusted({name: one}))
+    for place, values in places.items():
+        kept = {name: value for name, value in values.items() if name not in found}
+        places[place] = {name: value.value if isinstance(value, Untrusted) else value for name, value in kept.items()}
+    return problems
+
+
+def _mask_key(name: Name, value: Any) -> Any:
+    return "**********" if name[-1] == "api_key" else value
+
+
 def find_unknown_variables() -> tuple[str, ...]:
     """Return variables of the environment with our prefix that no setting has."""
-    known = {*map(_get_variable, _NAMES), *TOOLS}
+    known = {*map(get_variable, NAMES), *TOOLS}
     return tuple(sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known))
 
 
 def list_old_settings() -> tuple[tuple[str, str], ...]:
     """Return variables and files of the old name of this product, which are not read, with their new names."""
-    names = [*os.environ, *dotenv_values(".env")]
+    names = [*os.environ, *dotenv_values(DOTENV)]
     with suppress(OSError):
         names += [file.name for file in find_secrets().iterdir()]
     found = legacy.rename_settings(names, [PROJECT, find_user_file()])
@@ -134,13 +157,13 @@ def list_old_settings() -> tuple[tuple[str, str], ...]:
 def _rename_variable(name: str) -> str:
     """Return the variable of a setting that has another name than in version 0.1, or else the same name."""
     known = {tuple(old.split(".")): tuple(new.split(".")) for old, new in RENAMED.items()}
-    renamed = {_get_variable(old): _get_variable(new) for old, new in known.items()}.get(name.upper(), "")
+    renamed = {get_variable(old): get_variable(new) for old, new in known.items()}.get(name.upper(), "")
     return (renamed if name.isupper() else renamed.lower()) or name
 
 
 def suggest(name: str) -> str:
     """Return the setting that a wrong name may mean; empty if none is similar."""
-    known = [".".join(each) for each in _NAMES]
+    known = [".".join(each) for each in NAMES]
     return RENAMED.get(name) or next(iter(get_close_matches(name, known, n=1)), "")
 
 
@@ -184,6 +207,11 @@ def find_user_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "waylore" / "config.toml"
 
 
+def find_trust_record() -> Path:
+    """Return the file in which trust is recorded, beside the user's own settings."""
+    return find_user_file().with_name("trusted.json")
+
+
 def find_secrets() -> Path:
     """Return the folder of secrets."""
     return Path(os.environ.get("CREDENTIALS_DIRECTORY") or SECRETS)
@@ -210,18 +238,13 @@ def _list_places(options: Mapping[str, Any]) -> dict[str, Callable[[], Values]]:
     """Return a function for each place that reads its values, the strongest place first."""
     project, user = find_project_file(), find_user_file()
     return {
-        "option": lambda: _flatten(options),
-        "environment": lambda: _pick(os.environ),
+        "option": lambda: flatten(options),
+        "environment": lambda: pick_settings(os.environ),
         str(find_secrets()): _read_secrets,
-        ".env": _read_dotenv,
-        str(project): lambda: _read_toml(project),
-        str(user): lambda: _read_toml(user),
+        str(DOTENV): lambda: read_folder_file(DOTENV, find_trust_record()),
+        str(project): lambda: read_folder_file(project, find_trust_record()),
+        str(user): lambda: read_file(user),
     }
-
-
-def _pick(variables: Mapping[str, str | None]) -> Values:
-    """Return the settings among variables."""
-    return {name: variables[_get_variable(name)] for name in _NAMES if variables.get(_get_variable(name)) is not None}
 
 
 def _read_secrets() -> Values:
@@ -230,55 +253,9 @@ def _read_secrets() -> Values:
     try:
         files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
         ours = [file for file in files if file.name.upper().startswith(PREFIX)]
-        return _pick({file.name.upper(): file.read_text("utf-8").strip() for file in ours})
+        return pick_settings({file.name.upper(): file.read_text("utf-8").strip() for file in ours})
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be read: {error.strerror}; let this user read it") from error
-
-
-def _read_dotenv() -> Values:
-    variables = dotenv_values(".env")
-    known = {*map(_get_variable, _NAMES), *TOOLS}
-    for unknown in sorted(name for name in variables if name.startswith(PREFIX) and name not in known):
-        log.warning("%s in .env is not a setting; `waylore config` lists them", unknown)
-    return _pick(variables)
-
-
-def _read_toml(file: Path) -> Values:
-    """Return the settings of a file. Relative paths in it count from its folder."""
-    try:
-        values = _flatten(tomllib.loads(file.read_text("utf-8"))) if file.is_file() else {}
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file} is not TOML: {error}") from error
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}; let this user read it") from error
-    if file.parent == Path():
-        return values
-    if file.name == PROJECT.name:
-        values.setdefault(("store",), Settings.model_fields["store"].default)
-    return {name: _resolve(name, value, file.parent) for name, value in values.items()}
-
-
-def _resolve(name: Name, value: Any, folder: Path) -> Any:
-    if not isinstance(value, str):
-        return value
-    if name in PATHS:
-        return str(folder / Path(value).expanduser())
-    if name == ("store",) and (parsed := parse_url(value)).is_file:
-        return value.replace(parsed.location, str(folder / parsed.path.expanduser()))
-    return value
-
-
-def _flatten(values: Mapping[str, Any]) -> Values:
-    """Return a nested mapping by names of settings."""
-    flat: Values = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= {(key, *inner): each for inner, each in _flatten(value).items()}
-        elif isinstance(value, Section):
-            flat |= {(key, inner): getattr(value, inner) for inner in type(value).model_fields}
-        else:
-            flat[key,] = value
-    return flat
 
 
 def _merge(places: Mapping[str, Values]) -> Values:
@@ -290,7 +267,7 @@ def _merge(places: Mapping[str, Values]) -> Values:
     for section in ("embedding", "extraction"):
         if not merged.get((section, "api_key")) and (key := read_variable("OPENAI_API_KEY")):
             merged[section, "api_key"] = SecretStr(key)
-    return merged
+    return allow_unused_keys(merged)
 
 
 def _nest(values: Values) -> dict[str, Any]:
@@ -306,26 +283,8 @@ def _nest(values: Values) -> dict[str, Any]:
 # -- names ---------------------------------------------------------------------------------------------
 
 
-def _walk(settings: Settings) -> Iterator[tuple[Name, Any, str]]:
-    """Yield the name, value and description of every setting."""
-    for name, field in type(settings).model_fields.items():
-        section = getattr(settings, name)
-        if isinstance(section, Section):
-            for inner, of_section in type(section).model_fields.items():
-                yield (name, inner), getattr(section, inner), of_section.description or ""
-        else:
-            yield (name,), section, field.description or ""
-
-
-_NAMES = tuple(name for name, _, _ in _walk(Settings()))
-
-
 def _is_known(name: Name) -> bool:
-    return name in _NAMES
-
-
-def _get_variable(name: Name) -> str:
-    return PREFIX + "_".join(name).upper()
+    return name in NAMES
 
 
 def _find_place(places: Mapping[str, Values], name: Name) -> str:
@@ -342,7 +301,7 @@ def _describe_unknown(name: Name, place: str) -> str:
 def _get_name(problem: Mapping[str, Any]) -> Name:
     """Return the setting of a problem that pydantic found."""
     name = tuple(map(str, problem["loc"][:2]))
-    return name if name in _NAMES else name[:1]
+    return name if name in NAMES else name[:1]
 
 
 def _describe_invalid(problem: Mapping[str, Any], places: Mapping[str, Values]) -> str:
@@ -359,8 +318,3 @@ def _find_old_store(settings: Settings) -> Settings:
         return settings
     log.warning("%s does not exist, so %s is opened: rename it", parsed.path, old)
     return settings.model_copy(update={"store": str(old)})
-
-
-def without_password(url: str) -> str:
-    """Return an address with its password masked."""
-    return re.sub(r"(//[^:/@]*:|[?&]password=)[^@&]+", r"\1**********", url)

@@ -5,12 +5,14 @@ Other packages add theirs by an entry point of the group `waylore.stores`. Its n
 takes a URL and a collection and returns a Store. An engine is imported only when a URL needs it.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import cast
+from urllib.parse import unquote
 
 from waylore.errors import ConfigError
 from waylore.plugins import load_plugin
@@ -24,6 +26,9 @@ ENGINES = {
     "cells": "waylore.cells.open:open_cells",
 }
 Engine = Callable[[str, str], Store]
+MASK = "**********"
+USER = re.compile(r"(//[^:]*:).*@", re.DOTALL)  # to the last @: a password may have others, and slashes
+PARAMETER = re.compile(r"(?:^|[?&\s])([^=?&\s]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,27 @@ def parse_url(url: str) -> StoreUrl:
     name = rest.partition("://")[0]
     scheme = SCHEMES.get(name, name)
     return StoreUrl(scheme, rest.removeprefix("sqlite:///") if scheme == "sqlite" else rest, is_cells)
+
+
+def without_password(url: str) -> str:
+    """Return an address with its password masked, and rather too much of it than too little.
+
+    libpq's own parser does not help: it takes `u:p/a@ss@host` for the host `u` and the database `a@ss@host`.
+    """
+    masked = _mask_parameters(url)
+    if USER.search(masked):
+        return USER.sub(rf"\1{MASK}@", masked)
+    found = USER.search(url)  # the last @ is in a parameter, or the password looks like one
+    user = url[: found.end(1)] if found else ""
+    return user + MASK if user and masked.startswith(user) else masked
+
+
+def _mask_parameters(text: str) -> str:
+    for found in PARAMETER.finditer(text):
+        if unquote(found[1]).lower() in ("password", "sslpassword"):
+            _, mark, rest = text[found.end() :].partition("&")
+            return text[: found.end()] + MASK + _mask_parameters(mark + rest)
+    return text
 
 
 def open_store(url: str, collection: str = "default") -> Store:

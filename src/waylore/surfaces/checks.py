@@ -17,20 +17,19 @@ from waylore.cells.open import open_catalogue
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, ModelError, StoreError, WayloreError
 from waylore.protocols import Embedder
+from waylore.settings.files import PROJECT
 from waylore.settings.load import (
-    PREFIX,
-    PROJECT,
     find_project_file,
     find_unknown_variables,
     list_old_settings,
     load,
     suggest,
-    without_password,
 )
+from waylore.settings.names import PREFIX
 from waylore.settings.sections import Settings
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import is_read_only, read_schema
-from waylore.store.urls import parse_url
+from waylore.store.urls import parse_url, without_password
 from waylore.surfaces.open import create_embedder, create_extractor
 from waylore.surfaces.terminal.hits import count
 
@@ -57,7 +56,9 @@ def run_checks(**options: Any) -> Iterator[Finding]:
     try:
         settings = load(**options)
     except ConfigError as error:
-        yield Finding("settings", "wrong", str(error), f"edit {PROJECT} or the variable that it names")
+        is_untrusted = "`waylore trust" in str(error)
+        remedy = "trust only files whose origin you know" if is_untrusted else "edit the file or variable that it names"
+        yield Finding("settings", "wrong", str(error), remedy)
         return
     yield Finding("settings", "good", _describe_source())
     yield from _check_readers()

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from tools.faults import mount_small_disk
 from tools.postgres.server import Server
+from typer.testing import CliRunner
 
 from databases import create_database
 from surfaces.commands import COMMAND, environment, process, run
@@ -20,6 +21,7 @@ from waylore.cells.open import open_catalogue
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.sql import load_migrations
 from waylore.surfaces.checks import Finding, run_checks
+from waylore.surfaces.cli.app import app
 
 NOBODY = 65_534
 
@@ -130,6 +132,7 @@ def test_model_folder_without_weights_is_a_problem(folder: Path) -> None:
 
 def test_unusable_extractor_is_a_problem(folder: Path) -> None:
     (folder / "waylore.toml").write_text('[extraction]\nprovider = "llm"\n')
+    run("trust", ".")
     assert find_problem().subject == "extraction"
 
 
@@ -145,6 +148,29 @@ def test_model_that_differs_from_the_store_is_a_problem(folder: Path, provider: 
     assert "waylore.toml" in found.remedy
 
 
+# -- passwords -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("password", ["Qx7/a@Zk9", "Qx7@Zk9", "/Qx7/Zk9", "Qx7?Zk9@", "Qx7%Zk9", "Qx7?password=Zk9"])
+@pytest.mark.parametrize("scheme", ["postgresql", "cells+postgresql"])
+def test_no_part_of_a_password_is_shown(scheme: str, password: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check settings, doctor and errors (finding L1): libpq takes what follows an @ or a / for a host or a database."""
+    monkeypatch.setenv("WAYLORE_STORE", f"{scheme}://u:{password}@127.0.0.1:1/db")
+    commands = (
+        ("config", "--json"),
+        ("doctor",),
+        ("stats",),
+        ("add", "--text", "x"),
+        ("keys", "list"),
+        ("init", "--embedder", "none"),
+    )
+    for command in commands:
+        shown = CliRunner().invoke(app, command).output
+        assert "127.0.0.1" in shown or "%40" in shown or "**********" in shown, (command, shown)
+        assert "Qx7" not in shown, (command, shown)
+        assert "Zk9" not in shown, (command, shown)
+
+
 # -- a file ----------------------------------------------------------------------------------------------
 
 
@@ -154,6 +180,14 @@ def test_file_of_another_program_is_a_problem(folder: Path) -> None:
     with apsw.Connection("theirs.db") as db:
         db.execute("CREATE TABLE bookmarks (url)")
     assert find_problem(store="theirs.db").message == "theirs.db is a database of another program"
+
+
+def test_file_with_keys_only_is_an_empty_store(folder: Path) -> None:
+    run("keys", "create", "me", "--scope", "admin")
+    [note] = [finding for finding in run_checks() if finding.subject == "store"]
+    assert (note.state, note.message) == ("note", "memory.waylore is empty")
+    run("add", "--text", "The login needs sessions.")
+    assert [finding.state for finding in run_checks() if finding.subject == "store"] == ["good"]
 
 
 def test_missing_folder_is_a_problem() -> None:

@@ -93,8 +93,8 @@ def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, asked: tuple[str, 
     assert "Traceback" not in done.stderr
 
 
-def test_missing_model_is_reported_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "waylore.toml").write_text('[embedding]\nprovider = "openai"\n')
+def test_missing_model_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYLORE_EMBEDDING_PROVIDER", "openai")
     done = waylore(tmp_path, "serve")
     assert done.returncode == 2
     assert done.stderr.startswith("waylore: embedding.model is empty")

@@ -8,6 +8,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from threading import Lock, Timer
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from waylore.errors import ArgumentError, Forbidden, StoreError, StoreUnavailable
+from waylore.errors import ArgumentError, ConfigError, Forbidden, StoreError, StoreUnavailable
 
 IDLE = TransactionStatus.IDLE
 MAX_RECONNECT_SECONDS = 1.0  # the pool doubles the delay between attempts; after this time it gives up
@@ -35,6 +36,7 @@ REMEDIES = {
     "28000": "the role may not connect: create it with createuser {user}, correct the user in the address, or "
     "allow it in pg_hba.conf",
 }
+ENCODING = "in a password write %40 for @, %2F for /, %3A for : and %25 for %"
 Connection: TypeAlias = psycopg.Connection[Any]
 T = TypeVar("T")
 
@@ -233,9 +235,25 @@ def _explain_refusal(url: str, error: psycopg.OperationalError) -> str:
     return f"{format_address(url)} refuses the connection ({error}), {REMEDIES[state].format(**names)}"
 
 
+@cache
+def check_address(url: str) -> None:
+    """Raise ConfigError if the driver takes a part of the password for the host, the port or the database.
+
+    It would name that part in its errors. The error here names no part of the address.
+    """
+    try:
+        known = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise ConfigError(f"the address of PostgreSQL cannot be read: {ENCODING}") from None
+    parts = [str(known.get(name, "")) for name in ("host", "port", "dbname")]
+    if any("@" in part and part in url for part in parts):
+        raise ConfigError(f"the address of PostgreSQL has more than one @, or a / before it: {ENCODING}")
+
+
 @contextmanager
 def translate_errors(url: str) -> Iterator[None]:
     """Raise PostgreSQL's errors as Waylore's own, with the original error as the cause."""
+    check_address(url)
     try:
         yield
     except (PoolTimeout, PoolClosed) as error:

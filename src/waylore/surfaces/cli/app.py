@@ -62,6 +62,7 @@ COMMANDS = {
     "completion": CommandEntry(OPERATE, "doctor:completion"),
     "keys": CommandEntry(OPERATE, "keys:keys_app"),
     "mcp": CommandEntry(OPERATE, "mcp:mcp_app"),
+    "trust": CommandEntry(OPERATE, "operate:trust"),
     "cells": CommandEntry(OPERATE, "operate:cells_app"),
     "collections": CommandEntry(OPERATE, "operate:collections_app"),
 }

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from waylore.fence import to_line
-from waylore.settings.load import without_password
+from waylore.store.urls import without_password
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
     AsOf,

@@ -10,9 +10,11 @@ import typer
 from rich.console import Console, Group
 from rich.text import Text
 
-from waylore.settings.load import PROJECT, load, without_password
+from waylore.settings.files import PROJECT
+from waylore.settings.load import load
+from waylore.store.urls import without_password
 from waylore.surfaces.cli.options import CollectionName, StoreUrl
-from waylore.surfaces.cli.setup import SetUp, choose_options, needs_model, set_up
+from waylore.surfaces.cli.setup import SetUp, choose_options, needs_model, set_up, write_value
 from waylore.surfaces.open import DEFAULT_MODELS
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
@@ -64,9 +66,14 @@ def _announce_model(options: dict[str, object]) -> None:
         Console(stderr=True, highlight=False).print(Text(f"loading {name}{download}", "dim"))
 
 
+def _mask(made: SetUp) -> str:
+    """Return the text of the file without the password of the store."""
+    return made.text.replace(write_value(made.settings.store), write_value(without_password(made.settings.store)))
+
+
 def _summarise(made: SetUp) -> Group:
     head = Text(f"wrote {PROJECT}:" if made.is_new else f"{PROJECT} exists already; nothing was changed", "bold")
-    lines = [head, *([Text(f"\n{without_password(made.text)}", "dim")] if made.is_new else [])]
+    lines = [head, *([Text(f"\n{_mask(made)}", "dim")] if made.is_new else [])]
     if made.settings.embedding.provider == "none":
         lines.append(Text("Without an embedder only words are searched. To search by meaning too:", "yellow"))
         lines.append(Text("  pip install 'waylore[local]', remove waylore.toml, and run `waylore init` again"))

@@ -1,10 +1,11 @@
-"""`waylore cells` and `waylore collections`: operate several databases.
+"""`waylore trust`: trust the settings of a folder. `waylore cells`, `waylore collections`: operate several databases.
 
-`cells.admin` and `cells.move` do the work.
+`settings.trust`, `cells.admin` and `cells.move` do the work.
 """
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,8 +15,9 @@ from waylore.cells import admin
 from waylore.cells.catalogue.protocol import Catalogue
 from waylore.cells.move import move_collection
 from waylore.cells.open import open_catalogue
-from waylore.errors import ConfigError
-from waylore.settings.load import load
+from waylore.errors import ConfigError, NotFound
+from waylore.settings.files import DOTENV, PROJECT, trust_file
+from waylore.settings.load import find_trust_record, load
 from waylore.store.urls import parse_url
 from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_status
 
@@ -32,6 +34,27 @@ CatalogueUrl = Annotated[
     ),
 ]
 CellName = Annotated[str, typer.Argument(metavar="CELL", help="Name of the cell.")]
+
+
+def trust(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with waylore.toml or .env.")],
+    as_json: AsJson = False,
+) -> None:
+    """Trust the settings of a folder: let them choose where keys and texts are sent, and the callers of the service.
+
+    Read the files first. The trust ends when a file changes.
+
+    Example: `waylore trust .`
+    """
+    with report_errors():
+        record = find_trust_record()
+        files = [file for file in (folder / PROJECT, folder / DOTENV) if file.is_file()]
+        if not files:
+            raise NotFound(f"no waylore.toml and no .env in {folder}; name the folder that has one")
+        trusted = {str(file): [".".join(name) for name in trust_file(file, record)] for file in files}
+        needed = [f"{file}: {', '.join(names)}" for file, names in trusted.items() if names]
+        people = "\n".join(["trusted until it changes:", *needed]) if needed else f"nothing in {folder} needs trust"
+        print_result({"record": str(record), "trusted": trusted}, people, as_json)
 
 
 @cells_app.command("add")

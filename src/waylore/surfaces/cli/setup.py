@@ -15,7 +15,8 @@ import typer
 
 from waylore.errors import ConfigError, ModelUnavailable
 from waylore.protocols import Embedder
-from waylore.settings.load import PROJECT, find_project_file, list_settings, load
+from waylore.settings.files import PROJECT, trust_file
+from waylore.settings.load import find_project_file, find_trust_record, list_settings, load
 from waylore.settings.sections import EmbeddingSettings, Settings
 from waylore.store.urls import open_store
 from waylore.surfaces.cli.options import find_file, keep_given
@@ -57,6 +58,7 @@ def set_up(options: dict[str, Any]) -> SetUp:
         known = _create_store(settings)
     if is_new:
         PROJECT.write_text(text, encoding="utf-8")
+        trust_file(PROJECT, find_trust_record())
     has_other = embedder is not None and known.documents > 0 and known.model != embedder.name
     return SetUp(settings, text, is_new, known, has_other)
 
@@ -120,18 +122,21 @@ def _check_unchanged(options: dict[str, Any]) -> Settings:
 
 
 def _write_toml(settings: Settings, options: dict[str, Any]) -> str:
-    """Return the text of the file: options and defaults, without the environment. A JSON string is valid TOML."""
+    """Return the text of the file: options and defaults, without the environment."""
     chosen = [one for one in list_settings(settings, **options) if one.source in ("option", "default")]
     values = {one.name: one.value for one in chosen if one.value}
     values["store"] = settings.store if "store" in values else ""  # list_settings masks a password
     lines = {
-        name: f"{name.split('.')[-1]} = {json.dumps(values[name], ensure_ascii=False)}"
-        for name in WRITTEN_SETTINGS
-        if values.get(name)
+        name: f"{name.split('.')[-1]} = {write_value(values[name])}" for name in WRITTEN_SETTINGS if values.get(name)
     }
     embedding = [text for name, text in lines.items() if name.startswith("embedding.")]
     top = [text for name, text in lines.items() if not name.startswith("embedding.")]
     return "\n".join([HEADER, *top, *(["", "[embedding]", *embedding] if embedding else []), ""])
+
+
+def write_value(value: str) -> str:
+    """Return a value as it is written into the file. A JSON string is valid TOML."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 # -- models and store ----------------------------------------------------------------------------------

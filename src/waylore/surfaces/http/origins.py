@@ -2,7 +2,8 @@
 
 A page of another site can send requests to this machine, also to loopback, and by DNS rebinding it can read the
 answers. It cannot choose the headers `Host`, `Origin` and `Sec-Fetch-Site`, nor send a body of JSON or bytes without
-asking first. So these are checked for every request, with and without keys. Who may call is decided in `access`.
+asking first. So these are checked for every request, with and without keys. `access` checks the rights of the
+caller.
 """
 
 import re

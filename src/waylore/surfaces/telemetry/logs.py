@@ -20,7 +20,7 @@ from structlog.typing import EventDict, Processor
 
 NAME = "waylore-telemetry"
 SECRETS = (
-    (re.compile(r"(//[^:/@\s\"']*:)[^@\s\"']+(?=@)"), r"\1***"),
+    (re.compile(r"(//[^:\s\"']*:)[^\s\"']+(?=@)"), r"\1***"),
     (re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]+"), r"\1***"),
     (
         re.compile(r"(?i)\b((?:password|passwd|secret|token|api[_-]?key)\\?[\"']?\s*[=:]\s*\\?[\"']?)[^\s\"'\\&,}]+"),

@@ -28,8 +28,10 @@ PRAGMA data_version
 SELECT count(*) FROM pragma_table_info('migrations')
 
 -- name: count_tables
--- Zero for an empty file. If there are tables but no migrations, the file is not of Waylore.
+-- Zero for an empty file, and for one with a registry only: keys may be created before the first document.
+-- If there are tables but no migrations, the file is not of Waylore.
 SELECT count(*) FROM sqlite_schema
+WHERE tbl_name NOT GLOB 'registry*' OR NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'registry_keys')
 
 -- name: has_table
 SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?

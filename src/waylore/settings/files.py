@@ -1,0 +1,87 @@
+"""Read files with settings, and mark the settings of a working folder that the user has not trusted.
+
+The places of the files are found in `settings.load`, and `settings.trust` decides which settings need trust.
+"""
+
+import logging
+import tomllib
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+
+from waylore.errors import ConfigError
+from waylore.settings.names import NAMES, PREFIX, TOOLS, Name, Values, flatten, get_variable, pick_settings
+from waylore.settings.sections import Settings
+from waylore.settings.trust import find_guarded, mark_untrusted, record_trust
+from waylore.store.urls import parse_url
+
+log = logging.getLogger(__name__)
+PROJECT = Path("waylore.toml")
+DOTENV = Path(".env")
+PATHS = (("embedding", "path"), ("extraction", "cache"), ("http", "upload_dir"))
+
+
+def read_file(file: Path) -> Values:
+    """Return the settings of a file; none if it does not exist."""
+    return _parse(file, _read_bytes(file)) if file.is_file() else {}
+
+
+def read_folder_file(file: Path, record: Path) -> Values:
+    """Return the settings of a file of the working folder; mark values that need trust but have none."""
+    if not file.is_file():
+        return {}
+    content = _read_bytes(file)
+    return mark_untrusted(_parse(file, content), file, content, record)
+
+
+def trust_file(file: Path, record: Path) -> Values:
+    """Trust a file of a folder as it is now, if it needs that; return the settings that need it."""
+    content = _read_bytes(file)
+    guarded = find_guarded(_parse(file, content), file)
+    if guarded:
+        record_trust(file, content, record)
+    return guarded
+
+
+def _parse(file: Path, content: bytes) -> Values:
+    return _parse_dotenv(content) if file.name == DOTENV.name else _parse_toml(file, content)
+
+
+def _read_bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}; let this user read it") from error
+
+
+def _parse_dotenv(content: bytes) -> Values:
+    variables = dotenv_values(stream=StringIO(content.decode("utf-8", "replace")))
+    known = {*map(get_variable, NAMES), *TOOLS}
+    for unknown in sorted(name for name in variables if name.startswith(PREFIX) and name not in known):
+        log.warning("%s in .env is not a setting; `waylore config` lists them", unknown)
+    return pick_settings(variables)
+
+
+def _parse_toml(file: Path, content: bytes) -> Values:
+    """Return the settings of a file. Relative paths in it count from its folder."""
+    try:
+        values = flatten(tomllib.loads(content.decode("utf-8")))
+    except ValueError as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from error
+    if file.parent == Path():
+        return values
+    if file.name == PROJECT.name:
+        values.setdefault(("store",), Settings.model_fields["store"].default)
+    return {name: _resolve(name, value, file.parent) for name, value in values.items()}
+
+
+def _resolve(name: Name, value: Any, folder: Path) -> Any:
+    if not isinstance(value, str):
+        return value
+    if name in PATHS:
+        return str(folder / Path(value).expanduser())
+    if name == ("store",) and (parsed := parse_url(value)).is_file:
+        return value.replace(parsed.location, str(folder / parsed.path.expanduser()))
+    return value

@@ -1,11 +1,14 @@
 """Valid and forged tokens of an OpenID provider, which is a real server on loopback."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import httpx
@@ -17,6 +20,9 @@ from fastapi import FastAPI
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from surfaces.serving import create_client, create_token, make_settings, read_json, start_app
+from waylore.errors import StoreUnavailable
+from waylore.service.callers import Unauthenticated
+from waylore.service.provider_keys import ProviderKeys
 
 NULL = object()  # stands for a claim that is null; None leaves a claim out
 RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
@@ -31,16 +37,22 @@ class Provider:
         self.requests: list[str] = []
         self.keys = [_public(RSAAlgorithm.to_jwk(RSA.public_key()), "one")]
         self.is_up = True
+        self.keys_url = ""
+        self.is_asked, self.may_answer = Event(), Event()
+        self.may_answer.set()
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 provider.requests.append(self.path)
+                provider.is_asked.set()
+                provider.may_answer.wait(30)
                 body = provider._respond(self.path) if provider.is_up else None
-                self.send_response(200 if body else 503)
-                self.send_header("Content-Type", "application/json")
-                self.end_headers()
-                self.wfile.write(json.dumps(body).encode())
+                with suppress(OSError):  # the client may have given up
+                    self.send_response(200 if body else 503)
+                    self.send_header("Content-Type", "application/json")
+                    self.end_headers()
+                    self.wfile.write(json.dumps(body).encode())
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the library's)
                 pass
@@ -51,7 +63,7 @@ class Provider:
 
     def _respond(self, path: str) -> dict[str, Any] | None:
         if path == "/.well-known/openid-configuration":
-            return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
+            return {"issuer": self.issuer, "jwks_uri": self.keys_url or f"{self.issuer}/keys"}
         return {"keys": self.keys} if path == "/keys" else None
 
     def token(self, key_: Any = RSA, algorithm: str = "RS256", kid: str = "one", **claims: Any) -> str:
@@ -66,6 +78,16 @@ class Provider:
         payload = {name: value for name, value in payload.items() if value is not None}
         payload = {name: None if value is NULL else value for name, value in payload.items()}
         return jwt.encode(payload, key_, algorithm, headers={"kid": kid})
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Accept requests and answer none while the block runs."""
+        self.is_asked.clear()
+        self.may_answer.clear()
+        try:
+            yield
+        finally:
+            self.may_answer.set()
 
     def close(self) -> None:
         self._server.shutdown()
@@ -212,3 +234,102 @@ def test_provider_publishes_its_keys(provider: Provider) -> None:
     assert isinstance(RSA, RSAPrivateKey)
     with httpx.Client(trust_env=False) as caller:
         assert caller.get(f"{provider.issuer}/keys").json()["keys"][0]["kid"] == "one"
+
+
+# -- a provider that is slow, gone or hostile ----------------------------------------------------------
+
+
+def find_error(keys: ProviderKeys, id_: str) -> type[Exception] | None:
+    try:
+        keys.find(id_)
+    except (Unauthenticated, StoreUnavailable) as error:
+        return type(error)
+    return None
+
+
+def make_due(keys: ProviderKeys) -> None:
+    """Let the last fetch be long ago."""
+    keys._tried = float("-inf")
+
+
+@pytest.mark.parametrize(
+    "address", ["file:///etc/passwd", "http://keys.example/keys", "ftp://127.0.0.1/keys", "gopher://x", "//127.0.0.1/k"]
+)
+def test_keys_come_from_https_or_loopback_only(provider: Provider, address: str) -> None:
+    provider.keys_url = address
+    with pytest.raises(StoreUnavailable, match="jwks_uri must begin with https"):
+        ProviderKeys(provider.issuer).find("one")
+    assert provider.requests == ["/.well-known/openid-configuration"]
+
+
+async def test_long_token_is_refused_unread(tmp_path: Path, provider: Provider) -> None:
+    assert await statuses(tmp_path, provider, provider.token(x="x" * 5_000), provider.token(x="x" * 6_000)) == [
+        200,
+        401,
+    ]
+
+
+def test_one_fetch_runs_for_all_and_nobody_else_waits(provider: Provider) -> None:
+    keys = ProviderKeys(provider.issuer)
+    keys.find("one")
+    make_due(keys)
+    with provider.hold(), ThreadPoolExecutor(1) as thread:
+        fetching = thread.submit(find_error, keys, "two")
+        assert provider.is_asked.wait(30)
+        unknown = [find_error(keys, "two") for _ in range(20)]
+        assert not fetching.done()
+        assert find_error(keys, "one") is None  # known keys are used meanwhile
+    assert unknown == [Unauthenticated] * 20
+    assert fetching.result(30) in (Unauthenticated, StoreUnavailable)
+    assert provider.requests.count("/.well-known/openid-configuration") == 2
+
+
+@pytest.mark.parametrize("sends", [b"", b"HTTP/1.1 200 OK\r\nx: "])
+def test_fetch_ends_after_three_seconds(sends: bytes) -> None:
+    """Check that a server that answers nothing, or one byte from time to time, cannot hold the fetch."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            with suppress(OSError), listener.accept()[0] as connection:
+                connection.sendall(sends)
+                while True:
+                    time.sleep(0.3)
+                    if sends:
+                        connection.sendall(b"x")
+
+        Thread(target=drip, daemon=True).start()
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="no answer in 3 seconds"):
+            ProviderKeys(f"http://127.0.0.1:{listener.getsockname()[1]}").find("one")
+        assert 2 < time.monotonic() - began < 30
+
+
+def test_answer_of_provider_has_a_maximum_size(provider: Provider) -> None:
+    provider.keys.append({"kty": "x" * 2_000_000})
+    with pytest.raises(StoreUnavailable, match="more than 1000000 bytes"):
+        ProviderKeys(provider.issuer).find("one")
+
+
+def test_old_keys_are_used_for_a_day(provider: Provider) -> None:
+    keys = ProviderKeys(provider.issuer)
+    keys.refresh()
+    provider.is_up = False
+    make_due(keys)
+    with pytest.raises(StoreUnavailable):
+        keys.refresh()
+    keys._fetched = time.monotonic() - 23 * 3_600
+    assert find_error(keys, "one") is None
+    keys._fetched = time.monotonic() - 25 * 3_600
+    assert find_error(keys, "one") is StoreUnavailable
+
+
+def test_removed_key_is_not_used_after_a_refresh(provider: Provider) -> None:
+    keys = ProviderKeys(provider.issuer)
+    keys.refresh()
+    provider.keys[0]["kid"] = "two"
+    keys.refresh()  # too early
+    assert find_error(keys, "one") is None
+    make_due(keys)
+    keys.refresh()
+    assert find_error(keys, "one") is Unauthenticated
+    assert find_error(keys, "two") is None

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from threading import Lock
+from time import monotonic
 
-from cachetools import TTLCache
+from cachetools import LRUCache
 
 from waylore.errors import Forbidden, NotFound
 from waylore.service.keys import split_token, verify_secret
@@ -20,6 +21,8 @@ from waylore.types.knowledge import Source
 
 COLLECTION_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # names that can be part of a URL
 KEY_CACHE_SECONDS = 2.0  # a revoked key may still work for this long
+KNOWN_KEY_SECONDS = 60.0  # and for this long while the registry does not answer
+MAX_KNOWN_KEYS = 4_096
 LAST_USE_PRECISION = timedelta(minutes=1)  # the last use of a key is stored at most this often
 
 
@@ -78,30 +81,53 @@ def make_not_found_error(collection: str) -> NotFound:
     return NotFound(f"no collection {collection!r}; GET /v1/collections lists the collections that you may see")
 
 
+@dataclass(slots=True)
+class _KnownKey:
+    """A key as the registry had it, and the monotonic times until which it is used without and with a look-up."""
+
+    key: Key
+    cached_until: float
+    known_until: float
+
+
 class ApiKeys:
-    """Authenticates callers by API keys. Keys of the registry are cached for KEY_CACHE_SECONDS."""
+    """Authenticates callers by API keys.
+
+    Keys of the registry are cached for KEY_CACHE_SECONDS, and for KNOWN_KEY_SECONDS if it does not answer.
+    """
 
     def __init__(self, registry: Registry, run_later: Callable[[Callable[[], None]], object]) -> None:
         self._registry = registry
         self._run_later = run_later  # runs a call that no response should wait for
-        self._cache: TTLCache[str, Key] = TTLCache(4_096, KEY_CACHE_SECONDS)
+        self._known: LRUCache[str, _KnownKey] = LRUCache(MAX_KNOWN_KEYS)
         self._lock = Lock()
 
     def find_cached(self, token: str) -> Caller | None:
         """Return the caller of a key that was used a moment ago, without waiting for the registry."""
-        id_, secret = split_token(token)
-        with self._lock:
-            key = self._cache.get(id_)
-        return self._verify(key, secret)
+        known = self._get_known(token)
+        return self._verify(token, known.key) if known and monotonic() < known.cached_until else None
+
+    def find_known(self, token: str) -> Caller | None:
+        """Return the caller of a key that was in the registry lately, for when the registry does not answer."""
+        known = self._get_known(token)
+        return self._verify(token, known.key) if known and monotonic() < known.known_until else None
+
+    def extend_cached(self, token: str) -> None:
+        """Use a known key for a moment without another look-up, because the registry does not answer."""
+        if known := self._get_known(token):
+            known.cached_until = min(monotonic() + KEY_CACHE_SECONDS, known.known_until)
 
     def authenticate(self, token: str) -> Caller:
         """Return the caller of a key in the registry. Raise Unauthenticated if the key is not valid."""
-        id_, secret = split_token(token)
+        id_, _ = split_token(token)
         key = self._registry.get_key(id_) if id_ else None
-        if key is not None:
+        if key is None:
+            self.forget(id_)
+        else:
+            now = monotonic()
             with self._lock:
-                self._cache[id_] = key
-        caller = self._verify(key, secret)
+                self._known[id_] = _KnownKey(key, now + KEY_CACHE_SECONDS, now + KNOWN_KEY_SECONDS)
+        caller = self._verify(token, key)
         if caller is None:
             raise Unauthenticated("the API key is unknown, expired or revoked; use another")
         return caller
@@ -109,11 +135,16 @@ class ApiKeys:
     def forget(self, id_: str) -> None:
         """Remove a changed key from the cache."""
         with self._lock:
-            self._cache.pop(id_, None)
+            self._known.pop(id_, None)
 
-    def _verify(self, key: Key | None, secret: str) -> Caller | None:
+    def _get_known(self, token: str) -> _KnownKey | None:
+        id_, _ = split_token(token)
+        with self._lock:
+            return self._known.get(id_)
+
+    def _verify(self, token: str, key: Key | None) -> Caller | None:
         now = datetime.now(UTC)
-        if key is None or not verify_secret(key, secret, now):
+        if key is None or not verify_secret(key, split_token(token)[1], now):
             return None
         self._record_use(key, now)
         return Caller(f"key:{key.id}", key.scope, key.collections, key.labels, key.max_source)
@@ -121,5 +152,6 @@ class ApiKeys:
     def _record_use(self, key: Key, now: datetime) -> None:
         if key.used is None or now - key.used > LAST_USE_PRECISION:
             with self._lock:
-                self._cache[key.id] = replace(key, used=now)
+                if known := self._known.get(key.id):
+                    known.key = replace(key, used=now)
             self._run_later(lambda: self._registry.record_key_use(key.id, now))

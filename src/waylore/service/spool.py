@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,27 +44,30 @@ class UploadRejected(Exception):
 
 @dataclass(slots=True)
 class UploadSlots:
-    """A limited number of slots, and how many are taken. `kind` names in messages what takes them."""
+    """A limited number of slots, and who has taken them. `kind` names in messages what takes them.
+
+    The last quarter of the slots is for callers that have fewer than a quarter.
+    """
 
     kind: str
     limit: int
-    taken: int = field(default=0)
+    taken: Counter[str] = field(default_factory=Counter)  # by caller
 
-    @property
-    def is_full(self) -> bool:
-        """Whether all slots are taken."""
-        return self.taken >= self.limit
+    def is_full(self, caller: str) -> bool:
+        """Return whether a caller gets no slot now."""
+        share = self.limit // 4
+        return self.taken.total() >= self.limit - (share if self.taken[caller] >= share else 0)
 
     @contextmanager
-    def reserve(self) -> Iterator[None]:
-        """Take a slot while the block runs. Raise UploadRejected if all are taken."""
-        if self.is_full:
-            raise UploadRejected(503, f"{self.taken} {self.kind} are active already; try again in a moment")
-        self.taken += 1
+    def reserve(self, caller: str) -> Iterator[None]:
+        """Take a slot while the block runs. Raise UploadRejected if there is none for the caller."""
+        if self.is_full(caller):
+            raise UploadRejected(503, f"{self.taken.total()} {self.kind} are active already; try again in a moment")
+        self.taken[caller] += 1
         try:
             yield
         finally:
-            self.taken -= 1
+            self.taken -= Counter((caller,))
 
 
 @dataclass(frozen=True, slots=True)

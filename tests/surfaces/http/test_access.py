@@ -266,7 +266,7 @@ async def test_key_revoked_elsewhere_expires_from_cache(tmp_path: Path) -> None:
         assert await _get_status(app, token) == 200
         registry = app.state.service.registry
         registry.set_key(mark_revoked(registry.get_key(split_token(token)[0])))
-        app.state.service.api_keys._cache.expire(time=float("inf"))  # as if the seconds had passed
+        app.state.service.api_keys._known[split_token(token)[0]].cached_until = 0.0  # as if the seconds had passed
         assert await _get_status(app, token) == 401
 
 

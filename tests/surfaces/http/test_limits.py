@@ -115,7 +115,7 @@ async def test_slow_request_times_out_without_blocking(tmp_path: Path) -> None:
 
 
 async def test_full_queue_refuses_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("waylore.service.service.MAX_QUEUED_REQUESTS", 0)
+    monkeypatch.setattr("waylore.service.shares.MAX_QUEUED_CALLS", 0)
     async with open_client(make_settings(tmp_path / "memory.waylore")) as asked:
         done = await asked.get(f"{NOTES}/stats")
     assert (done.status_code, done.headers["retry-after"]) == (503, "1")

@@ -1,6 +1,8 @@
 """Test that the routes return what the library returns, on SQLite and PostgreSQL, and how errors look."""
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -376,9 +378,12 @@ async def test_unexpected_error_hides_its_message(tmp_path: Path, caplog: pytest
 async def test_readiness_reports_closed_store(tmp_path: Path) -> None:
     of = make_settings(tmp_path / "memory.waylore")
     async with start_app(of) as app, create_client(app, create_token(of.store)) as asked:
-        assert read_json(await asked.get("/readyz")) == {"status": "ok", "store": "ok", "model": "ok"}
+        ready = {"status": "ok", "store": "ok", "model": "ok", "provider": "ok"}
+        assert read_json(await asked.get("/readyz")) == ready
         app.state.service.registry.close()
-        gone = await asked.get("/readyz")
+        deadline = time.monotonic() + 30
+        while (gone := await asked.get("/readyz")).status_code == 200 and time.monotonic() < deadline:
+            await asyncio.sleep(0.1)  # until the store is checked again
         assert (gone.status_code, gone.json()["store"]) == (503, "unreachable")
         assert read_json(await asked.get("/healthz")) == {"status": "ok"}
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -250,12 +250,25 @@ async def test_cancelled_upload_leaves_no_file(tmp_path: Path) -> None:
 
 def test_concurrent_uploads_are_limited(tmp_path: Path) -> None:
     spool, _ = open_folder(tmp_path, max_concurrent_uploads=1)
-    with spool.slots.reserve():
-        assert spool.slots.is_full
-        with pytest.raises(UploadRejected, match="try again"), spool.slots.reserve():
+    with spool.slots.reserve("a"):
+        assert spool.slots.is_full("a")
+        assert spool.slots.is_full("b")
+        with pytest.raises(UploadRejected, match="try again"), spool.slots.reserve("a"):
             pass
-    with spool.slots.reserve():
+    with spool.slots.reserve("a"):
         pass
+
+
+def test_one_caller_cannot_take_all_uploads(tmp_path: Path) -> None:
+    slots = open_folder(tmp_path, max_concurrent_uploads=8)[0].slots
+    with ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(slots.reserve("a"))
+        assert slots.is_full("a")
+        for _ in range(2):
+            stack.enter_context(slots.reserve("b"))
+        assert slots.is_full("c")
+    assert not slots.is_full("a")
 
 
 def test_sweep_deletes_old_orphans(tmp_path: Path) -> None:

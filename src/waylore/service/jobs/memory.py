@@ -5,6 +5,7 @@ submitted again.
 """
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from waylore.errors import ConfigError
-from waylore.service.jobs.protocol import Job, JobState, do_nothing
+from waylore.service.jobs.protocol import Job, JobState, do_nothing, must_wait_for
 
 
 class MemoryJobs:
@@ -33,18 +34,22 @@ class MemoryJobs:
         with self._lock:
             self._jobs[job.id] = job
 
-    def take(self, spool: str, seconds: float) -> Job | None:  # noqa: ARG002 (only processes that share a table need them)
-        """Start a run of the oldest job that is due. Return None if none is due."""
+    def count_waiting(self, caller: str) -> int:
+        """Return how many jobs of a caller wait."""
         with self._lock:
-            first: dict[str, Job] = {}  # the oldest unfinished job of each collection
-            for job in self._jobs.values():
-                if not job.is_over:
-                    first.setdefault(job.collection, job)
-            for job in first.values():
-                if job.state == "waiting" and self._due.get(job.id, 0.0) <= time.monotonic():
-                    began = job.began_at or datetime.now(UTC)
-                    return self._set(job, state="running", runs=job.runs + 1, began_at=began)
-        return None
+            return sum(job.caller == caller and job.state == "waiting" for job in self._jobs.values())
+
+    def take(self, spool: str, seconds: float, *, is_reserve: bool = False) -> Job | None:  # noqa: ARG002 (only processes that share a table need them)
+        """Start a run of the next job that is due. Return None if none is due."""
+        with self._lock:
+            running = Counter(job.caller for job in self._jobs.values() if job.state == "running")
+            last_ends = self._find_last_ends()
+            due = [job for job in self._list_due() if not (is_reserve and running[job.caller])]
+            if not due:
+                return None
+            chosen = min(due, key=lambda job: (running[job.caller], last_ends.get(job.caller, 0.0)))
+            began = chosen.began_at or datetime.now(UTC)
+            return self._set(chosen, state="running", runs=chosen.runs + 1, began_at=began)
 
     def hold(self, jobs: Sequence[Job], seconds: float) -> None:
         """Do nothing: no other process takes jobs from this table."""
@@ -121,6 +126,22 @@ class MemoryJobs:
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
+
+    def _list_due(self) -> list[Job]:
+        """Return the jobs that may run now, oldest first."""
+        busy = {job.collection for job in self._jobs.values() if job.state == "running"}
+        now, due, earlier = time.monotonic(), list[Job](), defaultdict[str, list[Job]](list)
+        for job in (job for job in self._jobs.values() if not job.is_over and job.collection not in busy):
+            is_first = not any(must_wait_for(job, other) for other in earlier[job.collection])
+            if is_first and self._due.get(job.id, 0.0) <= now:
+                due.append(job)
+            earlier[job.collection].append(job)
+        return due
+
+    def _find_last_ends(self) -> Mapping[str, float]:
+        """Return when the last job of each caller ended, in seconds since 1970."""
+        ends = sorted((job.ended_at.timestamp(), job.caller) for job in self._jobs.values() if job.ended_at)
+        return {caller: at for at, caller in ends}
 
     def _end(self, job: Job, state: JobState, on_end: Callable[[], object], **changed: Any) -> Job:
         on_end()  # first: a caller who reads the final state must find its effects

@@ -10,6 +10,7 @@ from time import time
 from typing import Any, TypeVar
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from waylore.service.jobs.protocol import Job, JobState, do_nothing
@@ -40,9 +41,22 @@ class PostgresJobs:
         bound = {"id": job.id, "collection": job.collection, "caller": job.caller, "kind": job.kind}
         self._rows("add", **bound, work=Jsonb(job.work), spool=job.spool, now=job.made_at.timestamp())
 
-    def take(self, spool: str, seconds: float) -> Job | None:
-        """Start a run of the oldest job that is due, and hold it for `seconds`. Return None if none is due."""
-        return next(map(_to_job, self._rows("take", spool=spool, seconds=seconds, now=time())), None)
+    def count_waiting(self, caller: str) -> int:
+        """Return how many jobs of a caller wait."""
+        [(count,)] = self._rows("count_waiting", caller=caller)
+        return int(count)
+
+    def take(self, spool: str, seconds: float, *, is_reserve: bool = False) -> Job | None:
+        """Start a run of the next job that is due, and hold it for `seconds`. Return None if none is due."""
+        bound = {"spool": spool, "seconds": seconds, "is_reserve": is_reserve, "now": time()}
+
+        def take(db: Connection) -> list[Any]:
+            try:
+                return fetch_rows(db, JOBS["take"], bound)
+            except UniqueViolation:  # another worker took a job of the same collection at the same moment
+                return []
+
+        return next(map(_to_job, self._run(take)), None)
 
     def hold(self, jobs: Sequence[Job], seconds: float) -> None:
         """Hold the jobs of these runs for `seconds` from now."""

@@ -58,6 +58,12 @@ def do_nothing() -> None:
     """Do nothing: the default of `on_end`."""
 
 
+def must_wait_for(job: Job, other: Job) -> bool:
+    """Return whether a job must wait for another job of the same collection that came earlier."""
+    uris = {each.work.get("uri") for each in (job, other)}
+    return job.caller == other.caller or None in uris or len(uris) == 1
+
+
 class JobTable(Protocol):
     """All jobs of a service. Every method may be called from any thread.
 
@@ -68,11 +74,17 @@ class JobTable(Protocol):
         """Store a job that waits for a worker."""
         ...
 
-    def take(self, spool: str, seconds: float) -> Job | None:
-        """Start a run of the oldest job that is due, and hold it for `seconds`. Return None if none is due.
+    def count_waiting(self, caller: str) -> int:
+        """Return how many jobs of a caller wait."""
+        ...
 
-        The jobs of a collection run one at a time, in the order in which they came. A job that needs another
-        upload folder than `spool` is left to other workers.
+    def take(self, spool: str, seconds: float, *, is_reserve: bool = False) -> Job | None:
+        """Start a run of the next job that is due, and hold it for `seconds`. Return None if none is due.
+
+        Callers with fewer running jobs come first, then those whose last job ended earlier, then older jobs. With
+        `is_reserve`, only callers without a running job get one. The jobs of a collection run one at a time. Those
+        of one caller, those for one URI, and those for the whole collection keep the order in which they came. A
+        job that needs another upload folder than `spool` is left to other workers.
         """
         ...
 

@@ -1,9 +1,10 @@
 """Submit, follow, cancel and run background jobs.
 
-A job is stored in a table, from which workers take it (`worker.py`), one job at a time for each collection. A
-job that fails because the store or a model is unavailable is retried with growing delays. Any other error ends
-the job and is recorded in it. A run that is cancelled, or whose process ends, stops between two steps. The work
-of each kind of job is in `work.py`. The tables are `postgres.py` and, for a store in a file, `memory.py`.
+A job is stored in a table, from which workers take it (`worker.py`), one job at a time for each collection.
+Callers take turns, and the number of waiting jobs of a caller is limited. A job that fails because the store or
+a model is unavailable is retried with growing delays. Any other error ends the job and is recorded in it. A run
+that is cancelled, or whose process ends, stops between two steps. The work of each kind of job is in `work.py`.
+The tables are `postgres.py` and, for a store in a file, `memory.py`.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from uuid import uuid4
 from waylore.errors import ModelUnavailable, NotFound, StoreError, StoreUnavailable, WayloreError
 from waylore.service.jobs.protocol import Job, JobKind, JobState, JobTable
 from waylore.service.jobs.work import RUN_BY_KIND, JobResources, describe_author
+from waylore.service.shares import TooManyWaiting
 from waylore.types.author import Author
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ MAX_ATTEMPTS = 12  # runs of a job that meets transient errors; the delays add u
 FIRST_RETRY_SECONDS = 1.0  # delay before the second run; it doubles with every run
 MAX_RETRY_SECONDS = 600.0
 POLL_SECONDS = 0.5  # between two reads of a job that a caller follows
+MAX_WAITING_JOBS = 32  # of one caller
 TABLE_RETRY_SECONDS = 1.0  # between two attempts to record the end of a run
 
 
@@ -47,18 +50,26 @@ class JobRunner:
     spool: str = ""
     stopping: Event = field(default_factory=Event)
     changed: Semaphore = field(default_factory=lambda: Semaphore(0))  # released when a job may have become due
+    changed_for_reserve: Semaphore = field(default_factory=lambda: Semaphore(0))  # likewise, for reserve workers
     running: dict[str, Job] = field(default_factory=dict)  # by id
 
     # -- for callers -----------------------------------------------------------------------------------
 
     def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, author: Author, id_: str = "") -> Job:
         """Store a new job and return it. A worker that sees its file runs it, as the author."""
+        self.check_waiting(author.identity)
         spool = self.spool if "file" in work else ""
         work = {**work, "author": describe_author(author)}
         job = Job(id_ or uuid4().hex, collection, author.identity, kind, work, datetime.now(UTC), spool=spool)
         self.table.add(job)
-        self.changed.release()
+        self.wake_workers()
         return job
+
+    def check_waiting(self, caller: str) -> None:
+        """Raise TooManyWaiting if a caller may submit no job now."""
+        count = self.table.count_waiting(caller)
+        if count >= MAX_WAITING_JOBS:
+            raise TooManyWaiting(f"{count} jobs of yours are waiting; submit more when some have ended, or cancel some")
 
     def get_job(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
         """Return a job of a collection. Raise NotFound if it belongs to another caller than `caller`."""
@@ -82,7 +93,7 @@ class JobRunner:
         """Cancel a job and return it. A waiting job ends at once, a running one after its next step."""
         known = self.get_job(collection, id_, caller=caller)
         job = self.table.cancel(collection, id_, on_end=partial(_remove_file, known))
-        self.changed.release()
+        self.wake_workers()
         return job or self.get_job(collection, known.id)
 
     def cancel_all(self, collection: str) -> None:
@@ -115,7 +126,12 @@ class JobRunner:
             self._run(job)
         finally:
             del self.running[job.id]
-            self.changed.release()  # the next job of the collection may run now
+            self.wake_workers()  # the next job of the collection may run now
+
+    def wake_workers(self, count: int = 1) -> None:
+        """Let workers of this process look for a job, `count` of each kind."""
+        self.changed.release(count)
+        self.changed_for_reserve.release(count)
 
     def _run(self, job: Job) -> None:
         if job.is_cancelled:  # cancelled while it ran in a worker that died

@@ -1,8 +1,10 @@
 """Run the jobs of a table in threads, and hold each job while its run works.
 
-A worker asks the table for the next job. If none is due, it waits until this process submits, cancels or ends
-a job, or until it polls again, for jobs of other processes and for delayed ones. Polling needs no connection
-of its own, unlike LISTEN, which does not work through a pooler of transactions.
+A worker asks the table for the next job. Some more workers, the reserve, take jobs only of callers without a
+running job, so that no caller waits until the long jobs of another one have ended. If no job is due, a worker
+waits until this process submits, cancels or ends a job, or until it polls again, for jobs of other processes and
+for delayed ones. Polling needs no connection of its own, unlike LISTEN, which does not work through a pooler of
+transactions.
 """
 
 import asyncio
@@ -10,11 +12,13 @@ import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 
 from waylore.errors import StoreError
 from waylore.service.jobs.runner import JobRunner
 
 log = logging.getLogger(__name__)
+RESERVE_WORKERS = 2  # in addition, for callers without a running job
 POLL_SECONDS = 1.0  # between two looks at the table while nothing happens in this process
 
 
@@ -22,29 +26,34 @@ POLL_SECONDS = 1.0  # between two looks at the table while nothing happens in th
 async def run_jobs(jobs: JobRunner, concurrency: int, heartbeat_timeout: float) -> AsyncIterator[None]:
     """Run jobs while the block runs. Jobs that run when it ends stop after their next step and are put back."""
     loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(max(concurrency, 1), thread_name_prefix="waylore-jobs") as threads:
-        workers = [loop.run_in_executor(threads, _work, jobs, heartbeat_timeout) for _ in range(concurrency)]
+    count = concurrency + RESERVE_WORKERS if concurrency else 0
+    with ThreadPoolExecutor(max(count, 1), thread_name_prefix="waylore-jobs") as threads:
+        workers = [
+            loop.run_in_executor(threads, partial(_work, jobs, heartbeat_timeout, is_reserve=number >= concurrency))
+            for number in range(count)
+        ]
         holding = asyncio.create_task(_hold(jobs, heartbeat_timeout))
         try:
             yield
         finally:
             jobs.stopping.set()
-            jobs.changed.release(max(concurrency, 1))
+            jobs.wake_workers(max(count, 1))
             await asyncio.gather(*workers)
             holding.cancel()
 
 
-def _work(jobs: JobRunner, heartbeat_timeout: float) -> None:
+def _work(jobs: JobRunner, heartbeat_timeout: float, *, is_reserve: bool) -> None:
     """Run one job after another until the service stops."""
+    changed = jobs.changed_for_reserve if is_reserve else jobs.changed
     while not jobs.stopping.is_set():
         try:
-            job = jobs.table.take(jobs.spool, heartbeat_timeout)
+            job = jobs.table.take(jobs.spool, heartbeat_timeout, is_reserve=is_reserve)
             if job is not None:
                 jobs.run(job)
                 continue
         except StoreError as error:
             log.warning("the table of jobs is unavailable: %s", error)
-        jobs.changed.acquire(timeout=POLL_SECONDS)
+        changed.acquire(timeout=POLL_SECONDS)
 
 
 async def _hold(jobs: JobRunner, heartbeat_timeout: float) -> None:

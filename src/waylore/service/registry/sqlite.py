@@ -1,4 +1,7 @@
-"""The registry in a SQLite file, next to the store, for a service on one machine."""
+"""The registry in a SQLite file, next to the store, for a service on one machine.
+
+Reads have a connection of their own: a write may wait long for another process that writes to the file.
+"""
 
 import threading
 from pathlib import Path
@@ -10,21 +13,29 @@ from waylore.store.sqlite.file import connect, migrate_file, translate_errors
 
 REGISTRY = load_queries("waylore.service.registry", "sqlite")
 MIGRATIONS = load_migrations("waylore.service.registry", "sqlite")
+READS = frozenset({"secret", "keys", "key", "collections", "collection", "kept"})  # statements that never write
 
 
 def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry:
     """Open the registry of a file, and create it if it does not exist."""
-    name, lock = str(path), threading.Lock()
+    name = str(path)
     with translate_errors(name):
-        db = connect(name, busy_seconds=busy_seconds)
+        writer = connect(name, busy_seconds=busy_seconds)
         try:
-            migrate_file(db, REGISTRY, MIGRATIONS, busy_seconds=busy_seconds)
+            migrate_file(writer, REGISTRY, MIGRATIONS, busy_seconds=busy_seconds)
+            reader = connect(name, busy_seconds=busy_seconds)
         except BaseException:
-            db.close()
+            writer.close()
             raise
+    locks = {reader: threading.Lock(), writer: threading.Lock()}
 
     def run(statement: str, **bound: Any) -> list[Any]:
-        with translate_errors(name), lock:
+        db = reader if statement in READS else writer
+        with translate_errors(name), locks[db]:
             return db.execute(REGISTRY[statement], bound).fetchall()
 
-    return RowsRegistry(run, db.close)
+    def close() -> None:
+        reader.close()
+        writer.close()
+
+    return RowsRegistry(run, close)

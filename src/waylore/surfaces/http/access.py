@@ -30,6 +30,7 @@ from waylore.service.callers import (
 )
 from waylore.service.registry.protocol import CachedResponse, IdempotencyKey, Scope
 from waylore.service.service import Service
+from waylore.service.shares import SERVICE
 from waylore.surfaces.http.problems import RETRY_SOON
 from waylore.surfaces.http.responses import COMMON_STATUSES, describe_problems
 
@@ -58,13 +59,13 @@ async def get_caller(request: Request) -> Caller:
 
 
 async def _authenticate(request: Request) -> Caller:
-    service = get_service(request)
+    service, address = get_service(request), request.client.host if request.client else ""
     if not service.settings.http.auth:
         return ANYONE
     try:
-        return await service.authenticate(_read_token(request))
+        return await service.authenticate(_read_token(request), address)
     except Unauthenticated:
-        _count_request(request, f"address:{request.client.host if request.client else ''}")
+        _count_request(request, f"address:{address}")
         raise
 
 
@@ -116,8 +117,12 @@ class CollectionAccess:
     collection: str
 
     async def run(self, call: Callable[[Waylore], T]) -> T:
-        """Run a call on the collection in a thread, as the caller."""
-        return await self.service.run_on_collection(self.collection, call, author=self.caller.author)
+        """Run a call that reads the collection in a thread, as the caller."""
+        return await self.service.run_on_collection(self.caller.author, self.collection, call)
+
+    async def write(self, call: Callable[[Waylore], T]) -> T:
+        """Run a call that writes to the collection in a thread, as the caller."""
+        return await self.service.run_on_collection(self.caller.author, self.collection, call, is_writing=True)
 
 
 def _require_scope(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[CollectionAccess]]:
@@ -219,17 +224,21 @@ async def _make_key(request: Request, word: str) -> IdempotencyKey:
 async def _handle_or_replay(request: Request, handle: Handler, key: IdempotencyKey) -> Response:
     service, now = get_service(request), time.time()
     until = now + 2 * service.settings.http.request_timeout  # after that, the process that ran it must be dead
-    known = await service.run_on_registry(lambda registry: registry.claim(key, now=now, until=until))
+    known = await service.run_on_registry(
+        key.caller, lambda registry: registry.claim(key, now=now, until=until), is_writing=True
+    )
     if known is not None:
         return _replay(known, key)
     try:
         response = await handle(request)
     except BaseException:
-        await service.run_on_registry(lambda registry: registry.release(key))
+        await service.run_on_registry(SERVICE, lambda registry: registry.release(key), is_writing=True)
         raise
     answer = CachedResponse(key.digest, response.status_code, bytes(response.body), response.media_type or "")
     end = time.time() + REPLAY_SECONDS
-    await service.run_on_registry(lambda registry: registry.store_response(key, answer, until=end))
+    await service.run_on_registry(
+        SERVICE, lambda registry: registry.store_response(key, answer, until=end), is_writing=True
+    )
     return response
 
 

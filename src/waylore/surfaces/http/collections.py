@@ -39,7 +39,7 @@ async def list_collections(
     last, _ = read_cursor(service.secret, "collections", cursor) if cursor else ("", "")
     among = None if ALL_COLLECTIONS in caller.collections else caller.collections
     page = await service.run_on_registry(
-        lambda registry: registry.list_collections(after=last, limit=limit, among=among)
+        caller.id, lambda registry: registry.list_collections(after=last, limit=limit, among=among)
     )
     more = make_cursor(service.secret, "collections", (page[-1].name, "")) if len(page) == limit else None
     return CollectionPage(collections=[CollectionInfo.of(each) for each in page], next=more)
@@ -72,7 +72,7 @@ async def put_collection(
         raise make_not_found_error(collection)
     require(caller, "admin")
     wanted = RegisteredCollection(collection, body.description, datetime.now(UTC))
-    if not await service.run_on_registry(lambda registry: registry.set_collection(wanted)):
+    if not await service.run_on_registry(caller.id, lambda registry: registry.set_collection(wanted), is_writing=True):
         response.status_code = 200
     return CollectionInfo.of(await service.get_collection(caller, collection))
 
@@ -82,12 +82,12 @@ async def delete_collection(access: AdminAccess) -> None:
     """Delete a collection with all of its documents. If that takes too long, repeat the request to continue."""
     access.caller.author.require_all()
     service, name = access.service, access.collection
-    await service.run_on_jobs(lambda jobs: jobs.cancel_all(name))
+    await service.run_on_jobs(access.caller.id, lambda jobs: jobs.cancel_all(name))
     until = time.monotonic() + service.settings.http.request_timeout
-    await access.run(lambda waylore: _delete_documents(waylore, until))
-    await service.run_on_registry(lambda registry: registry.remove_collection(name))
+    await access.write(lambda waylore: _delete_documents(waylore, until))
+    await service.run_on_registry(access.caller.id, lambda registry: registry.remove_collection(name), is_writing=True)
     service.collection_cache.pop(name, None)
-    await access.run(lambda waylore: _delete_documents(waylore, until))  # documents added in the meantime
+    await access.write(lambda waylore: _delete_documents(waylore, until))  # documents added in the meantime
 
 
 @router.get("/{collection}/stats", operation_id="stats")

@@ -75,7 +75,7 @@ FactLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of 
 )
 async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
     """Add a text and the facts it states. Adding the same text again changes nothing."""
-    id_ = await access.run(
+    id_ = await access.write(
         lambda waylore: waylore.add(
             body.text,
             title=body.title,
@@ -119,7 +119,7 @@ async def get_document(access: ReadAccess, document: DocumentId) -> IndexedDocum
 @router.delete("/documents/{document}", operation_id="forget_document")
 async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
     """Forget a document with everything that no other document supports. The receipt lists what was removed."""
-    receipt = await access.run(lambda waylore: waylore.forget(document))
+    receipt = await access.write(lambda waylore: waylore.forget(document))
     if not receipt.documents:
         raise _make_not_found_error(document)
     return Receipt.of(receipt)
@@ -128,7 +128,7 @@ async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
 @router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     """Forget documents by id or address. Those that do not exist are listed in `missing` of the receipt."""
-    return Receipt.of(await access.run(lambda waylore: waylore.forget(*body.documents)))
+    return Receipt.of(await access.write(lambda waylore: waylore.forget(*body.documents)))
 
 
 @router.post("/receipts/verify", operation_id="verify_receipt", responses=BODY_PROBLEMS)
@@ -142,7 +142,7 @@ async def verify_receipt(access: WriteAccess, body: ReceiptBody) -> Verification
 async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     """Add facts that come without a text."""
     facts = [fact.to_new_fact(body.source) for fact in body.facts]
-    ids = await access.run(
+    ids = await access.write(
         lambda waylore: waylore.add_facts(facts, metadata=body.metadata, labels=body.labels, source=body.source)
     )
     return AddedFacts(ids=list(ids))

@@ -12,6 +12,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
 from waylore.service.jobs import protocol as jobs
+from waylore.service.shares import SERVICE
 from waylore.surfaces.http.access import (
     IDEMPOTENT,
     AdminAccess,
@@ -56,7 +57,7 @@ async def start_job(access: AdminAccess, body: NewJob) -> JobResponse:
     """Forget all documents of a collection, or compute their vectors with the service's model."""
     access.caller.author.require_all()
     job = await access.service.run_on_jobs(
-        lambda runner: runner.submit(access.collection, body.kind, {}, author=access.caller.author)
+        access.caller.id, lambda runner: runner.submit(access.collection, body.kind, {}, author=access.caller.author)
     )
     return JobResponse.of(job)
 
@@ -69,7 +70,8 @@ async def list_jobs(access: ReadAccess, cursor: Cursor = None, limit: Limit = 10
     last = read_cursor(secret, list_name, cursor) if cursor else None
     before = (float(last[0]), last[1]) if last else None
     page = await access.service.run_on_jobs(
-        lambda runner: runner.list_jobs(access.collection, caller=_choose_caller(access), before=before, limit=limit)
+        access.caller.id,
+        lambda runner: runner.list_jobs(access.collection, caller=_choose_caller(access), before=before, limit=limit),
     )
     end = (repr(page[-1].made_at.timestamp()), page[-1].id) if len(page) == limit else None
     more = make_cursor(secret, list_name, end) if end else None
@@ -79,7 +81,7 @@ async def list_jobs(access: ReadAccess, cursor: Cursor = None, limit: Limit = 10
 @router.get("/{job}", operation_id="get_job")
 async def get_job(access: ReadAccess, job: JobId) -> JobResponse:
     """Return a job with its progress, and its result when it has ended."""
-    return JobResponse.of(await _get_job(access, job))
+    return JobResponse.of(await _get_job(access, job, access.caller.id))
 
 
 @router.post("/{job}/cancel", operation_id="cancel_job")
@@ -87,7 +89,7 @@ async def cancel_job(access: WriteAccess, job: JobId) -> JobResponse:
     """Cancel a job: at once if it waits, after its next step if it runs. What it has written stays."""
     return JobResponse.of(
         await access.service.run_on_jobs(
-            lambda runner: runner.cancel(access.collection, job, caller=_choose_caller(access))
+            access.caller.id, lambda runner: runner.cancel(access.collection, job, caller=_choose_caller(access))
         )
     )
 
@@ -100,8 +102,8 @@ async def cancel_job(access: WriteAccess, job: JobId) -> JobResponse:
 )
 async def follow_job(access: ReadAccess, job: JobId, last: LastEventId = "") -> EventSourceResponse:
     """Follow a job until it ends. The data of each event is the job at that moment; the ids of events grow."""
-    first = await _get_job(access, job)
-    if access.service.background.followers.is_full:
+    first = await _get_job(access, job, access.caller.id)
+    if access.service.background.followers.is_full(access.caller.id):
         raise HTTPException(503, "too many clients follow jobs; read the job from time to time", RETRY_SOON)
     return EventSourceResponse(
         _stream_events(access, first, int(last or -1)),
@@ -112,14 +114,14 @@ async def follow_job(access: ReadAccess, job: JobId, last: LastEventId = "") -> 
 
 async def _stream_events(access: CollectionAccess, first: jobs.Job, after: int) -> AsyncIterator[ServerSentEvent]:
     runner = access.service.background.jobs
-    with access.service.background.followers.reserve():
-        async for job in runner.follow(lambda: _get_job(access, first.id), after=after):
+    with access.service.background.followers.reserve(access.caller.id):
+        async for job in runner.follow(lambda: _get_job(access, first.id, SERVICE), after=after):
             yield ServerSentEvent(JobResponse.of(job).model_dump_json(), event=job.state, id=str(job.version))
 
 
-async def _get_job(access: CollectionAccess, id_: str) -> jobs.Job:
+async def _get_job(access: CollectionAccess, id_: str, reader: str) -> jobs.Job:
     return await access.service.run_on_jobs(
-        lambda runner: runner.get_job(access.collection, id_, caller=_choose_caller(access))
+        reader, lambda runner: runner.get_job(access.collection, id_, caller=_choose_caller(access))
     )
 
 

@@ -35,7 +35,9 @@ KeyId = Annotated[str, make_id_check("key", r"^[0-9a-f]{16}$"), describe_id("key
 async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor = None, limit: Limit = 100) -> KeyPage:
     """List the keys that you may manage, revoked ones too. A page may have fewer keys than its limit, or none."""
     id_, _ = read_cursor(service.secret, "keys", cursor) if cursor else ("", "")
-    page = await service.run_on_registry(lambda registry: registry.list_keys(after=registry.get_key(id_), limit=limit))
+    page = await service.run_on_registry(
+        caller.id, lambda registry: registry.list_keys(after=registry.get_key(id_), limit=limit)
+    )
     more = make_cursor(service.secret, "keys", (page[-1].id, "")) if len(page) == limit else None
     visible = [KeyInfo.of(key) for key in page if caller.can_grant(key)]
     return KeyPage(keys=visible, next=more)
@@ -59,7 +61,7 @@ async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey)
     )
     if not caller.can_grant(key):
         raise Forbidden("collections, labels and max_source must be within those of your own key; leave the others out")
-    await service.run_on_registry(lambda registry: registry.set_key(key))
+    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key), is_writing=True)
     return IssuedKey(info=KeyInfo.of(key), token=token)
 
 
@@ -70,7 +72,7 @@ async def rotate_key(service: CurrentService, caller: AdminCaller, key: KeyId, b
     if known.revoked:
         raise NotFound(f"key {key} is revoked; create a new one")
     rotated, token = rotate_secret(known, grace=timedelta(seconds=body.grace_seconds))
-    await _store_key(service, rotated)
+    await _store_key(service, caller, rotated)
     return IssuedKey(info=KeyInfo.of(rotated), token=token)
 
 
@@ -78,17 +80,17 @@ async def rotate_key(service: CurrentService, caller: AdminCaller, key: KeyId, b
 async def revoke_key(service: CurrentService, caller: AdminCaller, key: KeyId) -> KeyInfo:
     """Revoke a key. It cannot be used any more after a few seconds, and this cannot be undone."""
     revoked = mark_revoked(await _find_key(service, caller, key))
-    await _store_key(service, revoked)
+    await _store_key(service, caller, revoked)
     return KeyInfo.of(revoked)
 
 
 async def _find_key(service: Service, caller: Caller, id_: str) -> Key:
-    key = await service.run_on_registry(lambda registry: registry.get_key(id_))
+    key = await service.run_on_registry(caller.id, lambda registry: registry.get_key(id_))
     if key is None or not caller.can_grant(key):
         raise NotFound(f"no key {id_}; GET /v1/keys lists the keys that you may manage")
     return key
 
 
-async def _store_key(service: Service, key: Key) -> None:
-    await service.run_on_registry(lambda registry: registry.set_key(key))
+async def _store_key(service: Service, caller: Caller, key: Key) -> None:
+    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key), is_writing=True)
     service.api_keys.forget(key.id)

@@ -6,8 +6,9 @@ labels. The scope of the key decides whether the agent may write. What the tools
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -18,11 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from waylore.service.callers import Caller
 from waylore.service.registry.protocol import ALL_COLLECTIONS, SCOPES
 from waylore.service.service import Service
-from waylore.surfaces.http.access import get_caller, get_service
-from waylore.surfaces.mcp.server import create_application, create_server
+from waylore.surfaces.http.access import CollectionAccess, get_caller, get_service
+from waylore.surfaces.mcp.server import create_application, create_shared_server
 from waylore.surfaces.tools.tools import Agent
 
 PATH = "/mcp"
+T = TypeVar("T")
 
 
 class AgentRoute:
@@ -32,23 +34,17 @@ class AgentRoute:
         self._protocol = protocol
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Authenticate the caller, borrow its collection while the request runs, and let the tools answer."""
+        """Authenticate the caller, find its collection, and let the tools answer."""
         request = Request(scope, receive, send)
         service, caller = get_service(request), await get_caller(request)
         collection = await service.get_cached_collection(caller, _choose_collection(request, service, caller))
-        borrowed = service.collections.borrow(collection.name, caller.author)
-        memory = await asyncio.to_thread(borrowed.__enter__)
-        try:
-            may_write = SCOPES.index(caller.scope) >= SCOPES.index("write")
-            request.state.agent = Agent(memory, may_write=may_write)
-            await self._protocol(scope, receive, send)
-        finally:
-            await asyncio.to_thread(borrowed.__exit__, None, None, None)
+        request.state.access = CollectionAccess(service, caller, collection.name)
+        await self._protocol(scope, receive, send)
 
 
 def add_mcp(app: FastAPI) -> Starlette:
     """Add the route to a service. The lifespan of the returned application must run as long as the service."""
-    inner = create_application(create_server(_get_agent), hosts=None)  # `OriginCheck` stands before it
+    inner = create_application(create_shared_server(_run_as_agent), hosts=None)  # `OriginCheck` stands before it
     app.router.routes.append(Route(PATH, AgentRoute(inner), methods=["POST"]))
     return inner
 
@@ -79,7 +75,10 @@ def _choose_collection(request: Request, service: Service, caller: Caller) -> st
     return named or (only if only != ALL_COLLECTIONS else service.settings.collection)
 
 
-def _get_agent(request: Request | None) -> Agent:
+async def _run_as_agent(request: Request | None, call: Callable[[Agent], T], *, is_writing: bool) -> T:
+    """Run a call in the threads that all callers share, as the routes do."""
     assert request is not None  # noqa: S101 (over HTTP there is always a request)
-    agent: Agent = request.state.agent
-    return agent
+    access: CollectionAccess = request.state.access
+    may_write = SCOPES.index(access.caller.scope) >= SCOPES.index("write")
+    run = access.write if is_writing and may_write else access.run
+    return await run(lambda memory: call(Agent(memory, may_write=may_write)))

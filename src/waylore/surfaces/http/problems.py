@@ -18,6 +18,7 @@ from starlette.types import ExceptionHandler
 
 from waylore.errors import WayloreError
 from waylore.service.callers import Unauthenticated
+from waylore.service.shares import TooManyWaiting
 from waylore.surfaces.error_kinds import describe_unknown, find_kind
 from waylore.surfaces.wire import Wire
 
@@ -96,6 +97,7 @@ def add_error_handlers(app: FastAPI) -> None:
     """Let an application write every error as a problem."""
     handlers: dict[type[Exception], ExceptionHandler] = {
         WayloreError: _handle_error,
+        TooManyWaiting: _handle_too_many,
         ValueError: _handle_error,
         Unauthenticated: _handle_unauthenticated,
         RequestValidationError: _handle_invalid_request,
@@ -113,6 +115,10 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
         return handle_internal_error(request, error)
     headers = RETRY_SOON if kind.status == 503 else {}
     return create_response(request, kind.status, str(error), kind=kind.name, title=kind.title, headers=headers)
+
+
+def _handle_too_many(request: Request, error: Exception) -> JSONResponse:
+    return create_response(request, 429, str(error), headers=RETRY_SOON)
 
 
 def _handle_unauthenticated(request: Request, error: Exception) -> JSONResponse:

@@ -140,11 +140,12 @@ class Liveness(Wire):
 
 
 class Readiness(Wire):
-    """Whether the store and the model are available."""
+    """Whether the store, the model and the OpenID provider, if there is one, are available."""
 
     status: str
     store: str
     model: str
+    provider: str
 
 
 SIGNATURE_BYTES = 16

@@ -133,8 +133,9 @@ async def _submit(
     author = access.caller.author
     author.choose_labels(frozenset(work["labels"]))  # refuses labels before the body is read
     spool, http, id_ = access.service.background.spool, access.service.settings.http, uuid4().hex
-    length = request.headers.get("content-length", "")
-    with spool.slots.reserve():
+    caller, length = access.caller.id, request.headers.get("content-length", "")
+    await access.service.run_on_jobs(caller, lambda runner: runner.check_waiting(caller))
+    with spool.slots.reserve(caller):
         path, _ = await save_upload(
             spool,
             request.stream(),
@@ -146,7 +147,7 @@ async def _submit(
         work = {**work, "file": str(path)}
         try:
             job = await access.service.run_on_jobs(
-                lambda runner: runner.submit(access.collection, kind, work, author=author, id_=id_)
+                caller, lambda runner: runner.submit(access.collection, kind, work, author=author, id_=id_)
             )
         except BaseException:
             path.unlink(missing_ok=True)

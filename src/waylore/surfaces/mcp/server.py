@@ -1,8 +1,9 @@
 """Serve the tools of an agent and the stored documents (as resources) over MCP: stdio or streamable HTTP.
 
-`create_server` calls `agent_of` for each request to get the agent: always the same one over stdio, that of the API
-key over HTTP. The engine runs in threads, so a slow question does not block others. An expected error is an answer
-that a model can read and act on. An unexpected error is logged, and its message is not sent.
+`create_server` calls `agent_of` for each request to get the agent: always the same one over stdio. The engine runs
+in threads, so a slow question does not block others. A service whose callers share threads uses
+`create_shared_server`. An expected error is an answer that a model can read and act on. An unexpected error is
+logged, and its message is not sent.
 
 To serve MCP in another application: `create_application(create_server(agent_of), hosts=[…])` returns a Starlette
 application. Add its `routes` to yours, and enter `app.router.lifespan_context(app)` in your own lifespan.
@@ -14,7 +15,8 @@ import sys
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import mcp_types as protocol
 from anyio import to_thread
@@ -47,8 +49,33 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PAGE_DOCUMENTS = 100  # documents in a page of resources
 
 
+class Run(Protocol):
+    """Runs a call in a thread, for the agent of one request."""
+
+    async def __call__(self, call: Callable[[Agent], T], /, *, is_writing: bool) -> T:
+        """Run the call."""
+        ...
+
+
+class RunAsAgent(Protocol):
+    """Runs a call in a thread, for the agent of a request (None over stdio)."""
+
+    async def __call__(self, request: Request | None, call: Callable[[Agent], T], *, is_writing: bool) -> T:
+        """Run the call."""
+        ...
+
+
 def create_server(agent_of: AgentOf, tools: Sequence[Tool[Any, Any]] = TOOLS) -> Server[Any]:
     """Return a server with these tools. `agent_of` returns the agent of a request (None over stdio)."""
+
+    async def run(request: Request | None, call: Callable[[Agent], T], *, is_writing: bool) -> T:  # noqa: ARG001
+        return await to_thread.run_sync(lambda: call(agent_of(request)))
+
+    return create_shared_server(run, tools)
+
+
+def create_shared_server(run: RunAsAgent, tools: Sequence[Tool[Any, Any]] = TOOLS) -> Server[Any]:
+    """Return a server with these tools. `run` runs every call that needs an agent."""
     by_name = {tool.name: tool for tool in tools}
     listed = protocol.ListToolsResult(tools=[_describe(tool) for tool in tools])
 
@@ -58,11 +85,11 @@ def create_server(agent_of: AgentOf, tools: Sequence[Tool[Any, Any]] = TOOLS) ->
     async def call_tool(context: Context, call: protocol.CallToolRequestParams) -> protocol.CallToolResult:
         if call.name not in by_name:
             raise MCPError(protocol.INVALID_PARAMS, f"unknown tool {call.name}; use {', '.join(by_name)}")
-        return await to_thread.run_sync(_call, by_name[call.name], agent_of, context.request, call.arguments or {})
+        return await _call(partial(run, context.request), by_name[call.name], call.arguments or {})
 
     async def list_resources(context: Context, page: Any) -> protocol.ListResourcesResult:
         cursor = page.cursor if page else None
-        return await _run(lambda: _list_documents(agent_of(context.request), cursor))
+        return await _read(partial(run, context.request), lambda agent: _list_documents(agent, cursor))
 
     async def list_templates(_: Context, __: Any) -> protocol.ListResourceTemplatesResult:
         return protocol.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
@@ -70,7 +97,7 @@ def create_server(agent_of: AgentOf, tools: Sequence[Tool[Any, Any]] = TOOLS) ->
     async def read_resource(
         context: Context, wanted: protocol.ReadResourceRequestParams
     ) -> protocol.ReadResourceResult:
-        text = await _run(lambda: resources.read(agent_of(context.request), wanted.uri))
+        text = await _read(partial(run, context.request), lambda agent: resources.read(agent, wanted.uri))
         contents = protocol.TextResourceContents(uri=wanted.uri, text=text, mime_type="text/markdown")
         return protocol.ReadResourceResult(contents=[contents])
 
@@ -139,18 +166,20 @@ def _describe(tool: Tool[Any, Any]) -> protocol.Tool:
     )
 
 
-def _call(
-    tool: Tool[Any, Any], agent_of: AgentOf, request: Request | None, arguments: dict[str, Any]
-) -> protocol.CallToolResult:
+async def _call(run: Run, tool: Tool[Any, Any], arguments: dict[str, Any]) -> protocol.CallToolResult:
     """Run a tool and return its answer, or an error that a model can act on."""
     try:
-        answer = run_tool(tool, agent_of(request), arguments)
+        return await run(lambda agent: _answer(tool, agent, arguments), is_writing=not tool.is_reading)
     except (WayloreError, ValueError) as error:
         return _make_error(str(error), find_kind(error).name)
     except Exception:
         log.exception("%s failed", tool.name)
         message = f"{tool.name} failed; the log of the server has the error"
         return _make_error(message, find_kind(WayloreError()).name)
+
+
+def _answer(tool: Tool[Any, Any], agent: Agent, arguments: dict[str, Any]) -> protocol.CallToolResult:
+    answer = run_tool(tool, agent, arguments)
     text = protocol.TextContent(text=answer.to_text())
     return protocol.CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
 
@@ -160,10 +189,10 @@ def _make_error(message: str, kind: str) -> protocol.CallToolResult:
     return protocol.CallToolResult(content=[text], is_error=True, _meta={"waylore/kind": kind})
 
 
-async def _run(call: Callable[[], T]) -> T:
-    """Run a call in a thread. Resources have no error answers, so an error becomes an MCPError."""
+async def _read(run: Run, call: Callable[[Agent], T]) -> T:
+    """Read for an agent. Resources have no error answers, so an error becomes an MCPError."""
     try:
-        return await to_thread.run_sync(call)
+        return await run(call, is_writing=False)
     except NotFound as error:
         raise MCPError(protocol.INVALID_PARAMS, str(error)) from error
     except (WayloreError, ValueError) as error:

@@ -24,22 +24,43 @@ ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 INSERT INTO waylore_jobs.jobs (id, collection, caller, kind, work, spool, made, changed)
 VALUES (%(id)s, %(collection)s, %(caller)s, %(kind)s, %(work)s, %(spool)s, %(now)s, %(now)s)
 
+-- name: count_waiting
+SELECT count(*) FROM waylore_jobs.jobs WHERE ended IS NULL AND state = 'waiting' AND caller = %(caller)s
+
 -- name: take
--- Only the oldest unfinished job of a collection can be taken, if no other one is running: it waits and is due, or its worker
--- did not extend its time. SKIP LOCKED: another worker that takes a job at the same moment has that row already.
+-- A job can be taken if it waits and is due, or if its worker did not extend its time, and if no other job of the collection is
+-- running. An earlier job of the collection comes first if it has the same caller or URI, or if one of the two has no URI, which
+-- means the whole collection. Each collection and each caller offer their first job first. Callers with fewer running jobs come
+-- first, then those whose last job ended earlier. SKIP LOCKED: another worker that takes a job at the same moment has that row.
+WITH unfinished AS (
+  SELECT id, collection, caller, work ->> 'uri' AS uri, made,
+    spool IN ('', %(spool)s) AND CASE state WHEN 'waiting' THEN due <= now() ELSE held_until < now() END AS is_due,
+    count(*) FILTER (WHERE state = 'running' AND held_until >= now()) OVER (PARTITION BY caller) AS running
+  FROM waylore_jobs.jobs WHERE ended IS NULL
+), last_ends AS (
+  SELECT caller, max(ended) AS last_end
+  FROM (SELECT caller, ended FROM waylore_jobs.jobs WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 256) latest GROUP BY caller
+), offered AS (
+  SELECT DISTINCT ON (collection) id, caller, made, running, coalesce(last_end, 0) AS last_end
+  FROM unfinished next LEFT JOIN last_ends USING (caller)
+  WHERE is_due AND NOT EXISTS (
+    SELECT FROM waylore_jobs.jobs other
+    WHERE other.collection = next.collection AND other.ended IS NULL AND other.id <> next.id
+      AND (other.state = 'running' OR ((other.made, other.id) < (next.made, next.id)
+        AND (other.caller = next.caller OR coalesce(other.work ->> 'uri' = next.uri, true))))
+  )
+  ORDER BY collection, running, last_end, made, id
+), ranked AS (
+  SELECT id AS next_id, running + row_number() OVER (PARTITION BY caller ORDER BY made, id) AS place, last_end FROM offered
+)
 UPDATE waylore_jobs.jobs
 SET state = 'running', run = run + 1, held_until = now() + make_interval(secs => %(seconds)s),
   began = coalesce(began, %(now)s), changed = %(now)s, version = version + 1
 WHERE id = (
-  SELECT id FROM waylore_jobs.jobs next
-  WHERE ended IS NULL AND spool IN ('', %(spool)s)
-    AND CASE state WHEN 'waiting' THEN due <= now() ELSE held_until < now() END
-    AND NOT EXISTS (
-      SELECT FROM waylore_jobs.jobs other
-      WHERE other.collection = next.collection AND other.ended IS NULL AND other.id <> next.id
-        AND (other.state = 'running' OR (other.made, other.id) < (next.made, next.id))
-    )
-  ORDER BY made, id LIMIT 1 FOR UPDATE SKIP LOCKED
+  SELECT id FROM waylore_jobs.jobs next JOIN ranked ON next_id = id
+  WHERE ended IS NULL AND CASE state WHEN 'waiting' THEN due <= now() ELSE held_until < now() END
+    AND (place = 1 OR NOT %(is_reserve)s)
+  ORDER BY place, last_end, made, id LIMIT 1 FOR UPDATE OF next SKIP LOCKED
 )
 RETURNING id, collection, caller, kind, work, state, run, is_cancelled, progress, result, problem, made, began, ended, version, spool, retries
 

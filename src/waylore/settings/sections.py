@@ -101,7 +101,9 @@ class JobsSettings(Section):
     """Background jobs of the service and of `waylore worker`."""
 
     concurrency: int = Field(
-        default=2, ge=0, description="jobs that one process runs at once; 0 leaves them to `waylore worker`"
+        default=2,
+        ge=0,
+        description="jobs that a process runs at once, and two of other callers; 0 leaves them to `waylore worker`",
     )
     heartbeat_timeout: float = Field(
         default=30.0, gt=0, description="seconds without a heartbeat after which another worker runs a job"

@@ -49,7 +49,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PAGE_DOCUMENTS = 100  # documents in a page of resources
 
 
-class Run(Protocol):
+class RunCall(Protocol):
     """Runs a call in a thread, for the agent of one request."""
 
     async def __call__(self, call: Callable[[Agent], T], /, *, is_writing: bool) -> T:
@@ -166,7 +166,7 @@ def _describe(tool: Tool[Any, Any]) -> protocol.Tool:
     )
 
 
-async def _call(run: Run, tool: Tool[Any, Any], arguments: dict[str, Any]) -> protocol.CallToolResult:
+async def _call(run: RunCall, tool: Tool[Any, Any], arguments: dict[str, Any]) -> protocol.CallToolResult:
     """Run a tool and return its answer, or an error that a model can act on."""
     try:
         return await run(lambda agent: _answer(tool, agent, arguments), is_writing=not tool.is_reading)
@@ -189,7 +189,7 @@ def _make_error(message: str, kind: str) -> protocol.CallToolResult:
     return protocol.CallToolResult(content=[text], is_error=True, _meta={"waylore/kind": kind})
 
 
-async def _read(run: Run, call: Callable[[Agent], T]) -> T:
+async def _read(run: RunCall, call: Callable[[Agent], T]) -> T:
     """Read for an agent. Resources have no error answers, so an error becomes an MCPError."""
     try:
         return await run(call, is_writing=False)

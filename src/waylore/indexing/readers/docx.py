@@ -25,6 +25,8 @@ from waylore.indexing.encoding import make_storable
 _STEP_BYTES = 1_000_000
 _TAGS_PER_BLOCK = 10  # about; the memory of a tree grows with its tags, not with its bytes
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SIGNS = {f"{_WORD}tab": "\t", f"{_WORD}ptab": "\t", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
+_PARAGRAPH = 1  # python-docx's WD_STYLE_TYPE.PARAGRAPH
 _NO_TITLE = "Word Document"  # the title that python-docx gives a document without properties
 
 
@@ -44,7 +46,7 @@ def read_docx(source: Source) -> Iterator[Reading]:
     blocks: list[Block] = []
     texts: list[str] = []
     length = 0
-    for kind, headings, text in _read_pieces(document, library):
+    for kind, headings, text in _read_pieces(document):
         if len(blocks) >= source.limits.blocks:
             raise ReadError(describe_limit("blocks", source.limits.blocks))
         blocks.append(Block(kind, length, length + len(text), headings))
@@ -76,28 +78,62 @@ def _check_unpacked(content: bytes, limits: Limits) -> None:
                         raise ReadError(describe_limit("unpacked_bytes", limits.unpacked_bytes))
 
 
-def _read_pieces(document: Any, library: Any) -> Iterator[tuple[BlockKind, tuple[str, ...], str]]:
+def _read_pieces(document: Any) -> Iterator[tuple[BlockKind, tuple[str, ...], str]]:
     path: list[tuple[int, str]] = []
     headings: tuple[str, ...] = ()
-    for part in document.iter_inner_content():
-        if isinstance(part, library.table.Table):
-            for row in part.rows:
+    styles = _list_styles(document)
+    for part in document.element.body:
+        if part.tag == f"{_WORD}tbl":
+            for row in part.tr_lst:
                 text = make_storable(" | ".join(_read_cells(row)))
                 if text.strip(" |"):
                     yield "row", headings, text
-            continue
-        text = make_storable(part.text).strip()
-        style = (part.style.name or "") if part.style is not None else ""
-        if text and (level := _get_level(style)):
-            headings = nest_heading(path, level, " ".join(text.split()))
-            yield "heading", headings, text
-        elif text:
-            yield "list" if style.startswith("List") else "paragraph", headings, text
+        elif part.tag == f"{_WORD}p" and (text := make_storable("".join(_read_words(part))).strip()):
+            style = styles.get(_get_style_id(part), styles[None])
+            if level := _get_level(style):
+                headings = nest_heading(path, level, " ".join(text.split()))
+                yield "heading", headings, text
+            else:
+                yield "list" if style.startswith("List") else "paragraph", headings, text
+
+
+def _list_styles(document: Any) -> dict[str | None, str]:
+    """Return the name of each style of paragraphs by its id, and that of the default one under None.
+
+    `Paragraph.style` of python-docx searches all styles for each paragraph.
+    """
+    styles = document.styles
+    default = styles.default(_PARAGRAPH)
+    names: dict[str | None, str] = {None: (default.name or "") if default is not None else ""}
+    for style in styles:
+        if style.type == _PARAGRAPH:
+            names.setdefault(style.style_id, style.name or "")
+    return names
+
+
+def _get_style_id(paragraph: Any) -> str | None:
+    style = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
+    return None if style is None else style.get(f"{_WORD}val")
+
+
+def _read_words(paragraph: Any) -> Iterator[str]:
+    """Yield the texts of a paragraph's runs and links, as `Paragraph.text` of python-docx does, but without XPath."""
+    for run in paragraph:
+        if run.tag == f"{_WORD}hyperlink":
+            yield from _read_words(run)
+        elif run.tag == f"{_WORD}r":
+            for part in run:
+                if part.tag == f"{_WORD}t":
+                    yield part.text or ""
+                elif part.tag == f"{_WORD}br":
+                    yield "\n" if part.get(f"{_WORD}type", "textWrapping") == "textWrapping" else ""
+                else:
+                    yield _SIGNS.get(part.tag, "")
 
 
 def _read_cells(row: Any) -> Iterator[str]:
     """Yield the text of each cell; `row.cells` repeats a cell by its declared width, which may be a billion."""
-    for cell in row._tr.tc_lst:
+    for cell in row.tc_lst:
         yield " ".join("".join(words.itertext(f"{_WORD}t")).strip() for words in cell.iter(f"{_WORD}p")).strip()
 
 

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from waylore.fence import MAX_TITLE_CHARACTERS, Fence, choose_mark, make_fence, neutralize, shield, to_line, to_title
+from waylore.fence import (
+    MAX_TITLE_CHARACTERS,
+    RECALLED_NOTE,
+    Fence,
+    choose_mark,
+    make_fence,
+    neutralize,
+    remove_fences,
+    shield,
+    to_line,
+    to_title,
+)
 
 KEY = b"secret"
 LINE_ENDS = "\n\r\v\f\x85\u2028\u2029"
@@ -87,7 +98,7 @@ def test_lines_that_look_like_ours_get_blank() -> None:
 def test_text_cannot_end_its_fence(texts: list[str], key: bytes) -> None:
     fence = make_fence(key, texts)
     assert fence == make_fence(key, texts)
-    assert re.fullmatch("[a-z]{6,}", fence.mark)
+    assert re.fullmatch("[a-z]{5,}", fence.mark)
     for text in texts:
         enclosed = fence.enclose(text)
         if enclosed:
@@ -111,6 +122,15 @@ def test_mark_depends_on_key_and_texts() -> None:
         make_fence(key, texts).mark for key in (KEY, b"other") for texts in (["a", "b"], ["ab"], ["a"], ["b", "a"])
     }
     assert len(marks) == 8
+
+
+@given(st.lists(st.text(st.sampled_from("ab .\n#>"), min_size=1), max_size=3))
+def test_fences_can_be_removed(texts: list[str]) -> None:
+    fence = make_fence(KEY, texts)
+    fenced = "\n\n".join([RECALLED_NOTE, *(fence.enclose(text) for text in texts)])
+    shown = [shield(text) for text in texts if text.strip()]
+    assert remove_fences(fenced).split() == " ".join(shown).split()
+    assert remove_fences("hello>>\n<<recalled x\n") == "hello>>\n<<recalled x\n"
 
 
 def test_empty_text_has_no_fence() -> None:

@@ -204,7 +204,7 @@ class _Part(NamedTuple):
 def _fit_graph_block(result: SearchResult, layout: Layout, config: ContextConfig, count: CountTokens) -> str:
     """Add parts in order of priority until the budget is used, then print them by section.
 
-    The note that stands before counts against the whole text, not against the budget of the block.
+    The note before it counts against the whole text, not against the budget of the block.
     """
     title = "## Knowledge Graph Context\n" if layout == "graph" else ""
     by_line = _count_by_line(count)

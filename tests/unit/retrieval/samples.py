@@ -12,7 +12,7 @@ from waylore.types.search import Hit, SearchResult
 
 KEY = b"of the samples"
 NOTE_CHARACTERS = len(f"{RECALLED_NOTE}\n\n")
-FENCE_CHARACTERS = len("<<recalled abcdef\n\nabcdef>>")
+FENCE_CHARACTERS = len("<<recalled abcde\n\nabcde>>")
 LAYOUTS: tuple[Layout, ...] = ("passages", "graph", "narrative")
 ROOMY = ContextConfig(max_tokens=10**6, graph_tokens=10**6)
 

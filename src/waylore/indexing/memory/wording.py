@@ -1,9 +1,9 @@
 """Split a text into wordings: sentences, list items and headings with the words that count in a comparison.
 
 Case, white space, punctuation, articles and contractions do not count. Neither does the decoration of a quoted
-text: bullets, list numbers, quotation marks, citations, and the headings and block that `retrieval.context`
-writes. Parts that change the meaning do count: numbers with their signs, units and symbols, the order of the
-words, the question mark. The module knows no grammar and compares nothing; `memory.repeats` does.
+text: bullets, list numbers, quotation marks, citations, fences, and the headings and block that
+`retrieval.context` writes. Parts that change the meaning do count: numbers with their signs, units and symbols,
+the order of the words, the question mark. The module knows no grammar and compares nothing; `memory.repeats` does.
 """
 
 import re
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from waylore.fence import remove_fences
 from waylore.text import split_units
 
 FILLERS = frozenset("a an the that also please indeed actually ein eine der das le la les un une el los las".split())
@@ -113,7 +114,7 @@ def _split_sentences(part: str) -> Iterator[str]:
 
 def _split_parts(text: str) -> Iterator[str]:
     """Yield paragraphs, list items and headings without their markers and citations."""
-    plain = _BLOCK.sub("\n\n", _QUOTATION.sub("", text.replace("\r\n", "\n")))
+    plain = _BLOCK.sub("\n\n", remove_fences(_QUOTATION.sub("", text.replace("\r\n", "\n"))))
     lines: list[str] = []
     is_closed = False
     for marker, line in _split_markers(plain.split("\n")):

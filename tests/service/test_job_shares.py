@@ -19,6 +19,7 @@ from waylore.service.jobs.runner import MAX_WAITING_JOBS, JobRunner
 from waylore.service.jobs.work import JobResources
 from waylore.service.shares import TooManyWaiting
 from waylore.settings.load import load
+from waylore.types.author import Author
 
 NUMBERS = count()
 
@@ -28,7 +29,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JobRunner]:
     """Return the jobs of a service whose workers do not run."""
     store = str(tmp_path / "memory.waylore") if request.param == "file" else create_database()
     settings = load(store=store, http={"upload_dir": tmp_path / "spool"})
-    resources = JobResources(lambda _: pytest.fail("no job is run"), store, None)
+    resources = JobResources(lambda *_: pytest.fail("no job is run"), store, None)
     with open_background(settings, resources) as opened:
         yield opened.jobs
 
@@ -36,7 +37,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JobRunner]:
 def submit(jobs: JobRunner, caller: str, collection: str, uri: str | None = "", kind: JobKind = "add") -> Job:
     """Submit a job for an address of its own, for a given address, or, if it is None, for the whole collection."""
     work: dict[str, Any] = {} if uri is None else {"uri": uri or f"{next(NUMBERS)}.md"}
-    return jobs.submit(collection, kind, work, caller=caller)
+    return jobs.submit(collection, kind, work, author=Author(caller))
 
 
 def take(table: JobTable, *, is_reserve: bool = False) -> Job | None:

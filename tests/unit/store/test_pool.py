@@ -31,7 +31,9 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReconnectingPool]:
     monkeypatch.setattr(connections, "Timer", FakeTimer)
     monkeypatch.setattr(FakeTimer, "delays", [])
     monkeypatch.setattr(ConnectionPool, "open", lambda *_, **__: None)  # no threads, no connections
-    with closing(ReconnectingPool("", connections=2, wait_seconds=0.1, configure=lambda _: None)) as made:
+    with closing(
+        ReconnectingPool("", connections=2, wait_seconds=0.1, configure=lambda _: None, prepare_threshold=None)
+    ) as made:
         monkeypatch.setattr(made, "_closed", False)
         yield made
         monkeypatch.setattr(made, "_closed", True)

@@ -31,7 +31,8 @@ WRITE_BUFFER_BYTES = 1 << 20  # bytes that are collected before they are written
 RESERVED_SHARE = 0.05  # share of the disk that uploads leave free
 MAX_RESERVED_BYTES = 1_000_000_000  # upper limit of that share
 ORPHAN_AGE_SECONDS = 86_400.0  # after this age a file without an unfinished job is deleted
-_UPLOAD_NAME = re.compile(r"(?P<job>[0-9a-f]{32})-[0-9a-f]{64}(\.[a-z0-9]{1,16})?")
+MAX_SUFFIX_LENGTH = 16  # of the name of a file; a longer one is left out
+_UPLOAD_NAME = re.compile(r"(?P<job>[0-9a-f]{32})-[0-9a-f]{64}(\..*)?", re.DOTALL)
 
 
 class UploadRejected(Exception):
@@ -121,6 +122,8 @@ async def save_upload(
 ) -> tuple[Path, int]:
     """Write a complete request body to a file. Return its path and size. An incomplete body leaves no file.
 
+    suffix: that of the file on disk, by which a job may recognise its format. No reader has one that is longer
+        than MAX_SUFFIX_LENGTH.
     declared: the length that the request announces; None if it announces none.
     """
     _check_size(declared or 0, http)
@@ -136,7 +139,7 @@ async def save_upload(
                 await asyncio.to_thread(_write, file, data)
             _check_complete(size, declared)
             await asyncio.to_thread(_sync, file)
-        path = spool.folder / f"{job}-{digest.hexdigest()}{suffix}"
+        path = spool.folder / f"{job}-{digest.hexdigest()}{suffix if len(suffix) <= MAX_SUFFIX_LENGTH else ''}"
         part.rename(path)
     except OSError as error:
         reason = error.strerror or error

@@ -78,6 +78,13 @@ async def test_import_reports_skipped_rows(asked: httpx.AsyncClient) -> None:
     assert [fact["object"] for fact in facts] == ["sessions"]
 
 
+async def test_import_with_a_long_suffix_is_done(asked: httpx.AsyncClient) -> None:
+    row = b'{"subject": "login", "predicate": "needs", "object": "sessions", "text": "The login needs sessions."}\n'
+    address = f"{HERE}/uploads/graph.{'x' * 300}"
+    done = await wait_for_job(asked, await asked.post(address, content=row))
+    assert (done["state"], done["result"]["written"]) == ("done", 1)
+
+
 async def test_suffix_parameter_selects_the_reader(asked: httpx.AsyncClient) -> None:
     address = f"{HERE}/uploads/https://example.org/login"
     done = await wait_for_job(asked, await asked.put(address, content=NOTE, params={"suffix": ".md"}))
@@ -269,6 +276,17 @@ def test_one_caller_cannot_take_all_uploads(tmp_path: Path) -> None:
             stack.enter_context(slots.reserve("b"))
         assert slots.is_full("c")
     assert not slots.is_full("a")
+
+
+@pytest.mark.parametrize("suffix", ["", ".md", ".JSONL", ".nt-v2", ".ü", ".json_lines", ".\n", "." + "x" * 300])
+async def test_sweep_keeps_the_file_of_a_waiting_job(tmp_path: Path, suffix: str) -> None:
+    http = HttpSettings(upload_dir=tmp_path / "spool")
+    spool = open_spool(http)
+    path, _ = await save_upload(spool, send_pieces([b"x"]), job="a" * 32, suffix=suffix, declared=1, http=http)
+    os.utime(path, (0, 0))
+    assert spool.sweep(lambda ids: frozenset(ids) & {"a" * 32}) == 0
+    assert path.exists()
+    assert spool.sweep(lambda _: frozenset()) == 1
 
 
 def test_sweep_deletes_old_orphans(tmp_path: Path) -> None:

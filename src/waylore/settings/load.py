@@ -23,12 +23,12 @@ from pydantic import SecretStr, ValidationError
 
 from waylore import legacy
 from waylore.errors import ConfigError
+from waylore.project import PROJECT, find_project_file
 from waylore.settings.sections import RENAMED, Section, Settings
 from waylore.store.urls import parse_url
 
 log = logging.getLogger(__name__)
 PREFIX = "WAYLORE_"
-PROJECT = Path("waylore.toml")
 SECRETS = Path("/run/secrets")  # the folder of containers; systemd gives another in CREDENTIALS_DIRECTORY
 TOOLS = (f"{PREFIX}MODELS", f"{PREFIX}TEXTSEARCH", f"{PREFIX}DEBIAN_MIRROR")  # variables of our own tools
 PATHS = (("embedding", "path"), ("extraction", "cache"), ("http", "upload_dir"))
@@ -166,17 +166,6 @@ def set_variable(variable: str, value: str) -> Iterator[None]:
 
 
 # -- places --------------------------------------------------------------------------------------------
-
-
-def find_project_file() -> Path:
-    """Return `waylore.toml` of the working folder or of the nearest parent up to a `.git` or the home folder."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / PROJECT).is_file():
-            return PROJECT if folder == here else folder / PROJECT
-        if (folder / ".git").exists() or folder == Path.home():
-            break
-    return PROJECT
 
 
 def find_user_file() -> Path:

@@ -63,6 +63,13 @@ def add(
     uri: Annotated[str, typer.Option(help="Address of the text; a text with the same address is replaced.")] = "",
     label: Labels = [],  # noqa: B006
     metadata: Pairs = [],  # noqa: B006
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder in which addresses begin; if absent, that of waylore.toml. Others are absolute paths.",
+        ),
+    ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Forget documents of files that no longer exist.")] = False,
     store: StoreUrl = "",
     collection: CollectionName = "",
@@ -79,8 +86,8 @@ def add(
         files = _check_paths(paths or [], text, load_settings(store, collection))
         if files and (title or uri):
             raise ConfigError("--title and --uri are for one text; a file has its own")
-        if prune and not files:
-            raise ConfigError("--prune is for folders; name one")
+        if (prune or root) and not files:
+            raise ConfigError("--prune and --root are for files and folders; name one")
         _check_labels(label)
         set_up_if_unset(store, collection)
     with (
@@ -89,7 +96,7 @@ def add(
     ):
         about = read_metadata(metadata)
         if files:
-            report = merge_reports([_add(memory, path, label, about, prune) for path in files])
+            report = merge_reports([_add(memory, path, root, label, about, prune) for path in files])
             people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
             print_result(wire.AddReport.of(report), people, as_json)
         else:
@@ -116,14 +123,16 @@ def _check_labels(labels: Sequence[str]) -> None:
         raise ConfigError("--label must not be empty; leave it out if every caller may read")
 
 
-def _add(memory: Waylore, path: Path, labels: Sequence[str], metadata: Metadata, prune: bool) -> AddReport:
+def _add(
+    memory: Waylore, path: Path, root: Path | None, labels: Sequence[str], metadata: Metadata, prune: bool
+) -> AddReport:
     with show_progress(f"adding {shown.to_line(path.name or str(path))}") as show:
 
         def show_files(progress: Progress) -> None:
             counts = f"{progress.files:,}/{progress.of_files:,} files  {progress.passages:,} passages"
             show(progress.bytes, progress.of_bytes, counts)
 
-        return memory.add_files(path, labels=labels, metadata=metadata, prune=prune, progress=show_files)
+        return memory.add_files(path, root=root, labels=labels, metadata=metadata, prune=prune, progress=show_files)
 
 
 def _summarise(report: AddReport) -> str:

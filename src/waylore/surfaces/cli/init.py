@@ -10,7 +10,8 @@ import typer
 from rich.console import Console, Group
 from rich.text import Text
 
-from waylore.settings.load import PROJECT, load, without_password
+from waylore.project import PROJECT
+from waylore.settings.load import load, without_password
 from waylore.surfaces.cli.options import CollectionName, StoreUrl
 from waylore.surfaces.cli.setup import SetUp, choose_options, needs_model, set_up
 from waylore.surfaces.open import DEFAULT_MODELS

@@ -14,8 +14,9 @@ from typing import Any
 import typer
 
 from waylore.errors import ConfigError, ModelUnavailable
+from waylore.project import PROJECT, find_project_file
 from waylore.protocols import Embedder
-from waylore.settings.load import PROJECT, find_project_file, list_settings, load
+from waylore.settings.load import list_settings, load
 from waylore.settings.sections import EmbeddingSettings, Settings
 from waylore.store.urls import open_store
 from waylore.surfaces.cli.options import find_file, keep_given

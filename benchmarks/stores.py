@@ -14,7 +14,7 @@ from tools.postgres.builds import find_plain_build
 from tools.postgres.server import start_servers
 
 from waylore.cells import admin
-from waylore.cells.open import open_catalogue
+from waylore.cells.open import create_catalogue
 from waylore.evaluation.__main__ import main as evaluate
 
 CELLS = ("east", "north", "west")
@@ -22,7 +22,7 @@ CELLS = ("east", "north", "west")
 
 def main(arguments: Sequence[str]) -> int:
     with start_servers(find_plain_build(), 1 + len(CELLS)) as (alone, *others):
-        catalogue = open_catalogue(alone.url)
+        catalogue = create_catalogue(alone.url)
         for name, other in zip(CELLS, others, strict=True):
             admin.add_cell(catalogue, name, other.url)
         catalogue.close()

@@ -5,6 +5,7 @@ skipped on a contributor's machine and fails in CI. A failed test shows the last
 """
 
 import os
+import threading
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -14,12 +15,22 @@ from tools.postgres.server import Server, start_server, start_servers
 
 from cells.cells import create_on_servers
 from databases import start_shared_server
+from threads import find_left_threads, share_federation
 from waylore.cells.members import Federation
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes of tests do not compile every module again
 pytest.register_assert_rewrite("waylore.testing")
 settings.register_profile("waylore", deadline=None)
 settings.load_profile("waylore")
+
+
+@pytest.fixture(autouse=True)
+def check_threads() -> Iterator[None]:
+    """Fail a test that leaves threads behind. Fixtures of a module or session have started theirs before."""
+    before = set(threading.enumerate())
+    yield
+    left = find_left_threads(before)
+    assert not left, f"the test has left threads behind; close what has started them: {', '.join(left)}"
 
 
 @pytest.fixture(scope="session")
@@ -45,9 +56,8 @@ def three_postgres() -> Iterator[tuple[Server, ...]]:
 @pytest.fixture(scope="session")
 def three_cells(three_postgres: tuple[Server, ...]) -> Iterator[Federation]:
     """Create a federation of the three servers; each test uses collections of its own (`make_name`)."""
-    made = create_on_servers([server.url for server in three_postgres])
-    yield made
-    made.close()
+    with share_federation(create_on_servers([server.url for server in three_postgres])) as made:
+        yield made
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,7 +23,7 @@ class Collector:
         self.address = address
         self.spans: list[Span] = []
         self.resource: dict[str, Plain] = {}
-        self.is_hanging = threading.Event()
+        self.requests = 0
         self.may_answer = threading.Event()
 
     def add_request(self, body: bytes) -> None:
@@ -61,8 +61,8 @@ def start_collector(*, hangs: bool = False) -> Iterator[Collector]:
         def do_POST(self) -> None:
             """Receive an export request."""
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            collector.requests += 1
             if hangs:
-                collector.is_hanging.set()
                 collector.may_answer.wait()
             collector.add_request(body)
             self.send_response(200)

@@ -25,9 +25,9 @@ from urllib.parse import urlsplit
 import psycopg
 from tools.postgres.builds import MissingRequirement
 from tools.postgres.server import HOST, find_free_port
+from tools.waiting import HANG_SECONDS
 
 READ_BYTES = 1 << 16
-TIMEOUT_SECONDS = 10.0  # for the thread of a proxy to run a call
 # A client may first request encryption by TLS or by GSSAPI.
 ENCRYPTION_REQUESTS = ((80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big"))
 # Terminates one connection to this database at random, but not our own.
@@ -148,7 +148,7 @@ class Proxy:
             self._loop.close()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(HANG_SECONDS)
 
     def _cut(self) -> None:
         for writer in self._open:

@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any
 import httpx
 import psutil
 from tools.postgres.server import HOST, find_free_port
+from tools.waiting import HANG_SECONDS, wait_until
 
 COMMAND = [sys.executable, "-c", "from waylore.surfaces.cli.__main__ import main; main()"]
-TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class RunningService:
 
     def open_client(self, **options: Any) -> httpx.Client:
         """Return a client for the collection `default`."""
-        return httpx.Client(base_url=f"{self.url}/v1/collections/default", timeout=30.0, **options)
+        return httpx.Client(base_url=f"{self.url}/v1/collections/default", timeout=HANG_SECONDS, **options)
 
     @property
     def resident_bytes(self) -> int:
@@ -81,29 +80,19 @@ def start_service(
     finally:
         process.terminate()
         try:
-            process.wait(TIMEOUT_SECONDS)
+            process.wait(HANG_SECONDS)
         finally:
             process.kill()
 
 
-def wait_until(check: Callable[[], Any], seconds: float = TIMEOUT_SECONDS) -> Any:
-    """Call `check` until it returns a true value, and return that value."""
-    deadline = time.monotonic() + seconds
-    while not (result := check()):
-        assert time.monotonic() < deadline, "the condition was not met in time"
-        time.sleep(0.05)
-    return result
-
-
-def wait_for_job(client: httpx.Client, id_: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
+def wait_for_job(client: httpx.Client, id_: str, seconds: float = HANG_SECONDS) -> dict[str, Any]:
     """Wait until a job has ended and return it."""
 
     def read_ended_job() -> dict[str, Any] | None:
         job: dict[str, Any] = client.get(f"/jobs/{id_}").raise_for_status().json()
         return job if job["ended_at"] else None
 
-    ended: dict[str, Any] = wait_until(read_ended_job, seconds)
-    return ended
+    return wait_until(read_ended_job, seconds)
 
 
 def _build_environment(store: str, folder: Path, http: Mapping[str, str | float]) -> dict[str, str]:
@@ -113,13 +102,11 @@ def _build_environment(store: str, folder: Path, http: Mapping[str, str | float]
 
 
 def _wait_until_healthy(service: RunningService) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while True:
+    def is_healthy() -> bool:
+        assert service.process.poll() is None, service.log.read_text()
         try:
-            httpx.get(f"{service.url}/healthz").raise_for_status()
-        except httpx.HTTPError:
-            assert service.process.poll() is None, service.log.read_text()
-            assert time.monotonic() < deadline, service.log.read_text()
-            time.sleep(0.1)
-        else:
-            return
+            return httpx.get(f"{service.url}/healthz", timeout=HANG_SECONDS).is_success
+        except httpx.TransportError:
+            return False
+
+    wait_until(is_healthy)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -72,15 +72,13 @@ def start_two_cells(size: LoadSize) -> Iterator[TwoCells]:
         catalogue = SqliteCatalogue(file)
         for name, one in zip((FIRST_CELL, SECOND_CELL), started, strict=True):
             admin.add_cell(catalogue, name, add_password(one.url))
-        federation = Federation(SqliteCatalogue(file), open_cell, CONFIG)
-        store = open_federated(federation, "notes")
-        with notes.open_collection(store) as waylore:
-            load = Load([(waylore, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
-            load.methods = ("chain", "hybrid", "keyword", "keyword", "keyword", "keyword", "get", "get", "get")
-            load.fill(size.notes)
-            yield TwoCells(file, catalogue, waylore, store, load)
-        federation.close()
-        catalogue.close()
+        with closing(catalogue), closing(Federation(SqliteCatalogue(file), open_cell, CONFIG)) as federation:
+            store = open_federated(federation, "notes")
+            with notes.open_collection(store) as waylore:
+                load = Load([(waylore, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
+                load.methods = ("chain", "hybrid", "keyword", "keyword", "keyword", "keyword", "get", "get", "get")
+                load.fill(size.notes)
+                yield TwoCells(file, catalogue, waylore, store, load)
 
 
 def move_collection(size: LoadSize) -> Report:

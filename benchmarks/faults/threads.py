@@ -13,6 +13,7 @@ import psutil
 import psycopg
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import Server, start_server
+from tools.waiting import HANG_SECONDS
 
 from benchmarks.faults.load import search_note
 from benchmarks.faults.notes import Ledger
@@ -27,7 +28,9 @@ COUNT_CONNECTIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database()
 """
-
+COUNT_LOCK_WAITERS = """
+    SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+"""
 LOCK_TABLE = "LOCK TABLE waylore.collections IN ACCESS EXCLUSIVE MODE"
 
 
@@ -65,6 +68,8 @@ class Crowd:
 def measure_crowd(size: LoadSize, numbers: Sequence[int] = THREADS) -> Crowd:
     """Search from 1, 2, 4, … threads at the same time, each as fast as possible."""
     with start_server(find_plain_build()) as one:
+        # The server notices a closed connection after a moment, also those that waited for its start.
+        _wait_until(lambda: _count_connections(one) == 0)
         before, found, most = _count_connections(one), [], 0
         with open_collection(one.url, size) as (waylore, store, load):
             for number in numbers:
@@ -73,7 +78,6 @@ def measure_crowd(size: LoadSize, numbers: Sequence[int] = THREADS) -> Crowd:
                 )
                 most = max(most, _count_connections(one))
             is_whole = _wait_until(lambda: _count_borrowed(store) == 0)
-        # The server notices a closed connection after a moment, including those that counted connections.
         after = before if _wait_until(lambda: _count_connections(one) == before) else _count_connections(one)
         return Crowd(found, before, most, after, is_whole)
 
@@ -117,14 +121,19 @@ def _count_connections(one: Server) -> int:
         return int(db.execute(COUNT_CONNECTIONS).fetchall()[0][0])
 
 
+def _count_lock_waiters(one: Server) -> int:
+    with psycopg.connect(one.url) as db:
+        return int(db.execute(COUNT_LOCK_WAITERS).fetchall()[0][0])
+
+
 def _count_borrowed(store: PostgresStore) -> int:
     """Return the connections in use. Uses are counted after an answer, so there may be some for a moment."""
     stats = store._server.pool.get_stats()
     return stats["pool_size"] - stats["pool_available"]
 
 
-def _wait_until(check: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
+def _wait_until(check: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + HANG_SECONDS
     while not check() and time.monotonic() < deadline:
         time.sleep(0.05)
     return check()
@@ -147,7 +156,7 @@ def exhaust_pool(connections: int = 2, wait_seconds: float = 1.0) -> Refusal:
             with psycopg.connect(one.url) as holder:
                 holder.execute(LOCK_TABLE)
                 held = [threads.submit(store.lexical, "note", top_k=1) for _ in range(connections)]
-                time.sleep(0.5)  # until all of them have a connection and wait
+                _wait_until(lambda: _count_lock_waiters(one) == connections)
                 refused = _search_refused(waylore)
             assert all(len(each.result()) == 1 for each in held)
             assert waylore.search("note", record_use=False).hits

@@ -8,7 +8,6 @@ that are wrong today are not included. Rankings need real vectors: the test weig
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.models import CACHE, find_damaged_files
 
+from requirements import find_model
 from waylore import Embedder, Filter, Hit, NewFact, SearchResult, Waylore
 from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.recipes import HYBRID, RECIPES
@@ -132,11 +131,7 @@ def make_fact(fact: list[str] | dict[str, Any], source: str) -> NewFact:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Waylore]]:
-    directory = CACHE / "bge-small"
-    if find_damaged_files("bge-small", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/models.py bge-small`"
-        pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
-    embedder = FastEmbedder(path=directory, threads=1)
+    embedder = FastEmbedder(path=find_model("bge-small"), threads=1)
     path = tmp_path_factory.mktemp("golden")
     opened: dict[str, Waylore] = {}
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.models import CACHE
 
+from requirements import find_model
 from waylore import Waylore
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
 
@@ -57,7 +57,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
-    embedder = Model2VecEmbedder(CACHE / "potion")  # `python tools/models.py potion` fetches it
+    embedder = Model2VecEmbedder(find_model("potion"))
     with Waylore.open(tmp_path_factory.mktemp("own") / "own.waylore", embedder=embedder) as memory:
         for path in ADDED:
             memory.add_files(ROOT / path, root=ROOT)

@@ -1,7 +1,6 @@
 """Federations over real SQLite files or real servers, and cells that hang, are slow or fail on demand."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,15 +78,17 @@ class FaultyCells:
         return InterceptedStore(open_cell(url, collection), lambda verb: self._pass(url, verb))
 
     def release(self) -> None:
-        """End all hanging calls."""
+        """End all hanging and late calls."""
         self._released.set()
+
+    def list_calls(self, cell: str, start: int) -> list[str]:
+        """Return the methods that were called in a cell, from the call with number `start` on."""
+        return [verb for name, verb in self.calls[start:] if name == cell]
 
     def _pass(self, url: str, verb: str) -> None:
         name = Path(url).stem
         self.calls.append((name, verb))
-        if name in self.hanging:
-            self._released.wait(60)
-        time.sleep(self.late.get(name, 0.0))
+        self._released.wait(None if name in self.hanging else self.late.get(name, 0.0))
         if name in self.gone:
             raise StoreUnavailable(f"{name} cannot be reached")
 

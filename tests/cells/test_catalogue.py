@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tools.waiting import wait_until
 
 from cells.cells import CELLS
 from databases import create_database, get_server_url
@@ -25,7 +25,7 @@ from waylore.cells import admin
 from waylore.cells.catalogue.postgres import PostgresCatalogue
 from waylore.cells.catalogue.protocol import Catalogue, Cell, CollectionPlacement
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
-from waylore.cells.open import open_catalogue
+from waylore.cells.open import create_catalogue
 from waylore.errors import ConfigError, Forbidden, SchemaOutdated, StoreUnavailable
 from waylore.store.urls import open_store
 
@@ -35,7 +35,7 @@ import sys, time
 from waylore.cells.open import open_catalogue
 with open_catalogue(sys.argv[1]).lock_moves():
     print("moving", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -49,7 +49,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def opening(url: str) -> Iterator[Opening]:
     """Return a function that opens the catalogue as another process does."""
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(closing(open_catalogue(url)))
+        yield lambda: stack.enter_context(closing(create_catalogue(url)))
 
 
 @pytest.fixture
@@ -105,6 +105,7 @@ def test_place_refuses_reserved_characters(name: str, catalogue: Catalogue) -> N
 
 
 def test_catalogue_without_cells_names_remedy(url: str) -> None:
+    create_catalogue(url).close()
     with pytest.raises(ConfigError, match=r"no active cell for collection 'notes'.*waylore cells add"):
         open_store(f"cells+{url}", "notes")
 
@@ -165,7 +166,7 @@ def test_killed_mover_releases_lock(catalogue: Catalogue, url: str) -> None:
         pass
     os.kill(mover.pid, signal.SIGKILL)
     mover.communicate()
-    _wait_until(lambda: _can_move(catalogue))
+    wait_until(lambda: _can_move(catalogue))  # a server may notice a lost connection late
 
 
 def _can_move(catalogue: Catalogue) -> bool:
@@ -174,15 +175,6 @@ def _can_move(catalogue: Catalogue) -> bool:
             return True
     except StoreUnavailable:
         return False
-
-
-def _wait_until(holds: Callable[[], bool]) -> None:
-    """Wait up to five seconds: a server may notice a lost connection late."""
-    for _ in range(100):
-        if holds():
-            return
-        time.sleep(0.05)
-    pytest.fail("the condition did not become true within five seconds")
 
 
 # -- both catalogues give the same answers -------------------------------------------------------------
@@ -273,7 +265,7 @@ def test_newer_schema_is_refused(tmp_path: Path) -> None:
 
 def test_concurrent_creation_succeeds(url: str) -> None:
     with ThreadPoolExecutor(6) as threads:
-        opened = list(threads.map(open_catalogue, [url] * 6))
+        opened = list(threads.map(create_catalogue, [url] * 6))
     for each in opened:
         assert each.version() == 0
         each.close()
@@ -313,4 +305,4 @@ def test_lost_connections_are_replaced_and_all_are_closed() -> None:
         _run_as_superuser(f"SELECT pg_terminate_backend(pid) FROM ({ours}) AS ours", url)
         assert len(catalogue.list_collections()) == 40
         assert catalogue.place("one more").cell == "east"
-    _wait_until(lambda: _run_as_superuser(ours, url) == [])
+    wait_until(lambda: _run_as_superuser(ours, url) == [])

@@ -1,11 +1,13 @@
 """Moving a collection while it is read and written: no search fails, no write is lost."""
 
 import random
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tools.faults import start_and_kill
+from tools.waiting import HANG_SECONDS, wait_until
 
 from cells.cells import BRISK, CELLS, InterceptedStore, create_federation, get_placement, open_stores
 from waylore.cells import admin
@@ -252,9 +255,8 @@ def test_writers_continue_after_mover_died(federation: Federation) -> None:
     stopped = replace(known, state="stopped", other="west", until=time.time() + 0.3)
     assert federation.catalogue.change(known, stopped)
     with open_stores(federation, "notes") as store:
-        begun = time.time()
         assert store.write([note(50)], author=OWNER, model=MODEL) == 1
-        assert time.time() - begun >= 0.29
+        assert time.time() >= stopped.until
     assert get_placement(federation, "notes").state == "copying"
     moved(federation, "west")
     assert len(in_cell(federation, "west")) == 31
@@ -283,27 +285,35 @@ def test_move_empties_target_of_unfinished_other_move(federation: Federation) ->
     assert [len(in_cell(federation, cell)) for cell in CELLS] == [0, 0, 30]
 
 
-def test_write_overtaken_by_move_is_repeated_in_new_cell(federation: Federation) -> None:
+def test_write_overtaken_by_move_is_repeated_in_new_cell(tmp_path: Path, federation: Federation) -> None:
     reached, go = threading.Event(), threading.Event()
 
     def passing(verb: str) -> None:
         if verb == "write" and not reached.is_set():
             reached.set()
-            go.wait(30)
+            go.wait(HANG_SECONDS)
 
     def opening(url: str, collection: str) -> Store:
         return InterceptedStore(open_cell(url, collection), passing)
 
-    slow = Federation(federation.catalogue, opening, federation.config)
-    with open_stores(slow, "notes") as store, ThreadPoolExecutor(1) as pool:
+    with (
+        closing(Federation(open_catalogue(tmp_path), opening, federation.config)) as slow,
+        open_stores(slow, "notes") as store,
+        ThreadPoolExecutor(1) as pool,
+    ):
         writing = pool.submit(store.write, [note(70)], author=OWNER, model=MODEL)
-        reached.wait(30)
+        assert reached.wait(HANG_SECONDS)
         moved(federation, "west")
         assert len(in_cell(federation, "west")) == 30
         go.set()
-        assert writing.result(30) == 1
+        assert writing.result(HANG_SECONDS) == 1
     assert len(in_cell(federation, "west")) == 31
     assert in_cell(federation, "east") == []  # no copy stays in the old cell
+
+
+def open_catalogue(folder: Path) -> SqliteCatalogue:
+    """Open the catalogue of `federation` as another process does."""
+    return SqliteCatalogue(folder / "catalogue.waylore")
 
 
 class Interrupted(SqliteCatalogue):
@@ -341,17 +351,12 @@ def test_writes_just_before_stop_are_moved(tmp_path: Path, federation: Federatio
 def test_move_under_writes_and_searches(tmp_path: Path, federation: Federation) -> None:
     """Placements are cached for long, so that a writer or reader that continues too early is caught."""
     known = replace(federation.config, place_seconds=0.4)
-    crowd = Crowd(Federation(federation.catalogue, open_cell, known))
-    crowd.start()
-    try:
+    with closing(Federation(open_catalogue(tmp_path), open_cell, known)) as other, Crowd(other).run() as crowd:
         for cell in ("west", "north", "east", "west"):
             moved(federation, cell, config=replace(BRISK, place_seconds=known.place_seconds, stop_seconds=5.0))
             assert get_placement(federation, "notes").cell == cell
-    finally:
-        crowd.stop()
+        wait_until(lambda: crowd.errors or (crowd.searches > 50 and crowd.count_documents() > 20))
     assert crowd.errors == []
-    assert crowd.searches > 50
-    assert sum(len(writer.held) for writer in crowd.writers) > 20
     expected = [*NOTES, *(c for writer in crowd.writers for c in writer.held.values())]
     with open_stores(federation, "notes") as store:
         assert list(store.export()) == sort_parts(iter(expected))
@@ -392,14 +397,20 @@ class Crowd:
             *(threading.Thread(target=self._run, args=(self._searching, 0.02)) for _ in range(2)),
         ]
 
-    def start(self) -> None:
+    @contextmanager
+    def run(self) -> Iterator["Crowd"]:
+        """Write and read while the block runs."""
         for thread in self._threads:
             thread.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            for thread in self._threads:
+                thread.join()
 
-    def stop(self) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
+    def count_documents(self) -> int:
+        return sum(len(writer.held) for writer in self.writers)
 
     def _run(self, step: Callable[[FederatedStore, FederatedStore, random.Random], None], pause: float) -> None:
         chance = random.Random(threading.get_ident())
@@ -427,10 +438,10 @@ def test_killed_move_is_resumed(tmp_path: Path, federation: Federation) -> None:
     chance = random.Random(5)
     held = {number: note(number) for number in range(30)}
     states: set[str] = set()
-    done = 0
+    done, latest = 0, 1.2 * _measure_move(tmp_path, "west")
     for kill in range(KILLS):
         target = CELLS[1 + kill // 7 % 2]  # the same cell for several kills, then another
-        done += _kill_mover(tmp_path, target, chance.uniform(0.0, 0.25))
+        done += start_and_kill(_build_mover_command(tmp_path, target), TESTS, chance.uniform(0.0, latest))
         states.add(get_placement(federation, "notes").state)
         with open_stores(federation, "notes") as store:
             assert list(store.export()) == sort_parts(iter(held.values()))
@@ -444,7 +455,16 @@ def test_killed_move_is_resumed(tmp_path: Path, federation: Federation) -> None:
     assert len(states) > 1, states
 
 
-def _kill_mover(folder: Path, to: str, after: float) -> bool:
-    """Kill a mover while it works. Return whether it was done before."""
-    command = [sys.executable, "-m", "cells.mover", str(folder), "notes", to]
-    return start_and_kill(command, TESTS, after)
+def _build_mover_command(folder: Path, to: str) -> list[str]:
+    return [sys.executable, "-m", "cells.mover", str(folder), "notes", to]
+
+
+def _measure_move(folder: Path, to: str) -> float:
+    """Return the seconds of a move that is not killed."""
+    command = _build_mover_command(folder, to)
+    with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as mover:
+        assert mover.stdout
+        assert mover.stdout.readline() == "begun\n"
+        began = time.monotonic()
+        assert mover.stdout.readline() == "done\n"
+        return time.monotonic() - began

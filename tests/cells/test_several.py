@@ -6,7 +6,7 @@ another fact, because a store cuts by the strongest assertion before it returns 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,11 @@ from retrieval.worlds import (
     questions,
     worlds,
 )
+from threads import share_federation
 from waylore import names as naming
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
-from waylore.cells.store import FederatedStore, open_federated
+from waylore.cells.store import FederatedStore
 from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import (
@@ -93,22 +94,20 @@ class Grounds:
     ) -> Iterator[tuple[FederatedStore, Whole]]:
         """Open the same documents in three cells and in one store."""
         parts = {make_name(part): of_it for part, of_it in divide(told, split).items()}
-        whole = Whole(self.folder / "whole.waylore", make_name("whole"))
-        whole.write(told, author=OWNER, model=EMBEDDER.name)
-        whole.parts = [open_federated(self.federation, name) for name in parts]
-        for store, of_it in zip(whole.parts, parts.values(), strict=True):
-            store.write(of_it, author=OWNER, model=EMBEDDER.name)
-        with open_stores(self.federation, ",".join(parts)) as several:
-            yield several, whole
-        for store in (whole, *whole.parts):
-            store.close()
+        with ExitStack() as stack:
+            whole = stack.enter_context(closing(Whole(self.folder / "whole.waylore", make_name("whole"))))
+            whole.write(told, author=OWNER, model=EMBEDDER.name)
+            whole.parts = [stack.enter_context(open_stores(self.federation, name)) for name in parts]
+            for store, of_it in zip(whole.parts, parts.values(), strict=True):
+                store.write(of_it, author=OWNER, model=EMBEDDER.name)
+            yield stack.enter_context(open_stores(self.federation, ",".join(parts))), whole
 
 
 @pytest.fixture(scope="module", params=["files", "servers"])
 def grounds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     folder = tmp_path_factory.mktemp("grounds")
     if request.param == "files":
-        with closing(Federation(create_catalogue(folder), open_cell)) as federation:
+        with share_federation(Federation(create_catalogue(folder), open_cell)) as federation:
             yield Grounds(federation, folder)
     else:
         token = ENGINE.set("cells")

@@ -149,6 +149,12 @@ def test_extras_name_extras() -> None:
     assert [problem for one in own for problem in find_problems(*find_installs("extras", f"pip install {one}"))] == []
 
 
+def test_contributors_install_what_ci_installs() -> None:
+    """The tests of all surfaces can then be collected. No test needs `ray`, and `all` contains the others."""
+    [(_, _, ours)], [(_, _, theirs)] = (read_text(ROOT / name) for name in ("CONTRIBUTING.md", ".ci/run"))
+    assert set(ours.split(",")) == set(theirs.split(",")) == EXTRAS - {"ray", "all"}
+
+
 @pytest.mark.parametrize(
     ("text", "installs"),
     [

@@ -74,13 +74,15 @@ def test_unchanged_files_are_not_read_again(memory: Waylore, folder: Path) -> No
     assert memory.stats().version == version
 
 
-def test_1000_unchanged_files_take_less_than_two_seconds(memory: Waylore, folder: Path) -> None:
+def test_unchanged_files_take_a_fifth_of_the_time_of_new_ones(memory: Waylore, folder: Path) -> None:
+    """Compare processor times; it is a fifteenth if nothing else runs."""
     for number in range(1_000):
         (folder / f"{number}.md").write_text(f"# Note {number}\n\nMara wrote note {number} for Kofi.\n")
+    began = time.process_time()
     memory.add_files(folder)
-    began = time.monotonic()
+    added = time.process_time()
     assert memory.add_files(folder).unchanged == 1_002
-    assert time.monotonic() - began < 2.0
+    assert time.process_time() - added < (added - began) / 5
 
 
 def test_changed_file_replaces_its_documents(memory: Waylore, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """Three real servers as cells, one of which fails: small samples of `benchmarks.faults`."""
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -13,6 +12,7 @@ from benchmarks.faults.servers import SAMPLE, LoadSize
 from tools.postgres.server import HOST
 
 from faults.test_postgres_faults import check_report
+from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
 from waylore.cells.store import open_federated
@@ -22,9 +22,7 @@ SMALL = replace(SAMPLE, searches=16.0, writes=4.0)
 
 
 @pytest.mark.parametrize("fault", [cells.hang_cell, cells.delay_cell])
-def test_other_cells_answer_in_time_and_cell_recovers(
-    fault: Callable[[LoadSize], Report],
-) -> None:
+def test_other_cells_answer_and_cell_recovers(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(SMALL)
     check_report(report, *(f"cell {name}" for name in NAMES), f"{HOST}:")
     notes_of_missing = {note for r in report.requests for note in r.missing}
@@ -44,7 +42,7 @@ def test_second_attempt_answers_for_a_late_read() -> None:
 
 
 def test_hanging_cell_does_not_block_opening_others() -> None:
-    """A process that starts while a cell hangs must not queue for the other cells."""
+    """A process that starts while a cell hangs must not queue for the other cells, or they would be missing too."""
 
     def open_as_new_process(url: str, collection: str) -> Store:
         return open_cell(f"{url}?application_name=another", collection)
@@ -52,11 +50,9 @@ def test_hanging_cell_does_not_block_opening_others() -> None:
     with (
         start_three_cells(SMALL) as trio,
         trio.proxies["east"].hang(),
-        closing(Federation(trio.federation.catalogue, open_as_new_process, CONFIG)) as federation,
+        closing(Federation(SqliteCatalogue(trio.catalogue), open_as_new_process, CONFIG)) as federation,
+        notes.open_collection(open_federated(federation, "a,b,c")) as waylore,
     ):
-        begun = time.monotonic()
-        with notes.open_collection(open_federated(federation, "a,b,c")) as waylore:
-            found = waylore.search("Which ship lies at Pier 3?", record_use=False)
-        assert time.monotonic() - begun < 4 * CONFIG.read_seconds
+        found = waylore.search("Which ship lies at Pier 3?", record_use=False)
         assert [note.split(":")[0] for note in found.missing] == ["cell east"]
         assert found.hits

@@ -2,8 +2,10 @@
 
 import json
 import logging
+import os
 import shutil
 import subprocess
+import sys
 from contextlib import chdir, closing
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 
 from legacy.keepsakes import ANSWERS, COLLECTION, check_answers, open_old, read_kept
 from surfaces.serving import create_client, make_settings, start_app
+from waylore import Waylore
 from waylore.cells.open import open_catalogue
 from waylore.service.registry.open import open_registry
 from waylore.settings.load import load
@@ -102,6 +105,54 @@ def test_folder_scans_skip_both_names(tmp_path: Path) -> None:
     with open_old(str(tmp_path / "memory.waylore")) as memory:
         memory.add_files(notes)
         assert [document.uri for document in memory.documents()] == [str(notes / "a.md")]
+
+
+ADD_WITH_OLD_VERSION = """
+import sys
+from weft import Weft
+with Weft.open("memory.weft") as memory:
+    for path in ("docs", "docs/a.md", sys.argv[1]):
+        memory.add_files(path)
+    memory.add_files("docs", root="docs")
+    memory.add_files("../other")
+"""
+
+
+@pytest.fixture(scope="module")
+def old_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the package of the version before the renaming."""
+    source = tmp_path_factory.mktemp("old")
+    archive = subprocess.run(["git", "archive", "c59522a", "src"], cwd=ROOT, capture_output=True, check=False)
+    if archive.returncode:
+        pytest.skip("this copy of the repository does not have the commit of the old version")
+    subprocess.run(["tar", "-x", "-C", source], input=archive.stdout, check=True)
+    return source / "src"
+
+
+def write_docs(folder: Path) -> None:
+    (folder / "p" / "docs" / "in").mkdir(parents=True)
+    (folder / "other").mkdir()
+    (folder / "p" / "docs" / "a.md").write_text("# A\n\nAlpha is here.\n")
+    (folder / "p" / "docs" / "in" / "b.csv").write_text("name,text\nMara,likes tea\nKofi,likes dogs\n")
+    (folder / "other" / "c.md").write_text("# C\n\nGamma is here.\n")
+
+
+@pytest.mark.parametrize("is_project", [True, False])
+def test_a_folder_added_again_has_one_document_for_each_file(folder: Path, old_source: Path, is_project: bool) -> None:
+    write_docs(folder)
+    project = folder / "p"
+    environment = os.environ | {"PYTHONPATH": str(old_source)}
+    command = [sys.executable, "-c", ADD_WITH_OLD_VERSION, str(project / "docs")]
+    subprocess.run(command, cwd=project, env=environment, check=True)
+    with chdir(project), Waylore.open("memory.weft") as memory:
+        assert len(memory.documents()) == 10  # "docs" three times, and one that lies elsewhere
+        if is_project:
+            Path("waylore.toml").touch()
+        memory.add_files(["docs", "../other"])
+        base = "" if is_project else f"{project}/"
+        expected = [f"{base}docs/{name}" for name in ("a.md", "in/b.csv#row=2", "in/b.csv#row=3")]
+        assert [document.uri for document in memory.documents()] == sorted([*expected, f"{folder}/other/c.md"])
+        assert memory.add_files(["docs", "../other"]).unchanged == 3
 
 
 # -- keys, exports, clients ----------------------------------------------------------------------------

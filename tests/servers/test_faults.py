@@ -9,6 +9,7 @@ import pytest
 from tools.faults import Disk, Proxy, mount_small_disk, start_proxy, terminate_connections
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import DURABLE_SETTINGS, Server, start_server
+from tools.waiting import HANG_SECONDS
 
 MEBIBYTE = 1 << 20
 LONG = "SELECT repeat('x', 100000)"
@@ -53,8 +54,8 @@ def test_proxy_delays_answers(proxy_and_url: tuple[Proxy, str]) -> None:
     made, url = proxy_and_url
     with psycopg.connect(url, autocommit=True) as db:
         with made.delay(0.3):
-            assert _measure_query(db) >= 0.3
-        assert _measure_query(db) < 0.3
+            assert min(_measure_query(db) for _ in range(3)) >= 0.3
+        assert min(_measure_query(db) for _ in range(20)) < 0.3
 
 
 def test_hanging_server_answers_after_hang(proxy_and_url: tuple[Proxy, str]) -> None:
@@ -72,7 +73,7 @@ def test_hanging_server_answers_after_hang(proxy_and_url: tuple[Proxy, str]) -> 
             assert not done.wait(0.3)
             with pytest.raises(psycopg.errors.ConnectionTimeout):
                 psycopg.connect(url, connect_timeout=2)
-        assert done.wait(5)
+        assert done.wait(HANG_SECONDS)
         asking.join()
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
@@ -22,6 +21,7 @@ from tools.postgres.server import (
     start_server,
     start_servers,
 )
+from tools.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 DIMENSION = 16
@@ -122,10 +122,7 @@ def test_servers_end_with_killed_process() -> None:
         url, folder = owner.stdout.readline().split()
         psycopg.connect(url).close()
         owner.kill()
-    latest = time.monotonic() + 20
-    while Path(folder).exists() and time.monotonic() < latest:
-        time.sleep(0.05)
-    assert not Path(folder).exists()
+    wait_until(lambda: not Path(folder).exists())
     with pytest.raises(psycopg.OperationalError, match="refused"):
         psycopg.connect(url)
 
@@ -139,7 +136,7 @@ def test_command_runs_servers_until_signal(ending: signal.Signals) -> None:
         for url in urls:
             psycopg.connect(url).close()
         owner.send_signal(ending)
-        assert owner.wait(20) == 0
+        assert owner.wait(HANG_SECONDS) == 0
     for url in urls:
         with pytest.raises(psycopg.OperationalError, match="refused"):
             psycopg.connect(url)

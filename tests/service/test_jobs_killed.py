@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tools.postgres.server import Server
-from tools.serving import RunningService, start_service, wait_for_job, wait_until
+from tools.serving import RunningService, start_service, wait_for_job
+from tools.waiting import wait_until
 
 from databases import create_database
 from waylore.engine.waylore import Waylore

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from fastapi import FastAPI
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from tools.waiting import HANG_SECONDS
 
 from surfaces.serving import create_client, create_token, make_settings, read_json, start_app
 from waylore.errors import StoreUnavailable
@@ -232,7 +233,7 @@ async def test_tokens_are_refused_without_a_provider(tmp_path: Path, provider: P
 
 def test_provider_publishes_its_keys(provider: Provider) -> None:
     assert isinstance(RSA, RSAPrivateKey)
-    with httpx.Client(trust_env=False) as caller:
+    with httpx.Client(trust_env=False, timeout=HANG_SECONDS) as caller:
         assert caller.get(f"{provider.issuer}/keys").json()["keys"][0]["kid"] == "one"
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from databases import create_database
 from waylore import Waylore
 from waylore.cells import admin
-from waylore.cells.open import open_catalogue
+from waylore.cells.open import create_catalogue
 from waylore.errors import ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import (
@@ -202,7 +202,7 @@ def test_registry_shares_database_with_store(url: str) -> None:
 
 def test_registry_of_cells_is_in_the_catalogue(tmp_path: Path) -> None:
     path = tmp_path / "catalogue.waylore"
-    with closing(open_catalogue(str(path))) as catalogue:
+    with closing(create_catalogue(str(path))) as catalogue:
         admin.add_cell(catalogue, "east", str(tmp_path / "east.waylore"))
     with closing(open_registry(f"cells+sqlite:///{path}")) as registry:
         registry.set_key(KEY)

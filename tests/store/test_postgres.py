@@ -1,9 +1,8 @@
 """The conformance tests on PostgreSQL, tests of PostgreSQL alone, and the same ranking as on SQLite."""
 
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database, get_server_url, make_name, open_collections, start_shared_server
 from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
@@ -44,9 +44,8 @@ class TestPostgres(StoreConformance):
 
 @pytest.fixture
 def store() -> Iterator[PostgresStore]:
-    store = PostgresStore(get_server_url(), make_name("own"))
-    yield store
-    store.close()
+    with closing(PostgresStore(get_server_url(), make_name("own"))) as store:
+        yield store
 
 
 def run_as_superuser(sql: str, *bound: object, url: str | None = None) -> list[tuple[object, ...]]:
@@ -149,7 +148,7 @@ def grow(store: PostgresStore, count: int) -> list[IndexedDocument]:
         documents.append(replace(made, passages=tuple(replace(p, vector=vector) for p in made.passages)))
     store.write(documents, author=OWNER, model=MODEL)
     assert store._building is not None
-    store._building.join(60)
+    store._building.join(HANG_SECONDS)
     return documents
 
 
@@ -188,20 +187,19 @@ def test_large_collection_gets_index_without_loss_of_recall(
         assert {s.id for s in store.dense(asked, top_k=9, where=Filter(labels=frozenset({"few"})))}
     assert few
     assert found / expected > 0.98
-    assert wait_for_scans(store, "passage", 40)  # without a filter, and for the public
+    wait_for_scans(store, "passage", 40)  # without a filter, and for the public
 
 
-def wait_for_scans(store: PostgresStore, kind: str, times: int) -> bool:
-    """Return whether the collection's index was used `times` times. The server counts with some delay."""
+def wait_for_scans(store: PostgresStore, kind: str, times: int) -> None:
+    """Wait until the server has counted that the collection's index was used `times` times."""
     named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_{kind}%"
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+
+    def is_counted() -> bool:
         store.statistics()
         [(count,)] = run_as_superuser("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname LIKE %s", named)
-        if int(str(count)) >= times:
-            return True
-        time.sleep(0.2)
-    return False
+        return int(str(count)) >= times
+
+    wait_until(is_counted)
 
 
 def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,11 +213,11 @@ def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monk
     monkeypatch.setattr(searching, "MIN_CANDIDATES", 40)
     store.write([page("One more.", NewFact("Somebody else", "met", "us", is_value=True))], author=OWNER, model=MODEL)
     assert store._building is not None
-    store._building.join(60)
+    store._building.join(HANG_SECONDS)
     named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_entity_{EMBEDDER.dimension}"
     assert run_as_superuser("SELECT 1 FROM pg_indexes WHERE indexname = %s", named)
     near = [{s.id for s in store.nearest_entities(vector, top_k=10)} for vector in asked]
-    assert wait_for_scans(store, "entity", len(asked))
+    wait_for_scans(store, "entity", len(asked))
     assert np.mean([len(e & f) / len(e) for e, f in zip(exact, near, strict=True)]) >= 0.9
 
 
@@ -229,14 +227,13 @@ def test_only_owner_builds_indexes(store: PostgresStore, monkeypatch: pytest.Mon
     run_as_superuser("CREATE ROLE waylore_test_app LOGIN IN ROLE waylore_app")
     named = f"%{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
     for user, indexes in (("waylore_test_app", 0), ("postgres", 1)):
-        mine = PostgresStore(get_server_url().replace("//postgres@", f"//{user}@"), store._name)
-        mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], author=OWNER, model=MODEL)
-        assert len(mine.dense(question("falcon"), top_k=7)) == 7
-        assert mine._building is not None
-        mine._building.join(60)
+        with closing(PostgresStore(get_server_url().replace("//postgres@", f"//{user}@"), store._name)) as mine:
+            mine.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], author=OWNER, model=MODEL)
+            assert len(mine.dense(question("falcon"), top_k=7)) == 7
+            assert mine._building is not None
+            mine._building.join(HANG_SECONDS)
         found = run_as_superuser("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", f"hnsw{named}")
         assert len(found) == indexes
-        mine.close()
 
 
 def test_index_is_rebuilt_for_new_model(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,14 +241,14 @@ def test_index_is_rebuilt_for_new_model(store: PostgresStore, monkeypatch: pytes
     monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 20)
     store.write([page(f"Page {i} of {WORDS[i % 12]}") for i in range(40)], author=OWNER, model=MODEL)
     assert store._building is not None
-    store._building.join(60)
+    store._building.join(HANG_SECONDS)
     random = np.random.default_rng(3)
     while items := store.list_unembedded("next", limit=50):
         store.stage_vectors(
             [replace(i, vector=random.normal(size=48).astype(np.float32)) for i in items], author=OWNER, model="next"
         )
     assert store.activate_model("next", author=OWNER)
-    store._building.join(60)
+    store._building.join(HANG_SECONDS)
     key = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}%"
     names = run_as_superuser("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", key)
     assert [str(name).rsplit("_", maxsplit=1)[-1] for (name,) in names] == ["48"]
@@ -280,12 +277,12 @@ def test_schema_from_other_sql_raises_error() -> None:
 def test_concurrent_migrations_run_once() -> None:
     """Each store has its own pool, like a separate process."""
     url = create_database()
-    with ThreadPoolExecutor(6) as threads:
-        opened = list(threads.map(lambda n: PostgresStore(url, str(n), connections=2 + n), range(6)))
-    migrations = load_migrations("waylore.store.postgres")
-    assert run_as_superuser("SELECT count(*) FROM waylore.migrations", url=url) == [(len(migrations),)]
-    for store in opened:
-        store.close()
+    with ExitStack() as opened, ThreadPoolExecutor(6) as threads:
+        for store in threads.map(lambda n: PostgresStore(url, str(n), connections=2 + n), range(6)):
+            opened.enter_context(closing(store))
+    assert run_as_superuser("SELECT count(*) FROM waylore.migrations", url=url) == [
+        (len(load_migrations("waylore.store.postgres")),)
+    ]
 
 
 def test_schema_equals_sum_of_migrations() -> None:
@@ -324,23 +321,20 @@ def test_isolation_holds_for_owner_without_roles() -> None:
     with pytest.raises(ConfigError, match="CREATE EXTENSION vector"):
         PostgresStore(owners)
     run_as_superuser("CREATE EXTENSION vector", url=url)
-    one, other = (PostgresStore(owners, name) for name in ("one", "other"))
-    assert one._server.role == "none"
-    one.write(WORLD, author=OWNER, model=MODEL)
-    assert [s.id for s in one.lexical("Erstein", top_k=9)] == [QUEEN.passages[0].id]
-    assert len(one.dense(question("king"), top_k=9)) == 3
-    assert other.lexical("Erstein", top_k=9) == ()
-    with other._transaction() as (db, _):
-        assert db.execute("SELECT count(*) FROM documents").fetchall() == [(0,)]
-    assert one.find_remains(one.forget([KING.document.id], author=OWNER)) == ()
-    one.close()
-    other.close()
+    with closing(PostgresStore(owners, "one")) as one, closing(PostgresStore(owners, "other")) as other:
+        assert one._server.role == "none"
+        one.write(WORLD, author=OWNER, model=MODEL)
+        assert [s.id for s in one.lexical("Erstein", top_k=9)] == [QUEEN.passages[0].id]
+        assert len(one.dense(question("king"), top_k=9)) == 3
+        assert other.lexical("Erstein", top_k=9) == ()
+        with other._transaction() as (db, _):
+            assert db.execute("SELECT count(*) FROM documents").fetchall() == [(0,)]
+        assert one.find_remains(one.forget([KING.document.id], author=OWNER)) == ()
 
 
 def test_open_store_opens_postgres_by_url() -> None:
-    store = open_store(get_server_url(), make_name("address"))
-    assert isinstance(store, PostgresStore)
-    store.close()
+    with closing(open_store(get_server_url(), make_name("address"))) as store:
+        assert isinstance(store, PostgresStore)
 
 
 # -- concurrency ---------------------------------------------------------------------------------------
@@ -359,12 +353,13 @@ def test_threads_share_store_without_leaking_connections(store: PostgresStore) -
     with ThreadPoolExecutor(24) as threads:
         found = list(threads.map(lambda _: len(store.lexical("Lothair", top_k=9)), range(200)))
     assert found == [3] * 200
-    stats, deadline = store._server.pool.get_stats(), time.monotonic() + 10
-    while stats["pool_available"] != stats["pool_size"]:  # a connection may still be opening
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-        stats = store._server.pool.get_stats()
-    assert stats["pool_size"] <= 16
+    wait_until(lambda: count_borrowed(store) == 0)  # a connection may still be opening
+    assert store._server.pool.get_stats()["pool_size"] <= 16
+
+
+def count_borrowed(store: PostgresStore) -> int:
+    stats = store._server.pool.get_stats()
+    return stats["pool_size"] - stats["pool_available"]
 
 
 def test_concurrent_writes_lose_nothing(store: PostgresStore) -> None:
@@ -384,11 +379,9 @@ def test_concurrent_writes_lose_nothing(store: PostgresStore) -> None:
 
 
 def test_write_does_not_wait_for_other_collection(store: PostgresStore) -> None:
-    other = PostgresStore(get_server_url(), make_name("other"))
-    with store._transaction():
+    with closing(PostgresStore(get_server_url(), make_name("other"))) as other, store._transaction():
         assert other.write([KING], author=OWNER, model=MODEL) == 1
         assert store.lexical("king", top_k=3) == ()
-    other.close()
 
 
 # -- faults --------------------------------------------------------------------------------------------
@@ -425,27 +418,11 @@ def test_interrupted_write_leaves_nothing(store: PostgresStore) -> None:
     assert store.find_remains(EMPTY_RECEIPT) == ()
 
 
-def test_exhausted_pool_raises_error_in_time() -> None:
-    store = PostgresStore(get_server_url(), make_name("busy"), connections=1, wait_seconds=0.3)
-    began = threading.Event()
-    done = threading.Event()
-
-    def hold() -> None:
-        with store._transaction():
-            began.set()
-            done.wait(20)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    began.wait(20)
-    start = time.monotonic()
-    with pytest.raises(StoreUnavailable, match="more connections"):
-        store.version()
-    assert time.monotonic() - start < 5
-    done.set()
-    holder.join()
-    assert store.version() == 0
-    store.close()
+def test_exhausted_pool_raises_error_after_wait_seconds() -> None:
+    with closing(PostgresStore(get_server_url(), make_name("busy"), connections=1, wait_seconds=0.3)) as store:
+        with store._transaction(), pytest.raises(StoreUnavailable, match=r"after 0\.30 sec.* more connections"):
+            store.version()
+        assert store.version() == 0
 
 
 def test_unreachable_server_error_hides_password() -> None:
@@ -484,10 +461,8 @@ def test_wrong_password_error_hides_password() -> None:
 
 def wait_for_password(url: str) -> None:
     """Connect until the server has read its rules again and refuses."""
-    deadline = time.monotonic() + 20
     with translate_errors(url):
-        while time.monotonic() < deadline:
-            psycopg.connect(url).close()
+        wait_until(lambda: psycopg.connect(url).close())
 
 
 @pytest.mark.parametrize("text", ["half of a character \ud800", "nothing \x00 at all"])

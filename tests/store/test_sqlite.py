@@ -11,10 +11,18 @@ from tempfile import TemporaryDirectory
 import apsw
 import pytest
 
+from waylore import Waylore
+from waylore.cells import admin
+from waylore.cells.catalogue.protocol import Cell
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
+from waylore.cells.open import create_catalogue, open_catalogue
 from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound, SchemaOutdated, StoreUnavailable
+from waylore.service.registry.open import open_registry
+from waylore.service.registry.protocol import RegisteredCollection
 from waylore.store import bm25
+from waylore.store.sqlite.file import CATALOGUE, STORE
 from waylore.store.sqlite.store import SqliteStore
+from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page
 from waylore.types.author import OWNER
@@ -239,13 +247,115 @@ def test_empty_path_raises_error() -> None:
         SqliteStore("")
 
 
-def test_catalogue_and_store_are_told_apart(tmp_path: Path) -> None:
+# -- kinds of files ------------------------------------------------------------------------------------
+
+
+def remove_application_id(path: Path) -> None:
+    """Make a file as versions before application ids left it."""
+    with closing(apsw.Connection(str(path))) as db:
+        db.pragma("application_id", 0)
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_catalogue_and_store_are_told_apart(tmp_path: Path, is_old: bool) -> None:
     store, catalogue = tmp_path / "a.waylore", tmp_path / "catalogue.waylore"
     SqliteStore(store).close()
     SqliteCatalogue(catalogue).close()
+    assert (read_kind(store), read_kind(catalogue)) == (STORE, CATALOGUE)
+    if is_old:
+        remove_application_id(store)
+        remove_application_id(catalogue)
     with pytest.raises(ConfigError, match=r"is a catalogue of cells.* cells\+sqlite:///.*catalogue\.waylore"):
         SqliteStore(catalogue)
     with pytest.raises(ConfigError, match=r"is a store, not a catalogue of cells.* without cells"):
         SqliteCatalogue(store)
     SqliteStore(store).close()
     SqliteCatalogue(catalogue).close()
+    open_registry(str(store)).close()
+    open_registry(str(catalogue)).close()
+
+
+def read_kind(path: Path) -> int:
+    with closing(apsw.Connection(str(path))) as db:
+        return int(db.pragma("application_id"))
+
+
+@pytest.mark.parametrize("application", [0, 0x0F055112])  # the id of a Fossil checkout
+def test_database_of_another_program_is_left_alone(tmp_path: Path, application: int) -> None:
+    path = tmp_path / "theirs.db"
+    with closing(apsw.Connection(str(path))) as db:
+        db.pragma("application_id", application)
+        db.execute("CREATE TABLE invoices (id INTEGER PRIMARY KEY)")
+    before = path.read_bytes()
+    for open_ in (SqliteStore, SqliteCatalogue, open_registry):
+        with pytest.raises(ConfigError, match=r"theirs\.db is a database of another program: name another file"):
+            open_(str(path))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("before", [None, "empty", "registry"])
+def test_only_adding_a_cell_creates_a_catalogue(tmp_path: Path, before: str | None) -> None:
+    path = tmp_path / "typo.waylore"
+    if before == "empty":
+        path.touch()
+    elif before == "registry":
+        open_registry(str(path)).close()
+    content = path.read_bytes() if before else None
+    url = f"cells+sqlite:///{path}"
+    for open_ in (Waylore.open, open_catalogue, open_store, open_registry):
+        with pytest.raises(NotFound, match=r"no catalogue of cells at .*typo\.waylore; create one with `waylore cells"):
+            open_(url)
+    assert (path.read_bytes() if path.exists() else None) == content
+    with closing(create_catalogue(url)) as catalogue:
+        admin.add_cell(catalogue, "east", str(tmp_path / "east.waylore"))
+    with Waylore.open(url) as memory, closing(open_registry(url)):
+        assert memory.stats().documents == 0
+
+
+@pytest.fixture(params=["file", "folder", "both"])
+def closed_cells(request: pytest.FixtureRequest, public: Path) -> Path:
+    """Return a catalogue with a registry whose file, or folder, or both, may not be written."""
+    path = public / "catalogue.waylore"
+    with closing(create_catalogue(str(path))) as catalogue:
+        admin.add_cell(catalogue, "east", str(public / "east.waylore"))
+    with Waylore.open(f"cells+sqlite:///{path}", collection="notes") as notes:
+        notes.add("The king lives in Thebes.")
+    with closing(open_registry(str(path))) as registry:
+        registry.set_collection(RegisteredCollection("notes", "", datetime.now(UTC)))
+    for file in public.iterdir():
+        file.chmod(0o666 if request.param == "folder" else 0o444)
+    public.chmod(0o777 if request.param == "file" else 0o555)
+    return path
+
+
+def test_read_only_cells_can_be_searched(closed_cells: Path) -> None:
+    url = f"cells+sqlite:///{closed_cells}"
+    before = closed_cells.read_bytes()
+    with as_nobody():
+        with Waylore.open(url, collection="notes") as notes:
+            assert len(notes.search("king")) == 1
+        with pytest.raises(Forbidden, match=r"catalogue\.waylore is read-only"):
+            Waylore.open(url, collection="others")
+    assert closed_cells.read_bytes() == before
+
+
+def test_read_only_registry_can_be_read(closed_cells: Path) -> None:
+    with as_nobody(), closing(open_registry(str(closed_cells))) as registry:
+        assert [collection.name for collection in registry.list_collections()] == ["notes"]
+        with pytest.raises(Forbidden, match=r"catalogue\.waylore is read-only"):
+            registry.remove_collection("notes")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write what others may not")
+def test_readers_of_read_only_cells_see_changes(closed_cells: Path) -> None:
+    with as_nobody():
+        catalogue, registry = open_catalogue(str(closed_cells)), open_registry(str(closed_cells))
+    with closing(open_registry(str(closed_cells))) as writer:
+        writer.remove_collection("notes")
+    with closing(open_catalogue(str(closed_cells))) as changed:
+        changed.set_cell(Cell("west", "west.waylore"))
+    with as_nobody():
+        assert registry.list_collections() == ()
+        assert list(catalogue.get_cells()) == ["east", "west"]
+        registry.close()
+        catalogue.close()

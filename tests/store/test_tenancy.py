@@ -5,6 +5,7 @@ own transaction, because an application does that. No other attempt may reach an
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from typing import Any
 
@@ -217,17 +218,16 @@ def test_every_table_forces_policy_and_roles_have_no_rights() -> None:
 
 def test_isolation_holds_after_error_on_same_connection(own: PostgresStore) -> None:
     """A setting must not outlive its transaction, even if that failed."""
-    store = PostgresStore(tenant_url(), make_name("after"), connections=1)
-    with pytest.raises(WayloreError):
-        divide_by_zero(store)
-    with store._server.pool.connection() as db:
-        assert db.execute("SELECT current_setting('waylore.collection', true)").fetchall() in (
-            [("",)],
-            [(None,)],
-        )
-        assert db.execute("SELECT count(*) FROM waylore.documents").fetchall() == [(0,)]
-    assert list(store.export()) == []
-    store.close()
+    with closing(PostgresStore(tenant_url(), make_name("after"), connections=1)) as store:
+        with pytest.raises(WayloreError):
+            divide_by_zero(store)
+        with store._server.pool.connection() as db:
+            assert db.execute("SELECT current_setting('waylore.collection', true)").fetchall() in (
+                [("",)],
+                [(None,)],
+            )
+            assert db.execute("SELECT count(*) FROM waylore.documents").fetchall() == [(0,)]
+        assert list(store.export()) == []
 
 
 def divide_by_zero(store: PostgresStore) -> None:

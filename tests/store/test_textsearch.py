@@ -1,17 +1,17 @@
 """The PostgreSQL store with pg_textsearch: conformance, and the same ranking of words as on SQLite."""
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import psycopg
 import pytest
 from benchmarks.bm25 import compute_correlation, search_store
 from tools.postgres.server import Server
+from tools.waiting import wait_until
 
 from databases import make_name, open_collections
+from requirements import find_set
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.store.postgres.store import PostgresStore
@@ -21,7 +21,6 @@ from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import MODEL, WORLD, page
 from waylore.types.author import OWNER
 
-SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
 QUESTIONS = 60
 
 
@@ -34,7 +33,7 @@ class TestTextsearch(StoreConformance):
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return read_dataset(SETS / "musique-train100", sample=QUESTIONS)
+    return read_dataset(find_set("musique-train100"), sample=QUESTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +65,7 @@ def test_lexical_uses_index_of_textsearch(textsearch_postgres: Server) -> None:
         with closing(open_store(url)) as store:
             store.write(WORLD, author=OWNER, model=MODEL)
             assert store.lexical("lotharingia", top_k=9)
-        deadline = time.monotonic() + 10  # the server counts scans after the connection is closed
-        while not _scans(db):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: _scans(db))  # the server counts scans after the connection is closed
 
 
 def _scans(db: psycopg.Connection) -> int:

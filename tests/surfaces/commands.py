@@ -13,7 +13,6 @@ from waylore.surfaces.cli.app import app
 
 START = "import sys; sys.argv[0] = 'waylore'; from waylore.surfaces.cli.__main__ import main; main()"
 COMMAND = [sys.executable, "-c", START]
-POTION = Path(__file__).parents[2] / ".cache" / "models" / "potion"
 NOTES = {
     "login.md": "# Login\n\nThe login service checks passwords and issues tokens.\n\n"
     "## Tokens\n\nTokens are kept by [[Sessions]].\n",

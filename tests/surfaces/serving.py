@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from tools.waiting import HANG_SECONDS, wait_until
 
 from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
@@ -79,7 +79,7 @@ class Served:
     def client(self, **options: Any) -> httpx.Client:
         """Return a client with the key of the service, without a proxy."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=30, **options)
+        return httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=HANG_SECONDS, **options)
 
 
 @contextmanager
@@ -107,19 +107,20 @@ def start_service(store: str | Path, folder: Path, *options: str, **variables: s
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(HANG_SECONDS)
             finally:
                 process.kill()
 
 
 def _wait_for_address(process: subprocess.Popen[str], log: Path) -> str:
     """Wait for the line with the address of the service, and return the address."""
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if found := re.search(r"^listening on (\S+) ", log.read_text(), re.MULTILINE):
-            return found[1]
-        time.sleep(0.02)
-    raise AssertionError(f"the service does not listen: {log.read_text()}")
+
+    def find_address() -> str:
+        assert process.poll() is None, f"the service does not listen: {log.read_text()}"
+        found = re.search(r"^listening on (\S+) ", log.read_text(), re.MULTILINE)
+        return found[1] if found else ""
+
+    return wait_until(find_address)
 
 
 def read_json(response: httpx.Response) -> Any:

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from waylore.settings import load as settings
+from waylore.surfaces.cli.serve import STARTUP_SECONDS
 from waylore.surfaces.http.instrumentation import Instrumentation, add_metrics
 from waylore.surfaces.open import open_collection
 from waylore.surfaces.telemetry.metrics import share_metrics
@@ -54,5 +55,6 @@ if __name__ == "__main__":
             factory=True,
             port=port,
             workers=workers,
+            timeout_worker_healthcheck=STARTUP_SECONDS,
             app_dir=str(__file__).rpartition("/")[0],
         )

@@ -16,6 +16,7 @@ from tools.models import CACHE
 from typer.testing import CliRunner
 
 from acceptance.test_golden import QUESTIONS, WORLDS, GoldenQuestion, fill_memory
+from requirements import find_model
 from surfaces.agents import unfence
 from surfaces.serving import open_client
 from waylore import Waylore
@@ -28,15 +29,14 @@ from waylore.surfaces.mcp import server
 from waylore.surfaces.tools.tools import Agent
 
 SELECTED = list({(golden.world, golden.recipe): golden for golden in QUESTIONS}.values())  # one of each
-POTION = CACHE / "potion"
-EMBEDDING = {"provider": "model2vec", "path": str(POTION)}
+EMBEDDING = {"provider": "model2vec", "path": str(CACHE / "potion")}
 
 pytestmark = pytest.mark.model
 
 
 @pytest.fixture(scope="module")
 def embedder() -> Model2VecEmbedder:
-    return Model2VecEmbedder(POTION)
+    return Model2VecEmbedder(find_model("potion"))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from waylore.cells.admin import CellInfo, add_cell, drain_cell, list_cells
 from waylore.cells.catalogue.protocol import Catalogue, Cell, CollectionPlacement
 from waylore.cells.members import Federation
 from waylore.cells.move import move_collection
-from waylore.cells.open import open_catalogue, open_cell
+from waylore.cells.open import create_catalogue, open_catalogue, open_cell
 from waylore.cells.store import FederatedStore, open_federated
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "FederatedStore",
     "Federation",
     "add_cell",
+    "create_catalogue",
     "drain_cell",
     "list_cells",
     "move_collection",

@@ -6,6 +6,7 @@ from waylore.cells.members import Federation
 from waylore.cells.store import open_federated
 from waylore.errors import ConfigError, StoreUnavailable
 from waylore.store.protocol import Store
+from waylore.store.sqlite.file import require_catalogue
 from waylore.store.urls import open_store, parse_url, require_driver
 
 
@@ -20,7 +21,15 @@ def open_cells(url: str, collection: str) -> Store:
 
 
 def open_catalogue(url: str) -> Catalogue:
-    """Open the catalogue at the URL of a file or a server, with or without `cells+`."""
+    """Open an existing catalogue at the URL of a file or a server, with or without `cells+`."""
+    parsed = parse_url(url)
+    if parsed.is_file:
+        require_catalogue(parsed.location)
+    return create_catalogue(url)
+
+
+def create_catalogue(url: str) -> Catalogue:
+    """Open the catalogue at a URL, and create it if it does not exist, to add the first cell."""
     parsed = parse_url(url)
     if parsed.is_server:
         with require_driver():

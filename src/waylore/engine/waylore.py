@@ -27,12 +27,15 @@ from waylore.fence import Fence, make_fence
 from waylore.indexing import exports, pipeline
 from waylore.indexing.blocks import Limits
 from waylore.indexing.extractors.rules import RuleExtractor
-from waylore.indexing.files.add import Task, add_files
+from waylore.indexing.files.add import add_files
+from waylore.indexing.files.addresses import find_address, locate
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
+from waylore.indexing.files.task import Task
 from waylore.indexing.importers import dispatch
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
 from waylore.indexing.memory import repeats
 from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
+from waylore.project import find_project_folder
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.context import Layout, RenderedContext, render_context
@@ -223,7 +226,8 @@ class Waylore:
         """Add a file, or all files of a folder that `.gitignore` does not exclude.
 
         path: a file or folder, or several. An unchanged file costs a hash; a changed one replaces its documents.
-        root: addresses are paths relative to this folder; None takes paths as given.
+        root: addresses are paths relative to this folder. Without it, a file below the folder that holds `waylore.toml`
+            has its path relative to that folder as its address, and any other file its absolute path.
         uri: the address of one file that lies elsewhere.
         metadata, labels: for every document, as in `add`.
         limits: the size of files that are read.
@@ -237,11 +241,13 @@ class Waylore:
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
         address = arguments.check_optional("uri", uri)
-        reports = []
-        for each in _check_exists(arguments.to_paths(path)):
-            task = Task(each, below, frame, self._author, limits, arguments.check_type("prune", prune, bool), address)
-            reports.append(add_files(self._store, self._embedder, self._extractor, task, progress))
-        return merge_reports(reports)
+        arguments.check_type("prune", prune, bool)
+        project = find_project_folder()
+        located = [locate(each, below) for each in _check_exists(arguments.to_paths(path))]
+        tasks = [Task(top, above, project, frame, self._author, limits, prune, address) for top, above in located]
+        return merge_reports(
+            [add_files(self._store, self._embedder, self._extractor, task, progress) for task in tasks]
+        )
 
     @observe
     def add_facts(
@@ -546,8 +552,8 @@ class Waylore:
     def forget(self, *documents: str | Iterable[str], where: Where = None) -> Receipt:
         """Remove documents with everything that no other document supports, and return what was removed.
 
-        documents: ids and addresses, one by one or as a list. The address of a file stands for all documents of
-            the file. Those that do not exist are in `Receipt.missing`.
+        documents: ids, addresses and paths of files, one by one or as a list. A file stands for all its documents.
+            Those that do not exist are in `Receipt.missing`.
         where: documents outside of this filter are left alone, as if they did not exist.
         """
         visible = self._narrow(where)
@@ -677,11 +683,14 @@ class Waylore:
         return recipe, reason
 
     def _find_documents(self, name: str, where: Filter) -> tuple[str, ...]:
-        """Return the ids of the visible documents that an id or an address stands for."""
+        """Return the ids of the visible documents that an id, an address or a path stands for."""
         if name in self._store.documents([name], where=where):
             return (name,)
-        listed = self._store.list_documents(under=name, after=("", ""), limit=arguments.MAX_LIMIT, where=where)
-        return tuple(each.id for each in listed if name in (each.uri, get_file(each.uri)))
+        for uri in (name, find_address(name)):
+            listed = self._store.list_documents(under=uri, after=("", ""), limit=arguments.MAX_LIMIT, where=where)
+            if found := tuple(each.id for each in listed if uri in (each.uri, get_file(each.uri))):
+                return found
+        return ()
 
     def _make_document(self, metadata: Metadata | None, labels: Strings, source: Source) -> Document:
         """Return what all documents of a call share, without an id."""

@@ -12,13 +12,13 @@ from typing import Any
 from dotenv import dotenv_values
 
 from waylore.errors import ConfigError
+from waylore.project import PROJECT
 from waylore.settings.names import NAMES, PREFIX, TOOLS, Name, Values, flatten, get_variable, pick_settings
 from waylore.settings.sections import Settings
 from waylore.settings.trust import find_guarded, mark_untrusted, record_trust
 from waylore.store.urls import parse_url
 
 log = logging.getLogger(__name__)
-PROJECT = Path("waylore.toml")
 DOTENV = Path(".env")
 PATHS = (("embedding", "path"), ("extraction", "cache"), ("http", "upload_dir"))
 

@@ -22,7 +22,8 @@ from pydantic import SecretStr, ValidationError
 
 from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.settings.files import DOTENV, PROJECT, read_file, read_folder_file
+from waylore.project import PROJECT, find_project_file
+from waylore.settings.files import DOTENV, read_file, read_folder_file
 from waylore.settings.names import (
     NAMES,
     PREFIX,
@@ -189,17 +190,6 @@ def set_variable(variable: str, value: str) -> Iterator[None]:
 
 
 # -- places --------------------------------------------------------------------------------------------
-
-
-def find_project_file() -> Path:
-    """Return `waylore.toml` of the working folder or of the nearest parent up to a `.git` or the home folder."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / PROJECT).is_file():
-            return PROJECT if folder == here else folder / PROJECT
-        if (folder / ".git").exists() or folder == Path.home():
-            break
-    return PROJECT
 
 
 def find_user_file() -> Path:

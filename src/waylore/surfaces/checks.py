@@ -16,10 +16,9 @@ from typing import Any, Literal
 from waylore.cells.open import open_catalogue
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, ModelError, StoreError, WayloreError
+from waylore.project import PROJECT, find_project_file
 from waylore.protocols import Embedder
-from waylore.settings.files import PROJECT
 from waylore.settings.load import (
-    find_project_file,
     find_unknown_variables,
     list_old_settings,
     load,

@@ -10,7 +10,8 @@ from tools.postgres.server import Server
 from typer.testing import CliRunner
 
 from databases import create_database
-from surfaces.commands import POTION, notes, run, run_json
+from requirements import find_model
+from surfaces.commands import notes, run, run_json
 from waylore import Filter, NewFact, Waylore
 from waylore.recipes import RECIPES
 from waylore.surfaces import wire
@@ -32,12 +33,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def filled(folder: Path) -> Path:
+    (folder / "waylore.toml").touch()
     with Waylore.open("team.waylore") as memory:
         memory.add_files("notes")
     return folder
 
 
 def test_add_skips_unchanged_files(folder: Path) -> None:
+    (folder / "waylore.toml").touch()
     (folder / "notes" / "scan.pdf").write_bytes(b"%PDF-1.7 and then nothing")
     added = run_json("add", "notes")
     assert (added["files"], added["documents"], added["skipped"][0]["uri"]) == (4, 3, "notes/scan.pdf")
@@ -386,7 +389,7 @@ def test_init_writes_no_value_of_the_environment(folder: Path) -> None:
 
 @pytest.mark.model
 def test_init_takes_a_model_from_a_folder(folder: Path) -> None:
-    assert run_json("init", "--model-path", str(POTION))["embedder"] == "model2vec"
+    assert run_json("init", "--model-path", str(find_model("potion")))["embedder"] == "model2vec"
     run("add", "notes")
     assert run_json("search", "who is in charge of the session keeper", "-m", "vector")["missing"] == []
 

@@ -14,10 +14,11 @@ from tools.postgres.server import Server
 from typer.testing import CliRunner
 
 from databases import create_database
+from requirements import find_model
 from surfaces.commands import COMMAND, environment, process, run
 from waylore import Waylore
 from waylore.cells import admin
-from waylore.cells.open import open_catalogue
+from waylore.cells.open import create_catalogue
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.sql import load_migrations
 from waylore.surfaces.checks import Finding, run_checks
@@ -139,7 +140,7 @@ def test_unusable_extractor_is_a_problem(folder: Path) -> None:
 @pytest.mark.parametrize("provider", ["none", "model2vec"])
 @pytest.mark.model
 def test_model_that_differs_from_the_store_is_a_problem(folder: Path, provider: str) -> None:
-    potion = Path(__file__).parents[3] / ".cache" / "models" / "potion"
+    potion = find_model("potion")
     with Waylore.open("memory.waylore", embedder=HashingEmbedder(quiet=True)) as memory:
         memory.add("The login needs sessions.")
     (folder / "waylore.toml").write_text(f'[embedding]\nprovider = "{provider}"\npath = "{potion}"\n')
@@ -323,7 +324,7 @@ def test_server_with_newer_schema_is_a_problem(postgres: Server) -> None:
 
 def test_every_cell_is_checked(folder: Path) -> None:
     assert find_problem(store="cells+sqlite:///catalogue.waylore").message == "no catalogue at catalogue.waylore"
-    catalogue = open_catalogue("catalogue.waylore")
+    catalogue = create_catalogue("catalogue.waylore")
     admin.add_cell(catalogue, "east", "east.waylore")
     admin.add_cell(catalogue, "west", "west.waylore")
     catalogue.close()

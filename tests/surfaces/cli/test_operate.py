@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.waiting import HANG_SECONDS
 
 from surfaces.commands import process
 from waylore import Waylore
@@ -72,10 +73,18 @@ def test_errors_are_one_line_and_an_exit_code(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("cells", "list"), ("cells", "drain", "a"), ("collections", "move", "a", "b")])
+def test_only_adding_a_cell_creates_a_catalogue(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = waylore(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no catalogue of cells at catalogue.waylore; create one with `waylore cells add" in done.stderr
+    assert list(tmp_path.glob("*.waylore")) == []
+
+
 def test_missing_typer_names_the_extra(tmp_path: Path) -> None:
     hidden = "import sys; sys.modules['typer'] = None; from waylore.surfaces.cli.__main__ import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", hidden], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", hidden], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
     )
     assert done.returncode == 1
     assert "pip install 'waylore[cli]'" in done.stderr

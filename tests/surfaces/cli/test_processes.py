@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tools.waiting import HANG_SECONDS
 
 from surfaces.commands import COMMAND, environment, notes, process
 from waylore import Waylore
@@ -87,7 +88,7 @@ def test_add_resumes_after_ctrl_c(tmp_path: Path) -> None:
     while adding.poll() is None and count_documents(store) == 0:
         time.sleep(0.1)
     adding.send_signal(signal.SIGINT)
-    out, err = adding.communicate(timeout=10)
+    out, err = adding.communicate(timeout=HANG_SECONDS)
     assert (adding.returncode, out) == (130, "")
     assert "waylore: interrupted; everything written so far is complete. Run the same command again" in err
     assert "Traceback" not in err
@@ -113,7 +114,7 @@ def run_at_a_terminal(folder: Path, *arguments: str, types: str = "", **variable
         os.close(theirs)
         os.write(ours, types.encode())
         seen = b""
-        while select.select([ours], [], [], 60)[0]:
+        while select.select([ours], [], [], HANG_SECONDS)[0]:
             try:
                 seen += os.read(ours, 65_536)
             except OSError:  # it ended
@@ -168,7 +169,7 @@ def test_commands_import_nothing_heavy(tmp_path: Path, arguments: tuple[str, ...
     Waylore.open(tmp_path / "memory.waylore").close()
     command = [COMMAND[0], "-c", IMPORTED, *arguments]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=HANG_SECONDS
     )
     imported = set(done.stderr.splitlines()[-1].split())
     assert "waylore.engine" in imported

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from surfaces.commands import POTION, notes, process, run, run_json
+from requirements import find_model
+from surfaces.commands import notes, process, run, run_json
 from waylore import Waylore
 from waylore.errors import ModelUnavailable
+from waylore.providers.embedders import hub
 from waylore.providers.embedders.hashing import HashingEmbedder
-from waylore.providers.embedders.hub import check_hub
 from waylore.surfaces import open as opening
 from waylore.surfaces.cli import setup
 from waylore.surfaces.cli.app import app
 
-BGE = POTION.parent / "bge-small"
 WAYS_ON = ("waylore init --model-path FOLDER", "waylore init --embedder none", "copy ")
 
 
@@ -53,11 +53,10 @@ def quick_model(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("command", [("init",), ("add", "notes")])
-def test_missing_network_is_reported_at_once(folder: Path, command: tuple[str, ...]) -> None:
+def test_missing_network_is_reported_before_fastembed_tries(folder: Path, command: tuple[str, ...]) -> None:
+    """Check that the error is ours: fastembed alone logs errors, and waits for 39 seconds between its tries."""
     pytest.importorskip("fastembed")
-    started = time.monotonic()
     done = process(folder, *command)
-    assert time.monotonic() - started < 20  # fastembed alone would wait for 39 seconds between its tries
     assert done.returncode == 8
     lines = done.stderr.splitlines()
     assert lines[1].startswith("waylore: BAAI/bge-small-en-v1.5 cannot be downloaded: http://127.0.0.1:1 cannot be")
@@ -68,27 +67,29 @@ def test_missing_network_is_reported_at_once(folder: Path, command: tuple[str, .
     assert not (folder / "memory.waylore").exists()
 
 
-def test_silent_hub_is_reported_within_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_hub_is_reported_after_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(hub, "TIMEOUT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        started = time.monotonic()
+        began = time.monotonic()
         with pytest.raises(ModelUnavailable, match=r"a model cannot be downloaded: .* cannot be reached \("):
-            check_hub("a model")
-        assert time.monotonic() - started < 3
+            hub.check_hub("a model")
+        assert time.monotonic() - began < 50 * hub.TIMEOUT_SECONDS  # the client's own limit is as long
 
 
 @pytest.mark.model
 def test_copied_cache_replaces_the_network(folder: Path) -> None:
+    bge = find_model("bge-small")
     model = folder / "cache" / "models--Qdrant--bge-small-en-v1.5-onnx-Q"
     files = model / "snapshots" / "1"
     files.mkdir(parents=True)
     (model / "refs").mkdir()
     (model / "refs" / "main").write_text("1")
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
-        (files / name).symlink_to(BGE / name)
+        (files / name).symlink_to(bge / name)
     (files / "special_tokens_map.json").write_text("{}")
-    (files / "model_optimized.onnx").symlink_to(BGE / "onnx" / "model_quantized.onnx")
+    (files / "model_optimized.onnx").symlink_to(bge / "onnx" / "model_quantized.onnx")
     done = process(folder, "init", "--json")
     assert json.loads(done.stdout)["embedder"] == "fastembed", done.stderr
 
@@ -149,7 +150,7 @@ def test_embedder_can_be_set_after_none(folder: Path) -> None:
     run("init", "--embedder", "none")
     run("add", "notes")
     (folder / "waylore.toml").unlink()
-    assert "now run `waylore reembed`" in run("init", "--model-path", str(POTION))
+    assert "now run `waylore reembed`" in run("init", "--model-path", str(find_model("potion")))
     run("reembed")
     assert run_json("search", "Mara", "-m", "vector")["missing"] == []
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import waylore
-from surfaces.commands import POTION, START, environment, notes, process
+from requirements import find_model
+from surfaces.commands import START, environment, notes, process
 
 LIST_MODULES = "import atexit, sys; atexit.register(lambda: sys.stderr.write(chr(10).join(sys.modules)));"
 # The libraries that `waylore search` imports, in a process without Waylore.
@@ -146,7 +147,8 @@ def test_search_starts_in_twice_the_time_of_its_libraries(folder: Path) -> None:
 @pytest.mark.model
 def test_add_loads_the_model_for_new_texts_only(tmp_path: Path) -> None:
     notes(tmp_path)
-    settings = f'[embedding]\nprovider = "model2vec"\npath = "{POTION}"\n'
+    potion = find_model("potion")
+    settings = f'[embedding]\nprovider = "model2vec"\npath = "{potion}"\n'
     (tmp_path / "waylore.toml").write_text(settings, "utf-8")
     assert "model2vec" in load_modules(tmp_path, START, "add", "notes")
     assert "model2vec" not in load_modules(tmp_path, START, "add", "notes")

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tools.waiting import HANG_SECONDS
 
 from surfaces.agents import call, call_wrongly, fill, run_agent
 from surfaces.serving import Served, create_token, start_service
@@ -31,7 +32,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
 
 @asynccontextmanager
 async def agent(service: Served, token: str, query: str = "") -> AsyncIterator[Client]:
-    web = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=30)
+    web = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=HANG_SECONDS)
     async with web, Client(streamable_http_client(f"{service.url}/mcp{query}", http_client=web)) as client:
         yield client
 
@@ -64,7 +65,7 @@ def test_wrong_key_or_collection_is_a_problem(service: Served, tmp_path: Path) -
     other = create_token(tmp_path / "memory.waylore", collections=["other"])
     hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     headers = {"Accept": "application/json, text/event-stream"}
-    with httpx.Client(base_url=service.url, headers=headers, trust_env=False) as client:
+    with httpx.Client(base_url=service.url, headers=headers, trust_env=False, timeout=HANG_SECONDS) as client:
         for token, query, status in [
             ("", "", 401),
             ("waylore_nobody_nothing", "", 401),

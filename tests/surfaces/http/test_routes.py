@@ -18,7 +18,7 @@ from databases import create_database
 from surfaces.serving import create_client, create_token, make_settings, open_client, read_json, start_app
 from waylore import Waylore
 from waylore.cells import admin
-from waylore.cells.open import open_catalogue
+from waylore.cells.open import create_catalogue
 from waylore.errors import NotFound
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import choose_recipe
@@ -172,7 +172,7 @@ async def test_collections_can_be_created_and_deleted(asked: httpx.AsyncClient) 
 
 
 async def test_collections_of_several_cells_are_served(tmp_path: Path) -> None:
-    with closing(open_catalogue(str(tmp_path / "catalogue.waylore"))) as catalogue:
+    with closing(create_catalogue(str(tmp_path / "catalogue.waylore"))) as catalogue:
         for name in ("east", "west"):
             admin.add_cell(catalogue, name, str(tmp_path / f"{name}.waylore"))
     async with open_client(make_settings(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}")) as asked:

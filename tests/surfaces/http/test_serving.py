@@ -15,17 +15,25 @@ import psutil
 import psycopg
 import pytest
 from tools.postgres.server import Server
+from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database
 from surfaces.serving import WAYLORE, read_json, start_service
 
+SLOW_START = """
+import os, sys, time
+if "--multiprocessing-fork" in sys.orig_argv:
+    with open("started", "a") as file:
+        print(os.getpid(), file=file)
+    time.sleep(7)
+"""
 NOTES = "/v1/collections/default"
 
 
 def waylore(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("WAYLORE_HTTP")}
     return subprocess.run(
-        [*WAYLORE, *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False, timeout=60
+        [*WAYLORE, *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
     )
 
 
@@ -49,20 +57,18 @@ def test_keys_can_be_created_rotated_and_revoked(tmp_path: Path) -> None:
     )
     with (
         start_service("memory.waylore", tmp_path) as service,
-        httpx.Client(base_url=service.url, trust_env=False) as asked,
+        httpx.Client(base_url=service.url, trust_env=False, timeout=HANG_SECONDS) as asked,
     ):
 
         def status(shown: str) -> int:
             return asked.get("/v1/collections", headers={"X-API-Key": shown}).status_code
 
         assert status(token) == 200
-        newer = shown_token(tmp_path, "rotate", key["id"], "--grace", "1")
+        newer = shown_token(tmp_path, "rotate", key["id"], "--grace", "600")
         assert (status(token), status(newer)) == (200, 200)
         shown(tmp_path, "keys", "revoke", key["id"])
-        deadline = time.monotonic() + 20
-        while status(newer) == 200 and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert (status(token), status(newer)) == (401, 401)
+        wait_until(lambda: status(newer) == 401)
+        assert status(token) == 401
     table = waylore(tmp_path, "keys", "list").stdout
     assert key["id"] in table
     assert "revoked" in table
@@ -117,14 +123,20 @@ def test_first_start_explains_how_to_create_a_key(tmp_path: Path) -> None:
 
 
 def test_responses_are_not_delayed_by_nagle(tmp_path: Path) -> None:
-    """Check that Nagle's algorithm is off: with a delayed acknowledgement it adds 40 ms to every response."""
+    """Check that Nagle's algorithm is off: it delays nearly all responses by a delayed acknowledgement.
+
+    That is 40 ms on Linux. So some quick responses are enough, also if a busy machine delays most of them.
+    """
     with start_service(tmp_path / "memory.waylore", tmp_path) as service, service.client() as asked:
-        seconds = []
-        for _ in range(20):
-            began = time.perf_counter()
+        for _ in range(5):  # Linux acknowledges the first packets of a connection at once
             read_json(asked.get("/healthz"))
-            seconds.append(time.perf_counter() - began)
-    assert min(seconds[5:]) < 0.03
+        assert sum(_measure_seconds(asked) < 0.03 for _ in range(100)) >= 10
+
+
+def _measure_seconds(asked: httpx.Client) -> float:
+    began = time.perf_counter()
+    read_json(asked.get("/healthz"))
+    return time.perf_counter() - began
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -135,13 +147,13 @@ def test_shutdown_finishes_running_requests(tmp_path: Path, postgres: Server, nu
         with psycopg.connect(url) as holder:
             holder.execute("LOCK TABLE waylore.documents IN ACCESS EXCLUSIVE MODE")
             late = thread.submit(asked.post, f"{NOTES}/documents", json={"text": "Second."})
-            _wait_for(lambda: _has_lock_waiter(url))
+            wait_until(lambda: _has_lock_waiter(url))
             service.process.send_signal(number)
-            _wait_for(lambda: _is_refused(service.url))
+            wait_until(lambda: _is_refused(service.url))
             assert not late.done()
             holder.rollback()
-        assert late.result(30).status_code == 201
-        service.process.wait(30)
+        assert late.result(HANG_SECONDS).status_code == 201
+        service.process.wait(HANG_SECONDS)
         assert "Traceback" not in service.log.read_text()
 
 
@@ -160,8 +172,19 @@ def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) 
             shown += [document["uri"] for document in page["documents"]]
         assert shown == [f"{number}" for number in range(10)]
         service.process.terminate()
-        service.process.wait(30)
-        assert psutil.wait_procs(children, timeout=10)[1] == []
+        service.process.wait(HANG_SECONDS)
+        assert psutil.wait_procs(children, timeout=HANG_SECONDS)[1] == []
+
+
+@pytest.mark.slow
+def test_processes_that_start_slowly_come_up(tmp_path: Path, postgres: Server) -> None:
+    """Check that processes may take longer than the five seconds after which uvicorn kills them by default."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with start_service(create_database(), tmp_path, "--workers", "2", PYTHONPATH=path) as service:
+        started = (tmp_path / "started").read_text().split()
+        assert len(started) == 2  # none was killed and started again
+        assert set(started) <= {str(child.pid) for child in psutil.Process(service.process.pid).children()}
 
 
 def _has_lock_waiter(url: str) -> bool:
@@ -174,14 +197,7 @@ def _has_lock_waiter(url: str) -> bool:
 
 def _is_refused(url: str) -> bool:
     try:
-        httpx.get(f"{url}/healthz", trust_env=False, timeout=1)
+        httpx.get(f"{url}/healthz", trust_env=False, timeout=HANG_SECONDS)
     except httpx.TransportError:
         return True
     return False
-
-
-def _wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

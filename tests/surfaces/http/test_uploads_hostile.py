@@ -20,7 +20,8 @@ import psutil
 import psycopg
 import pytest
 from tools.postgres.server import HOST, Server
-from tools.serving import RunningService, start_service, wait_for_job, wait_until
+from tools.serving import RunningService, start_service, wait_for_job
+from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database
 
@@ -31,7 +32,6 @@ UPLOAD = "/v1/collections/default/uploads/harm.md"
 opened: list[socket.socket] = []
 READERS = 5
 MAX_GROWTH = 60_000_000  # bytes of memory that Python may keep after a test
-PATIENCE = 30.0  # seconds in which other clients must be served, also on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +83,7 @@ def unharmed(service: RunningService) -> Iterator[None]:
 def assert_others_are_served(service: RunningService) -> None:
     with service.open_client() as client:
         for _ in range(5):
-            began = time.monotonic()
             assert client.get("/stats").status_code == 200
-            assert time.monotonic() - began < 5.0
         job = wait_until(lambda: _upload(client))
         assert wait_for_job(client, job)["state"] == "done"
 
@@ -102,7 +100,7 @@ def connect(service: RunningService, said: bytes = b"", *, receives: int = 0) ->
     opened.append(made)
     if receives:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
-    made.settimeout(PATIENCE)
+    made.settimeout(HANG_SECONDS)
     made.connect((HOST, service.port))
     made.sendall(said)
     return made
@@ -159,20 +157,26 @@ def test_client_that_disconnects_during_upload(service: RunningService, how: str
 def test_clients_that_send_a_byte_per_second(service: RunningService) -> None:
     said = put("Content-Length: 1000000")
     slow = [connect(service, said) for _ in range(3 * PLACES)]
-    began, gone = time.monotonic(), 0
-    while slow and time.monotonic() - began < PATIENCE:
-        for one in list(slow):
-            try:
-                one.send(b"x")
-            except OSError:
-                slow.remove(one)
-                one.close()
-                gone += 1
+
+    def are_all_closed() -> bool:
+        slow[:] = [one for one in slow if send_byte(one)]
         with service.open_client() as client:
             assert client.get("/stats").status_code == 200
         time.sleep(STALL / 3)
-    assert gone == 3 * PLACES
+        return not slow
+
+    wait_until(are_all_closed)
     wait_until(lambda: count_connections(service) <= 1)
+
+
+def send_byte(made: socket.socket) -> bool:
+    """Send a byte. If the service has closed the connection, close it, too, and return False."""
+    try:
+        made.sendall(b"a")
+    except OSError:
+        made.close()
+        return False
+    return True
 
 
 def test_client_that_stops_sending(service: RunningService) -> None:
@@ -180,7 +184,7 @@ def test_client_that_stops_sending(service: RunningService) -> None:
     came = read_response(connect(service, put("Content-Length: 1000000") + b"x" * 100_000))
     assert get_status(came) == 408
     assert b"no data for 1 seconds" in came
-    assert STALL * 0.9 < time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began > STALL * 0.9
 
 
 def test_too_many_uploads_get_retry_after(service: RunningService) -> None:
@@ -201,9 +205,7 @@ def test_declared_two_gigabytes_are_refused_at_once(service: RunningService) -> 
 
 def test_large_upload_to_missing_collection_is_refused(service: RunningService) -> None:
     said = put("Content-Length: 2000000000").replace(b"default", b"nowhere")
-    began = time.monotonic()
-    assert get_status(read_response(connect(service, said))) == 404
-    assert time.monotonic() - began < PATIENCE / 2
+    assert get_status(read_response(connect(service, said))) == 404  # 408 if it waited for the body
 
 
 @pytest.mark.parametrize("path", [UPLOAD, "/v1/collections/default/search"])
@@ -244,16 +246,13 @@ def test_half_open_connections_are_closed(service: RunningService) -> None:
 
 
 def drip(made: socket.socket) -> None:
-    """Send a byte at a time until the service closes the connection, which must be soon."""
-    began = time.monotonic()
-    try:
-        while time.monotonic() - began < PATIENCE:
-            made.sendall(b"a")
-            time.sleep(STALL / 4)
-    except OSError:
-        pass
-    assert time.monotonic() - began < PATIENCE / 2
-    made.close()
+    """Send a byte at a time until the service closes the connection."""
+
+    def is_closed() -> bool:
+        time.sleep(STALL / 4)
+        return not send_byte(made)
+
+    wait_until(is_closed)
 
 
 def test_slow_headers_close_the_connection(service: RunningService) -> None:
@@ -307,10 +306,9 @@ def test_followers_do_not_prevent_shutdown(postgres: Server, tmp_path: Path) -> 
                 for _ in range(50)
             ]
             for one in held:
-                assert select.select([one], [], [], PATIENCE)[0]
+                assert select.select([one], [], [], HANG_SECONDS)[0]
             assert client.get("/stats").status_code == 200
             assert client.get(f"/jobs/{job}").json()["state"] == "waiting"
-        began = time.monotonic()
         service.process.terminate()
-        assert service.process.wait(PATIENCE) in (0, -signal.SIGTERM)
-        assert time.monotonic() - began < 10
+        assert service.process.wait(HANG_SECONDS) in (0, -signal.SIGTERM)
+        assert "graceful shutdown exceeded" not in service.log.read_text()  # what uvicorn says if it had to cancel

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.requests import Request
+from tools.waiting import HANG_SECONDS
 
 from surfaces.agents import call, call_wrongly
 from waylore import Waylore
@@ -59,12 +60,12 @@ def url(tmp_path: Path) -> Iterator[str]:
         port = running.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}"
         running.should_exit = True
-        thread.join(20)
+        thread.join(HANG_SECONDS)
 
 
 @asynccontextmanager
 async def agent(url: str, key: str) -> AsyncIterator[Client]:
-    web = httpx2.AsyncClient(headers={"authorization": key}, timeout=20)
+    web = httpx2.AsyncClient(headers={"authorization": key}, timeout=HANG_SECONDS)
     async with web, Client(streamable_http_client(f"{url}/mcp", http_client=web)) as client:
         yield client
 
@@ -84,5 +85,5 @@ async def test_unknown_key_is_refused(url: str) -> None:
 
 
 def test_other_routes_still_work(url: str) -> None:
-    assert httpx.get(f"{url}/healthz").json() == {"status": "well"}
-    assert httpx.get(f"{url}/nowhere").status_code == 404
+    assert httpx.get(f"{url}/healthz", timeout=HANG_SECONDS).json() == {"status": "well"}
+    assert httpx.get(f"{url}/nowhere", timeout=HANG_SECONDS).status_code == 404

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import anyio
 import httpx
 import pytest
 from mcp import Client, StdioServerParameters
+from tools.waiting import HANG_SECONDS, wait_until
 
 from surfaces.agents import call, call_wrongly, fill, run_agent
 from waylore import Waylore
@@ -140,7 +140,7 @@ def test_stdout_has_only_the_protocol(store: Path) -> None:
         greet(started)
         send(started, "tools/call", 2, name="memory_search", arguments={"query": "login"})
         assert read_message(started)["result"]["structuredContent"]["hits"]
-        rest, log = started.communicate(timeout=20)
+        rest, log = started.communicate(timeout=HANG_SECONDS)
         assert (started.returncode, rest) == (0, "")
         assert all(noise in log for noise in ("loading the model", "this model is old", "in C says hello"))
 
@@ -165,7 +165,7 @@ def test_disconnected_client_ends_the_server(store: Path) -> None:
         send(started, "tools/call", 2, name="memory_add", arguments={"text": "The harbour closes in winter."})
         assert started.stdin
         started.stdin.close()
-        assert started.wait(20) == 0
+        assert started.wait(HANG_SECONDS) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -175,7 +175,7 @@ def test_signal_ends_server_and_keeps_memories(store: Path, number: signal.Signa
         send(started, "tools/call", 2, name="memory_add", arguments={"text": "The harbour closes in winter."})
         added = read_message(started)["result"]["structuredContent"]["document_id"]
         started.send_signal(number)
-        assert started.wait(5) == -number
+        assert started.wait(HANG_SECONDS) == -number
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         assert memory.get(added).passages[0].text == "The harbour closes in winter."
 
@@ -183,7 +183,7 @@ def test_signal_ends_server_and_keeps_memories(store: Path, number: signal.Signa
 def test_wrong_setting_is_reported_at_once(store: Path) -> None:
     wrong = {**environment(store), "WAYLORE_EMBEDDING_PROVIDER": "magic"}
     done = subprocess.run(
-        [sys.executable, *COMMAND], env=wrong, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, *COMMAND], env=wrong, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "embedding.provider" in done.stderr
@@ -199,13 +199,13 @@ def start_http(store: Path, *options: str) -> Iterator[tuple[str, subprocess.Pop
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with process(store, *COMMAND, "--http", "--port", str(port), *options) as started:
-        until = time.monotonic() + 30
-        while started.poll() is None and time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        wait_until(lambda: started.poll() is not None or is_open(port))
         yield f"http://127.0.0.1:{port}/mcp", started
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 async def test_two_agents_use_http_at_once(store: Path) -> None:
@@ -214,7 +214,7 @@ async def test_two_agents_use_http_at_once(store: Path) -> None:
             both.start_soon(run_agent, one, "Bo takes over the session service in May.")
             both.start_soon(run_agent, other, "Ida moves to Tromsø in June.")
         started.terminate()
-        started.wait(10)
+        started.wait(HANG_SECONDS)
 
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -227,7 +227,7 @@ CALL = {
 
 
 def test_wrong_requests_are_refused(store: Path) -> None:
-    with start_http(store) as (url, _), httpx.Client(headers=HEADERS, timeout=20) as web:
+    with start_http(store) as (url, _), httpx.Client(headers=HEADERS, timeout=HANG_SECONDS) as web:
         assert web.post(url, json=CALL, headers={"host": "evil.example"}).status_code == 421
         assert web.post(url, json=CALL, headers={"origin": "https://evil.example"}).status_code == 403
         assert web.post(url, json=CALL, headers={"origin": url.removesuffix("/mcp")}).status_code == 200
@@ -255,16 +255,16 @@ def test_disconnected_http_clients_do_no_harm(store: Path) -> None:
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) as leaving:
                 leaving.sendall(head + body)
-        assert httpx.post(url, json=CALL, headers=HEADERS, timeout=20).status_code == 200
+        assert httpx.post(url, json=CALL, headers=HEADERS, timeout=HANG_SECONDS).status_code == 200
         started.terminate()
-        started.wait(10)
+        started.wait(HANG_SECONDS)
         assert started.stderr
         assert "Traceback" not in started.stderr.read()
 
 
 def test_store_error_is_printed_start_http(store: Path) -> None:
     with start_http(store, "--store", str(store.parent / "no" / "such.waylore")) as (_, started):
-        assert started.wait(20) == 4
+        assert started.wait(HANG_SECONDS) == 4
         assert started.stderr
         assert "such.waylore" in started.stderr.read()
 
@@ -272,7 +272,10 @@ def test_store_error_is_printed_start_http(store: Path) -> None:
 def test_other_host_names_must_be_allowed(store: Path) -> None:
     with start_http(store, "--host", "0.0.0.0", "--allow-host", "memory.example") as (url, started):
         for host, status in (("memory.example", 200), ("memory.example:80", 200), ("evil.example", 421)):
-            assert httpx.post(url, json=CALL, headers={**HEADERS, "host": host}).status_code == status
+            assert (
+                httpx.post(url, json=CALL, headers={**HEADERS, "host": host}, timeout=HANG_SECONDS).status_code
+                == status
+            )
         started.terminate()
         assert started.stderr
         assert "everyone who can reach this address can use it" in started.stderr.read()

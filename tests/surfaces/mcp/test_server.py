@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp_types import TextResourceContents
 from tools.postgres.server import Server
+from tools.waiting import HANG_SECONDS
 
 from databases import make_name
 from surfaces.agents import TOOLS, WORLD, call, call_wrongly, fill, get_text, parse, run_agent, unfence
@@ -294,7 +295,7 @@ class Slow:
 
     def embed_query(self, text: str) -> Any:
         self.is_called.set()
-        assert self.may_continue.wait(20)
+        assert self.may_continue.wait(HANG_SECONDS)
         return self._embedder.embed_query(text)
 
 
@@ -304,7 +305,7 @@ async def test_slow_question_does_not_block_others(tmp_path: Path) -> None:
         fill(memory)
         async with client(memory) as agent, anyio.create_task_group() as others:
             others.start_soon(agent.call_tool, "memory_search", {"query": "login"})
-            await anyio.to_thread.run_sync(slow.is_called.wait, 20)
+            await anyio.to_thread.run_sync(slow.is_called.wait, HANG_SECONDS)
             assert len((await agent.list_tools()).tools) == len(TOOLS)
             assert (await call(agent, "memory_get", id=memory.documents()[0].id))["text"]
             slow.may_continue.set()

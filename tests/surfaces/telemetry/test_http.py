@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import httpx
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from tools.collector import Collector, read_attributes, start_collector
+from tools.waiting import HANG_SECONDS, wait_until
 
 SERVICE = Path(__file__).parents[1] / "small_service.py"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -31,7 +31,7 @@ class Service:
         self._errors = errors
 
     def get(self, path: str, method: str = "GET", **headers: str) -> httpx.Response:
-        return httpx.request(method, self._address + path, headers=headers, timeout=20)
+        return httpx.request(method, self._address + path, headers=headers, timeout=HANG_SECONDS)
 
     @property
     def stderr(self) -> str:
@@ -63,19 +63,18 @@ def start(folder: Path, *, workers: int = 1, **environment: str) -> Iterator[Ser
             yield service
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(HANG_SECONDS)
 
 
 def _wait(service: Service, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until and process.poll() is None:
+    def is_up() -> bool:
+        assert process.poll() is None, service.stderr
         try:
-            service.get("/nothing/here")
+            return service.get("/nothing/here").status_code == 404
         except httpx.TransportError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(service.stderr)
+            return False
+
+    wait_until(is_up)
 
 
 @pytest.fixture

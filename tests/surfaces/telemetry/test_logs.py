@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.waiting import HANG_SECONDS
 
 from waylore.surfaces.telemetry.logs import mask_secrets
 
@@ -29,7 +30,7 @@ WORDS = st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20)
 
 def run_program(folder: Path, form: str, level: str) -> str:
     program = [sys.executable, "-W", "error", "-c", PROGRAM.format(form=form, level=level)]
-    run = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True, timeout=HANG_SECONDS)
     assert run.stdout == ""
     return run.stderr
 

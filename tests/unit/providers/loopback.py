@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+from tools.waiting import wait_until
 
 from waylore.protocols import Vectors
 
@@ -140,17 +141,14 @@ def fail_with(code: int, message: str = "try later", **headers: str) -> Fault:
     return lambda handler, _: handler.reply(code, {"error": {"message": message}}, **headers)
 
 
-def answer_late(seconds: float) -> Fault:
-    """Answer correctly but late; the client may have closed the connection by then."""
-
-    def wait_and_answer(handler: Handler, request: Answer) -> None:
-        time.sleep(seconds)
-        try:
-            answer(handler, request)
-        except OSError:
-            handler.close_connection = True
-
-    return wait_and_answer
+def answer_after_retry(handler: Handler, request: Answer) -> None:
+    """Answer correctly, but only after the next request; the client may have closed the connection by then."""
+    number = len(handler.script.requests)
+    wait_until(lambda: len(handler.script.requests) > number)
+    try:
+        answer(handler, request)
+    except OSError:
+        handler.close_connection = True
 
 
 def cut_off(handler: Handler, answer: Answer) -> None:

@@ -1,14 +1,13 @@
 """Token counts are tiktoken's if it is installed, else an estimate that is rather too high."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.models import CACHE, find_damaged_files
 
+from requirements import find_model
 from waylore.errors import ModelUnavailable
 from waylore.providers.tokens import create_counter
 from waylore.text import estimate_tokens
@@ -50,11 +49,7 @@ TEXTS = {
 
 @pytest.fixture
 def vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = CACHE / "tiktoken"
-    if find_damaged_files("tiktoken", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/models.py tiktoken`"
-        pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(directory))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(find_model("tiktoken")))
 
 
 @pytest.mark.model

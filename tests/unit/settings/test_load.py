@@ -130,6 +130,12 @@ def test_unknown_variable_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_unknown_variables() == ("WAYLORE_STROE",)
 
 
+def test_variables_of_our_tools_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WAYLORE_MODELS", "WAYLORE_TEXTSEARCH", "WAYLORE_DEBIAN_MIRROR"):
+        monkeypatch.setenv(name, "x")
+    assert find_unknown_variables() == ()
+
+
 def test_only_settings_read_the_environment() -> None:
     package = Path(settings.__file__).parents[1]
     readers = [p for p in package.rglob("*.py") if "os.environ" in p.read_text("utf-8")]

@@ -30,7 +30,7 @@ class FakeTimer:
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReconnectingPool]:
     monkeypatch.setattr(connections, "Timer", FakeTimer)
     monkeypatch.setattr(FakeTimer, "delays", [])
-    monkeypatch.setattr(ConnectionPool, "open", lambda *_, **__: None)  # no threads, no connections
+    monkeypatch.setattr(ConnectionPool, "_open", lambda _: None)  # no threads, no connections
     with closing(
         ReconnectingPool("", connections=2, wait_seconds=0.1, configure=lambda _: None, prepare_threshold=None)
     ) as made:

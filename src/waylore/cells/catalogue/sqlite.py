@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +18,38 @@ from waylore.cells.catalogue.protocol import (
 )
 from waylore.errors import StoreUnavailable
 from waylore.store.sql import load_migrations, load_queries
-from waylore.store.sqlite.file import migrate_file, open_file, refuse_store, translate_errors
+from waylore.store.sqlite.file import CATALOGUE as KIND
+from waylore.store.sqlite.file import (
+    check_kind,
+    is_read_only,
+    migrate_file,
+    open_file,
+    open_to_read,
+    open_transaction,
+    translate_errors,
+)
 
 CATALOGUE = load_queries("waylore.cells.catalogue", "sqlite")
 MIGRATIONS = load_migrations("waylore.cells.catalogue", "sqlite")
 
 
 class SqliteCatalogue:
-    """Cells and placements in a file. A process that moves a collection locks a second file beside it."""
+    """Cells and placements in a file, which is created if it does not exist.
+
+    A process that moves a collection locks a second file beside it. A file that may not be written can be read.
+    """
 
     def __init__(self, path: str | Path, *, busy_seconds: float = 60.0) -> None:
         self._path = str(path)
         self._lock = threading.Lock()
+        self._is_read_only = is_read_only(self._path)
         with translate_errors(self._path):
-            self._db = open_file(self._path)
+            self._db = open_to_read(self._path) if self._is_read_only else open_file(self._path)
             self._db.set_busy_timeout(int(busy_seconds * 1000))
             self._db.execute(CATALOGUE["settings"])
             try:
-                refuse_store(self._db)
-                migrate_file(self._db, CATALOGUE, MIGRATIONS, busy_seconds=busy_seconds)
+                check_kind(self._db, KIND)
+                migrate_file(self._db, CATALOGUE, MIGRATIONS, busy_seconds=busy_seconds, finish=self._mark)
             except BaseException:
                 self._db.close()
                 raise
@@ -109,22 +122,22 @@ class SqliteCatalogue:
 
     # -- the file --------------------------------------------------------------------------------------
 
+    def _mark(self, _: object) -> None:
+        self._db.pragma("application_id", KIND)
+
     def _read(self, query: str, **bound: Any) -> list[Any]:
-        with translate_errors(self._path), self._lock:
-            return self._db.execute(CATALOGUE[query], bound).fetchall()
+        with translate_errors(self._path), self._lock, self._open_reader() as db:
+            return db.execute(CATALOGUE[query], bound).fetchall()
+
+    def _open_reader(self) -> AbstractContextManager[apsw.Connection]:
+        """Return a connection to read with: a new one if the file is read-only, as an open one may miss changes."""
+        return closing(open_to_read(self._path)) if self._is_read_only else nullcontext(self._db)
 
     @contextmanager
     def _change(self) -> Iterator[apsw.Connection]:
         """Run the block in a transaction that excludes other writers."""
-        with translate_errors(self._path), self._lock:
-            self._db.execute(CATALOGUE["begin"])
-            try:
-                yield self._db
-                self._db.execute(CATALOGUE["commit"])
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute(CATALOGUE["rollback"])
-                raise
+        with translate_errors(self._path), self._lock, open_transaction(self._db) as db:
+            yield db
 
     def _place(self, collection: str) -> None:
         """Place a collection, unless another process has just placed it."""

@@ -6,25 +6,22 @@ documents that are stored already are not embedded again. The result does not de
 holds, so the order in which files are added does not matter. The readers are in `indexing.readers`.
 """
 
-import hashlib
-import json
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 from waylore.indexing import chunking, pipeline
 from waylore.indexing.assembly import assemble_document, merge_extractions
-from waylore.indexing.blocks import Limits, Reading, Skipped, Source, describe_open_error
+from waylore.indexing.blocks import Reading, Skipped
 from waylore.indexing.extractors.definitions import apply_definitions
 from waylore.indexing.extractors.structure import extract_declared
+from waylore.indexing.files.addresses import Fingerprint
 from waylore.indexing.files.batches import (
     Batch,
     BytesRead,
@@ -36,53 +33,34 @@ from waylore.indexing.files.batches import (
     RemovedDocuments,
     SkippedFiles,
 )
-from waylore.indexing.files.formats import list_sources, make_address, read_source
+from waylore.indexing.files.compare import LOOKUP_SIZE, compare_files, find_vanished, list_file_documents
+from waylore.indexing.files.folders import list_paths
+from waylore.indexing.files.formats import read_source
 from waylore.indexing.files.progress import AddReport, Progress
+from waylore.indexing.files.task import Task
 from waylore.protocols import Embedder, Extraction, Extractor
 from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
 from waylore.types.author import Author
-from waylore.types.identity import document_id, get_file, identity
+from waylore.types.identity import document_id, get_file
 from waylore.types.knowledge import Document, IndexedDocument
 
-READING_VERSION = "1"  # change it when reading or splitting changes, and every file is read again
 BATCH_ROWS = 2_048  # a transaction ends after this many passages, entities and facts
 BATCH_CHARACTERS = 4_000_000  # or after this many characters of texts and metadata
-LOOKUP_SIZE = 256  # documents or fingerprints in one query
-UPLOAD_PLACE = "sent"  # place of uploaded files; stored in fingerprints, so the value stays
 T = TypeVar("T")
 R = TypeVar("R")
 ShowProgress = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A path to add; `template` has the labels, source and metadata of all its documents.
+@dataclass(slots=True)
+class AddRun:
+    """What the steps of a run share: the files by address, those to read again, and the skipped ones."""
 
-    `uri` is the address of a single file whose path has no meaning, such as an uploaded one.
-    """
-
-    path: Path
-    root: Path | None
-    template: Document
-    author: Author
-    limits: Limits = field(default_factory=Limits)
-    prune: bool = False
-    uri: str = ""
-
-    @property
-    def place(self) -> str:
-        """An id of the folder in which addresses begin; pruning removes only documents of the same place."""
-        if self.uri:
-            return UPLOAD_PLACE
-        base = self.root or (Path(self.path.anchor) if self.path.is_absolute() else Path())
-        return identity("place", str(base.resolve()))[:8]
-
-    def compute_stamp(self, extractor: Extractor | None) -> str:
-        """Return an id of all that affects the result of adding a file, apart from its bytes."""
-        common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata)]
-        name = extractor.name if extractor else ""
-        return identity("stamp", READING_VERSION, name, json.dumps(common, sort_keys=True, default=list))
+    store: Store
+    task: Task
+    files: dict[str, FileRead] = field(default_factory=dict)
+    provisional: set[str] = field(default_factory=set)
+    skipped: SkippedFiles = field(default_factory=SkippedFiles)
 
 
 def add_files(
@@ -90,40 +68,36 @@ def add_files(
 ) -> AddReport:
     """Add new and changed files under a path. With `task.prune`, forget documents of files that vanished."""
     began = time.monotonic()
-    found = list(_list_sources(task))
-    skipped = SkippedFiles()
-    for item in (f for f in found if isinstance(f, Skipped)):
-        skipped.add(item)
-    files = [f for f in found if isinstance(f, Source)]
-    sizes = {f.uri: _get_size(f.path) for f in files}
-    progress = Progress(0, len(files), 0, sum(sizes.values()), 0, 0, 0.0)
-    report = AddReport(files=len(files))
-
-    place = task.place
+    run = AddRun(store, task)
+    listed = list(list_paths(task.path, root=task.root))
+    for path, reason in (found for found in listed if isinstance(found, tuple)):
+        run.skipped.add(Skipped(task.make_address(path).uri, reason))
+    sizes = {path: _get_size(path) for path in listed if isinstance(path, Path)}
+    progress = Progress(0, len(sizes), 0, sum(sizes.values()), 0, 0, 0.0)
+    report = AddReport(files=len(sizes))
 
     def wait() -> None:
         """Report the progress so far, so that the caller can stop the run while a long file is read."""
         show(progress)
 
-    parts = _read_files(store, task.template, place, task.compute_stamp(extractor), files, sizes, skipped, wait)
+    parts = _read_files(run, task.compute_stamp(extractor), sizes, wait)
     workers = extractor.concurrency if extractor else 1
-    provisional: set[str] = set()
-    batches = _make_batches(_run_ahead(lambda part: _extract(part, extractor, provisional), parts, workers))
+    batches = _make_batches(run, _run_ahead(lambda part: _extract(run, extractor, part), parts, workers))
     embedded = _run_ahead(lambda batch: _embed_batch(store, embedder, task.author, batch), batches, 1)
-    write = partial(_write_batch, store, embedder, task, provisional)
     with closing(parts):  # if the run stops, so does the process that reads
-        for batch in _run_ahead(write, embedded, 1):
+        for batch in _run_ahead(lambda batch: _write_batch(run, embedder, batch), embedded, 1):
             report = _add_to_report(report, batch)
             progress = _advance(progress, batch, report, time.monotonic() - began)
             show(progress)
-    vanished = _find_vanished(store, task, place, {f.uri for f in found}) if task.prune else []
+    existing = [found[0] if isinstance(found, tuple) else found for found in listed]
+    vanished = list(find_vanished(store, task, existing)) if task.prune else []
     for ids in pipeline.split_into_batches(vanished, LOOKUP_SIZE):
         store.forget(ids, author=task.author)
     return replace(
         report,
         forgotten=report.forgotten + len(vanished),
-        skipped_count=skipped.count,
-        skipped=tuple(skipped.reported),
+        skipped_count=run.skipped.count,
+        skipped=tuple(run.skipped.reported),
         seconds=time.monotonic() - began,
     )
 
@@ -131,64 +105,39 @@ def add_files(
 # -- reading --------------------------------------------------------------------------------------------
 
 
-def _read_files(
-    store: Store,
-    template: Document,
-    place: str,
-    stamp: str,
-    files: Sequence[Source],
-    sizes: dict[str, int],
-    skipped: SkippedFiles,
-    wait: Callable[[], None],
-) -> Generator[Part]:
+def _read_files(run: AddRun, stamp: str, sizes: Mapping[Path, int], wait: Callable[[], None]) -> Generator[Part]:
     """Yield the documents of all files that changed, and a `FileRead` for each file that could be opened."""
-    for batch in pipeline.split_into_batches(files, LOOKUP_SIZE):
-        known = store.fingerprints([source.uri for source in batch])
-        for source in batch:
-            try:
-                fingerprint = f"{place}:{identity('file', stamp, _hash_content(source.path))}"
-            except OSError as error:
-                skipped.add(Skipped(source.uri, describe_open_error(error)))
-                continue
-            file = FileRead(source, sizes[source.uri], fingerprint, is_unchanged=True)
-            if known.get(source.uri) == fingerprint:
-                yield file
-            else:
-                yield from _read_file(store, template, place, file, skipped, wait)
+    for file in compare_files(run.store, run.task, sizes, stamp, run.skipped):
+        run.files[get_file(file.source.uri)] = file
+        yield from [file] if file.is_unchanged else _read_file(run, file, wait)
 
 
-def _read_file(
-    store: Store, template: Document, place: str, file: FileRead, skipped: SkippedFiles, wait: Callable[[], None]
-) -> Iterator[Part]:
+def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterator[Part]:
     """Yield the documents of one file, then its end.
 
     A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again.
     """
-    previous = PreviousDocuments(document.id for document in _list_file_documents(store, file.source.uri))
-    skipped_before, bytes_read, is_read = skipped.count, 0, False
+    uris = (file.source.uri, *file.former)
+    previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
+    skipped_before, bytes_read, is_read = run.skipped.count, 0, False
     for reading in read_source(file.source, wait):
         if isinstance(reading, Skipped):
-            skipped.add(reading)
+            run.skipped.add(reading)
             continue
-        document = _make_document(template, reading)
-        previous.mark_seen(document.id)
+        document = _make_document(run.task.template, reading)
+        for id_ in (document.id, *file.list_former_ids(document.uri)):
+            previous.mark_seen(id_)
         is_read = True
         passages = chunking.split_into_passages(reading, document)
         yield ChunkedDocument(document, passages, extract_declared(reading, document, passages))
         if reading.bytes_read > bytes_read:
             yield BytesRead(reading.bytes_read - bytes_read)
             bytes_read = reading.bytes_read
-    if is_read:
-        yield from map(RemovedDocuments, pipeline.split_into_batches(previous.list_removed(), LOOKUP_SIZE))
-    fingerprint = file.fingerprint if skipped.count == skipped_before else f"{place}:"
-    size = max(file.size - bytes_read, 0)
-    yield replace(file, size=size, is_unchanged=False, fingerprint=fingerprint if is_read else "")
-
-
-def _list_sources(task: Task) -> Iterable[Source | Skipped]:
-    if task.uri:
-        return [Source(task.path, task.uri, task.limits)]
-    return list_sources(task.path, root=task.root, limits=task.limits)
+    for ids in pipeline.split_into_batches(previous.list_removed() if is_read else (), LOOKUP_SIZE):
+        yield RemovedDocuments(file, ids)
+    has_all = run.skipped.count == skipped_before
+    fingerprint = file.fingerprint if has_all else replace(file.fingerprint, content="")
+    yield replace(file, size=max(file.size - bytes_read, 0), is_read=is_read, fingerprint=fingerprint)
 
 
 def _make_document(template: Document, reading: Reading) -> Document:
@@ -197,39 +146,15 @@ def _make_document(template: Document, reading: Reading) -> Document:
     return replace(template, id=id_, uri=reading.uri, title=reading.title, metadata=metadata)
 
 
-def _list_file_documents(store: Store, file: str) -> Iterator[Document]:
-    own = store.list_documents(under=file, limit=1)
-    return chain((d for d in own if d.uri == file), _list_documents(store, f"{file}#"))
-
-
-def _list_documents(store: Store, under: str) -> Iterator[Document]:
-    after = ("", "")
-    while page := store.list_documents(under=under, after=after, limit=LOOKUP_SIZE):
-        yield from page
-        after = (page[-1].uri, page[-1].id)
-
-
-def _find_vanished(store: Store, task: Task, place: str, seen: set[str]) -> list[str]:
-    """Return the ids of documents whose files were added from this place and no longer exist."""
-    top = make_address(task.path, task.root)
-    under = "" if top == "." else f"{top}/"
-    vanished: list[str] = []
-    for batch in pipeline.split_into_batches(_list_documents(store, under), LOOKUP_SIZE):
-        files = {d.id: get_file(d.uri) for d in batch}
-        known = store.fingerprints(sorted(set(files.values()) - seen))
-        vanished += [id_ for id_, file in files.items() if known.get(file, "").startswith(f"{place}:")]
-    return vanished
-
-
-def _extract(part: Part, extractor: Extractor | None, provisional: set[str]) -> IndexedPart:
-    """Index a document with its extractions, and add its file to `provisional` if it must be read again."""
+def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPart:
+    """Index a document with its extractions, and note its file if it must be read again."""
     if not isinstance(part, ChunkedDocument):
         return part
     if extractor is None:
         return assemble_document(part.document, part.passages, [Extraction() for _ in part.passages])
     extracted = extractor.extract(part.document, part.passages)
     if any(extraction.provisional for extraction in extracted):
-        provisional.add(get_file(part.document.uri))
+        run.provisional.add(get_file(part.document.uri))
     merged = list(map(merge_extractions, part.declared, extracted))
     return assemble_document(part.document, part.passages, apply_definitions(part.document, part.passages, merged))
 
@@ -237,20 +162,24 @@ def _extract(part: Part, extractor: Extractor | None, provisional: set[str]) -> 
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def _make_batches(parts: Iterable[IndexedPart]) -> Iterator[Batch]:
+def _make_batches(run: AddRun, parts: Iterable[IndexedPart]) -> Iterator[Batch]:
     batch, size, length = Batch(), 0, 0
     for part in parts:
         if isinstance(part, BytesRead):
             batch.bytes += part.size
         elif isinstance(part, RemovedDocuments):
             batch.removed += part.ids
+            batch.begun[part.file.source.uri] = part.file
             size += len(part.ids)
         elif isinstance(part, FileRead):
             batch.files_read.append(part)
             batch.bytes += part.size
             size += 1
         else:
+            file = run.files[get_file(part.document.uri)]
+            batch.begun[file.source.uri] = file
             batch.documents.append(part)
+            batch.moved += file.list_former_ids(part.document.uri)
             size += sum(1 for _ in part.parts)
             length += _count_characters(part)
         if size >= BATCH_ROWS or length >= BATCH_CHARACTERS:
@@ -272,21 +201,30 @@ def _embed_batch(store: Store, embedder: Embedder | None, author: Author, batch:
     return batch
 
 
-def _write_batch(store: Store, embedder: Embedder | None, task: Task, provisional: set[str], batch: Batch) -> Batch:
+def _write_batch(run: AddRun, embedder: Embedder | None, batch: Batch) -> Batch:
     """Write new documents, removed documents and fingerprints in one transaction.
 
     A file that is not read to its end yet, or must be read again, gets an incomplete fingerprint.
     """
-    fingerprints = {get_file(d.document.uri): f"{task.place}:" for d in batch.documents}
-    complete = [file for file in batch.files_read if file.fingerprint and not file.is_unchanged]
-    fingerprints |= {f.source.uri: f.fingerprint for f in complete if f.source.uri not in provisional}
-    if batch.documents or batch.removed or fingerprints:
-        model = embedder.name if embedder else None
-        batch.written = store.write(
-            batch.documents, author=task.author, model=model, fingerprints=fingerprints, replacing=batch.removed
+    complete = [file for file in batch.files_read if file.is_read and not file.is_unchanged]
+    fingerprints = {uri: file.make_unfinished() for uri, file in batch.begun.items()}
+    fingerprints |= {file.source.uri: _finish(run, file) for file in complete}
+    if fingerprints:
+        batch.written = run.store.write(
+            batch.documents,
+            author=run.task.author,
+            model=embedder.name if embedder else None,
+            fingerprints={uri: str(fingerprint) for uri, fingerprint in fingerprints.items()},
+            replacing=[*batch.removed, *batch.moved],
         )
         batch.forgotten = len(batch.removed)
     return batch
+
+
+def _finish(run: AddRun, file: FileRead) -> Fingerprint:
+    """Return the fingerprint of a file whose documents are all written."""
+    is_final = get_file(file.source.uri) not in run.provisional
+    return file.fingerprint if is_final else replace(file.fingerprint, content="")
 
 
 def _add_to_report(report: AddReport, batch: Batch) -> AddReport:
@@ -327,11 +265,6 @@ def _run_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> 
             yield pending.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _hash_content(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
 def _get_size(path: Path) -> int:

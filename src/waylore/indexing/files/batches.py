@@ -11,7 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Skipped, Source
+from waylore.indexing.files.addresses import Fingerprint
 from waylore.protocols import Extraction
+from waylore.types.identity import document_id
 from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 
@@ -29,13 +31,6 @@ class BytesRead:
     """A further number of bytes of a file were read."""
 
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class RemovedDocuments:
-    """Ids of documents that a file no longer contains; a file may return several of these."""
-
-    ids: Sequence[str]
 
 
 class PreviousDocuments:
@@ -75,15 +70,34 @@ class SkippedFiles:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file that was read to its end, with its fingerprint (empty if nothing could be read).
+    """A file with its fingerprint, and whether something of it could be read.
 
-    `size` is the number of its bytes that no `BytesRead` has reported.
+    `size` is the number of its bytes that no `BytesRead` has reported. `former` has the other addresses under which
+    the file is stored; its documents are moved from there.
     """
 
     source: Source
     size: int
-    fingerprint: str
+    fingerprint: Fingerprint
+    former: tuple[str, ...] = ()
     is_unchanged: bool = False
+    is_read: bool = False
+
+    def make_unfinished(self) -> Fingerprint:
+        """Return the fingerprint for the time until all documents are written."""
+        return Fingerprint(self.fingerprint.place, former=self.former)
+
+    def list_former_ids(self, uri: str) -> list[str]:
+        """Return the ids that a document of this file has under the former addresses."""
+        return [document_id(uri=file + uri.removeprefix(self.source.uri)) for file in self.former]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedDocuments:
+    """Ids of documents that a file no longer contains; a file may return several of these."""
+
+    file: FileRead
+    ids: Sequence[str]
 
 
 Part: TypeAlias = ChunkedDocument | BytesRead | RemovedDocuments | FileRead
@@ -92,10 +106,16 @@ IndexedPart: TypeAlias = IndexedDocument | BytesRead | RemovedDocuments | FileRe
 
 @dataclass(slots=True)
 class Batch:
-    """The documents and files that one transaction writes."""
+    """The documents and files that one transaction writes.
+
+    `begun` has the files of its documents. `moved` has the ids that these documents had under former addresses: they
+    are removed in the same transaction and do not count as forgotten.
+    """
 
     documents: list[IndexedDocument] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    begun: dict[str, FileRead] = field(default_factory=dict)
     files_read: list[FileRead] = field(default_factory=list)
     bytes: int = 0
     written: int = 0

@@ -24,6 +24,11 @@ _MAX_RULE_BYTES = 1_000_000
 Rules = list[tuple[Path, Any]]  # a folder and its rules, the nearest folder last
 
 
+def list_paths(path: Path, *, root: Path | None = None) -> Iterator[Path | tuple[Path, str]]:
+    """Yield a file itself, or the files of a folder as `list_files` does."""
+    return list_files(path, root=root) if path.is_dir() else iter([path])
+
+
 def list_files(folder: Path, *, root: Path | None = None) -> Iterator[Path | tuple[Path, str]]:
     """Yield the files of a folder and its subfolders; a path that cannot be read comes with the reason.
 

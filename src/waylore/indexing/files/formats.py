@@ -24,7 +24,8 @@ from waylore.indexing.blocks import (
     catch_read_errors,
     describe_limit,
 )
-from waylore.indexing.files.folders import list_files
+from waylore.indexing.files.addresses import escape
+from waylore.indexing.files.folders import list_paths
 from waylore.indexing.readers.chat import read_json
 from waylore.indexing.readers.code import read_code
 from waylore.indexing.readers.docx import read_docx
@@ -44,8 +45,6 @@ __all__ = [
     "Reading",
     "Skipped",
     "Source",
-    "list_sources",
-    "make_address",
     "read",
     "read_source",
 ]
@@ -80,25 +79,16 @@ def read(
 
     A `uri` is the path below `root`, or the path as given. The `.gitignore` files from `root` down apply.
     """
-    for source in list_sources(path, root=root, limits=limits):
-        if isinstance(source, Skipped):
-            yield source
-        else:
-            yield from read_source(source)
-
-
-def list_sources(
-    path: str | Path, *, root: str | Path | None = None, limits: Limits = _DEFAULTS
-) -> Iterator[Source | Skipped]:
-    """Yield the files that `read` would read, in its order, and a `Skipped` for each that it would not open."""
     path, root = Path(path), None if root is None else Path(root)
     if root is not None and path != root and root not in path.parents:
         raise ArgumentError(f"root must be a folder that contains {path}, got {str(root)!r:.60}")
-    for found in list_files(path, root=root) if path.is_dir() else [path]:
-        if isinstance(found, tuple):
-            yield Skipped(make_address(found[0], root), found[1])
+    for found in list_paths(path, root=root):
+        file, reason = found if isinstance(found, tuple) else (found, "")
+        uri = escape((file.relative_to(root) if root else file).as_posix())
+        if reason:
+            yield Skipped(uri, reason)
         else:
-            yield Source(found, make_address(found, root), limits)
+            yield from read_source(Source(file, uri, limits))
 
 
 def read_source(source: Source, wait: Callable[[], object] = lambda: None) -> Iterator[Reading | Skipped]:
@@ -141,9 +131,3 @@ def choose_reader(source: Source) -> Reader:
     if about.st_size > source.limits.bytes and reader not in _STREAMED:
         raise ReadError(describe_limit("bytes", source.limits.bytes))
     return reader
-
-
-def make_address(path: Path, root: Path | None) -> str:
-    """Return the address of a file; a # in it is escaped, because # begins a place inside the file."""
-    address = (path.relative_to(root) if root else path).as_posix().replace("%", "%25").replace("#", "%23")
-    return address.encode("utf-8", "backslashreplace").decode()

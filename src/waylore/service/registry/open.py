@@ -3,6 +3,7 @@
 from waylore.errors import ConfigError
 from waylore.service.registry.protocol import Registry
 from waylore.service.registry.sqlite import open_sqlite
+from waylore.store.sqlite.file import require_catalogue
 from waylore.store.urls import parse_url, require_driver
 
 
@@ -15,4 +16,6 @@ def open_registry(url: str) -> Registry:
         return open_postgres(parsed.location)
     if not parsed.is_file:
         raise ConfigError(f"a registry cannot be opened at {parsed.scheme}://…; use a file or postgresql://…")
+    if parsed.is_cells:
+        require_catalogue(parsed.location)
     return open_sqlite(parsed.location)

@@ -4,12 +4,27 @@ Reads have a connection of their own: a write may wait long for another process 
 """
 
 import threading
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from waylore.service.registry.rows import RowsRegistry
 from waylore.store.sql import load_migrations, load_queries
-from waylore.store.sqlite.file import connect, migrate_file, translate_errors
+from waylore.store.sqlite import pages
+from waylore.store.sqlite.file import (
+    CATALOGUE,
+    STORE,
+    check_kind,
+    check_writable,
+    connect,
+    is_read_only,
+    migrate_file,
+    open_to_read,
+    translate_errors,
+)
 
 REGISTRY = load_queries("waylore.service.registry", "sqlite")
 MIGRATIONS = load_migrations("waylore.service.registry", "sqlite")
@@ -17,12 +32,16 @@ READS = frozenset({"secret", "keys", "key", "collections", "collection", "kept"}
 
 
 def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry:
-    """Open the registry of a file, and create it if it does not exist."""
+    """Open the registry of a file, and create it if it does not exist. A file that may not be written can be read."""
     name = str(path)
+    read_only = is_read_only(name)
     with translate_errors(name):
-        writer = connect(name, busy_seconds=busy_seconds)
+        writer = connect(name, busy_seconds=busy_seconds, read_only=read_only)
         try:
+            check_kind(writer, STORE, CATALOGUE)
             migrate_file(writer, REGISTRY, MIGRATIONS, busy_seconds=busy_seconds)
+            if read_only:
+                return RowsRegistry(partial(_read, name), writer.close)
             reader = connect(name, busy_seconds=busy_seconds)
         except BaseException:
             writer.close()
@@ -34,8 +53,22 @@ def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry
         with translate_errors(name), locks[db]:
             return db.execute(REGISTRY[statement], bound).fetchall()
 
-    def close() -> None:
-        reader.close()
-        writer.close()
+    return RowsRegistry(run, partial(_close, name, reader, writer))
 
-    return RowsRegistry(run, close)
+
+def _read(path: str, statement: str, /, **bound: Any) -> list[Any]:
+    """Run a statement on a new connection, because an open one to a read-only file may miss changes."""
+    with translate_errors(path), closing(open_to_read(path)) as db:
+        try:
+            return db.execute(REGISTRY[statement], bound).fetchall()
+        except apsw.ReadOnlyError:
+            check_writable(db)
+            raise
+
+
+def _close(path: str, *connections: apsw.Connection) -> None:
+    """Close connections, and copy the log to the file, so that the file can be read if it becomes read-only."""
+    for db in connections:
+        db.close()
+    with suppress(apsw.Error):  # pages in the log are safe there
+        pages.checkpoint(path)

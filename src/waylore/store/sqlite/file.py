@@ -28,6 +28,10 @@ from waylore.store.sqlite import pages
 from waylore.store.sqlite.name_keys import fill_keys
 
 SQL = load_queries("waylore.store.sqlite")
+STORE, CATALOGUE = 0x57617953, 0x57617943  # application ids of files: "WayS" and "WayC" in ASCII
+UNDECIDED, FOREIGN = 0, -1  # a file that may become a store or a catalogue, and a file of another program
+# A file from before application ids is known by a table. A registry may come before a store or a catalogue.
+KINDS_BY_TABLE = {"passages": STORE, "catalogue": CATALOGUE, "registry": UNDECIDED}
 KEYS_MIGRATION = 3  # the migration that added the keys of names
 CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
 
@@ -36,7 +40,7 @@ Stamp = tuple[int, ...]
 
 def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.Connection:
     """Open a connection that waits for other writers and syncs each commit, or one that can only read."""
-    db = _open_to_read(path) if read_only else open_file(path)
+    db = open_to_read(path) if read_only else open_file(path)
     db.set_busy_timeout(int(busy_seconds * 1000))
     # Without QPSG, SQLite (built with STAT4) plans a statement again for each bound value: 0.4 ms a query.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -54,9 +58,10 @@ def open_file(path: str) -> apsw.Connection:
 
 def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
     """Bring the tables of a store in this file up to date; change nothing if they are."""
-    _refuse_catalogue(db)
+    check_kind(db, STORE)
 
     def finish(applied: Mapping[int, str]) -> None:
+        db.pragma("application_id", STORE)
         if applied and KEYS_MIGRATION not in applied:
             fill_keys(db)
 
@@ -98,12 +103,12 @@ def migrate_file(
 
 
 def read_schema(path: str) -> int | None:
-    """Return the schema of a file without changing it: 0 if it is empty, None if it is not of Waylore."""
-    with translate_errors(path), closing(_open_to_read(path)) as db:
-        _refuse_catalogue(db)
-        if not db.execute(SQL["count_tables"]).get:
-            return 0
-        return max(_read_applied(db, SQL), default=None)
+    """Return the schema of a store without changing its file: 0 if it is empty, None if it is not of Waylore."""
+    with translate_errors(path), closing(open_to_read(path)) as db:
+        if _identify(db) == FOREIGN:
+            return None
+        check_kind(db, STORE)
+        return max(_read_applied(db, SQL), default=0)
 
 
 def ensure_collection(db: apsw.Connection, name: str) -> int:
@@ -179,6 +184,41 @@ def translate_errors(path: str) -> Iterator[None]:
         raise StoreError(f"{path}: {error}") from error
 
 
+# -- kinds of files ------------------------------------------------------------------------------------
+
+
+def check_kind(db: apsw.Connection, *wanted: int) -> None:
+    """Raise ConfigError if a file is decidedly none of these kinds."""
+    name, kind = db.filename, _identify(db)
+    if kind in (UNDECIDED, *wanted):
+        return
+    if kind == CATALOGUE:
+        raise ConfigError(f"{name} is a catalogue of cells, not a store: open it as cells+sqlite:///{name}")
+    if kind == STORE:
+        remedy = "open it without cells+, or name another file for the catalogue"
+        raise ConfigError(f"{name} is a store, not a catalogue of cells: {remedy}")
+    raise ConfigError(f"{name} is a database of another program: name another file")
+
+
+def require_catalogue(path: str) -> None:
+    """Raise NotFound if a file does not exist or is empty, because only `waylore cells add` creates a catalogue."""
+    with translate_errors(path):
+        if Path(path).exists():
+            with closing(open_to_read(path)) as db:
+                if _identify(db) != UNDECIDED:
+                    return
+    raise NotFound(f"no catalogue of cells at {path}; create one with `waylore cells add NAME URL --catalogue {path}`")
+
+
+def _identify(db: apsw.Connection) -> int:
+    """Return the kind of a file: by its application id, or else by its tables."""
+    with db:  # one snapshot, because another process may create the tables now
+        if kind := db.pragma("application_id"):
+            return kind if kind in (STORE, CATALOGUE) else FOREIGN
+        tables = {name for (name,) in db.execute(SQL["schema_names"])}
+    return next((kind for table, kind in KINDS_BY_TABLE.items() if table in tables), FOREIGN if tables else UNDECIDED)
+
+
 # -- files that may not be written ---------------------------------------------------------------------
 
 
@@ -209,8 +249,8 @@ def read_stamp(path: str) -> Stamp:
     return (status.st_ino, status.st_size, status.st_mtime_ns, _has_log(path))
 
 
-def _open_to_read(path: str) -> apsw.Connection:
-    """Open a file without writing to it.
+def open_to_read(path: str) -> apsw.Connection:
+    """Open a file for reading.
 
     SQLite reads a file with a log only if it may create or read the log's index. A file without a log is opened
     as immutable if it is read-only: this creates no file, and takes no locks, so a later writer is not noticed.
@@ -234,7 +274,9 @@ def _may_write(path: Path) -> bool:
 def _refuse_to_migrate(db: apsw.Connection, migrations: Sequence[Migration], applied: Mapping[int, str]) -> None:
     """Raise SchemaOutdated for a read-only file, because its tables cannot be brought up to date."""
     if not applied:
-        raise StoreUnavailable(f"{db.filename} is read-only and not a Waylore file: name another file")
+        raise StoreUnavailable(
+            f"{db.filename} is read-only and has no tables for this: make the file and its folder writable"
+        )
 
     def refuse(_: object) -> None:
         raise SchemaOutdated(
@@ -246,23 +288,6 @@ def _refuse_to_migrate(db: apsw.Connection, migrations: Sequence[Migration], app
 
 
 # -- tables --------------------------------------------------------------------------------------------
-
-
-def _refuse_catalogue(db: apsw.Connection) -> None:
-    """Raise ConfigError if a file is a catalogue of cells; its table `collections` is not that of a store."""
-    if db.execute(SQL["has_table"], ("catalogue",)).get:
-        raise ConfigError(
-            f"{db.filename} is a catalogue of cells, not a store: open it as cells+sqlite:///{db.filename}"
-        )
-
-
-def refuse_store(db: apsw.Connection) -> None:
-    """Raise ConfigError if a file is a store; a catalogue cannot be created in it."""
-    if db.execute(SQL["has_table"], ("passages",)).get:
-        raise ConfigError(
-            f"{db.filename} is a store, not a catalogue of cells: open it without cells+, or name another file "
-            "for the catalogue"
-        )
 
 
 def _read_applied(db: apsw.Connection, sql: Mapping[str, str]) -> dict[int, str]:

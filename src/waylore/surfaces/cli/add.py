@@ -65,6 +65,13 @@ def add(
     uri: Annotated[str, typer.Option(help="Address of the text; a text with the same address is replaced.")] = "",
     label: Labels = [],  # noqa: B006
     metadata: Pairs = [],  # noqa: B006
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder in which addresses begin; if absent, that of waylore.toml. Others are absolute paths.",
+        ),
+    ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Forget documents of files that no longer exist.")] = False,
     store: StoreUrl = "",
     collection: CollectionName = "",
@@ -82,8 +89,8 @@ def add(
         files = _check_paths(paths or [], text, settings)
         if files and (title or uri):
             raise ConfigError("--title and --uri are for one text; a file has its own")
-        if prune and not files:
-            raise ConfigError("--prune is for folders; name one")
+        if (prune or root) and not files:
+            raise ConfigError("--prune and --root are for files and folders; name one")
         _check_labels(label)
         set_up_if_unset(store, collection)
     with (
@@ -93,7 +100,7 @@ def add(
         about = read_metadata(metadata)
         if files:
             limits = Limits(seconds=settings.files.seconds)
-            report = merge_reports([_add(memory, path, label, about, prune, limits) for path in files])
+            report = merge_reports([_add(memory, path, root, label, about, prune, limits) for path in files])
             people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
             print_result(wire.AddReport.of(report), people, as_json)
         else:
@@ -121,7 +128,13 @@ def _check_labels(labels: Sequence[str]) -> None:
 
 
 def _add(
-    memory: Waylore, path: Path, labels: Sequence[str], metadata: Metadata, prune: bool, limits: Limits
+    memory: Waylore,
+    path: Path,
+    root: Path | None,
+    labels: Sequence[str],
+    metadata: Metadata,
+    prune: bool,
+    limits: Limits,
 ) -> AddReport:
     with show_progress(f"adding {to_line(path.name or str(path))}") as show:
 
@@ -129,7 +142,9 @@ def _add(
             counts = f"{progress.files:,}/{progress.of_files:,} files  {progress.passages:,} passages"
             show(progress.bytes, progress.of_bytes, counts)
 
-        return memory.add_files(path, labels=labels, metadata=metadata, limits=limits, prune=prune, progress=show_files)
+        return memory.add_files(
+            path, root=root, labels=labels, metadata=metadata, limits=limits, prune=prune, progress=show_files
+        )
 
 
 def _summarise(report: AddReport) -> str:

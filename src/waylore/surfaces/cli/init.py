@@ -10,7 +10,7 @@ import typer
 from rich.console import Console, Group
 from rich.text import Text
 
-from waylore.settings.files import PROJECT
+from waylore.project import PROJECT
 from waylore.settings.load import load
 from waylore.store.urls import without_password
 from waylore.surfaces.cli.options import CollectionName, StoreUrl

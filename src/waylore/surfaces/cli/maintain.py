@@ -13,6 +13,7 @@ from rich.text import Text
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, NotFound
 from waylore.fence import to_line
+from waylore.indexing.files.addresses import find_address
 from waylore.store.urls import open_store
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import CollectionName, StoreUrl, find_file, load_settings, open_without_models
@@ -37,7 +38,9 @@ PAGE = 1_000  # documents that are listed at a time
 def forget(
     documents: Annotated[
         list[str],
-        typer.Argument(metavar="DOCUMENT...", help="Ids or addresses of documents, or folders.", show_default=False),
+        typer.Argument(
+            metavar="DOCUMENT...", help="Ids, addresses or paths of documents, or folders.", show_default=False
+        ),
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Search the whole store for traces afterwards.")] = False,
@@ -65,17 +68,21 @@ def forget(
 
 
 def _find_documents(memory: Waylore, name: str) -> list[Document]:
-    """Return the documents of an id, of an address (also of the rows of a file), or of a folder."""
-    listed = list(_list_under(memory, name))
-    exact = [document for document in listed if name in (document.uri, get_file(document.uri))]
-    folder = name if name.endswith("/") else f"{name}/"
-    found = exact or [document for document in listed if document.uri.startswith(folder)]
+    """Return the documents of an id, of an address or a path (also of the rows of a file), or of a folder."""
+    found = _find_at(memory, name) or _find_at(memory, find_address(name))
     if not found:
         try:
             found = [memory.get(name).document]
         except NotFound as error:
             raise NotFound(f"no document {name}; `waylore search --json` shows ids and addresses") from error
     return found
+
+
+def _find_at(memory: Waylore, uri: str) -> list[Document]:
+    listed = list(_list_under(memory, uri))
+    exact = [document for document in listed if uri in (document.uri, get_file(document.uri))]
+    folder = uri if uri.endswith("/") else f"{uri}/"
+    return exact or [document for document in listed if document.uri.startswith(folder)]
 
 
 def _list_under(memory: Waylore, under: str) -> Iterator[Document]:

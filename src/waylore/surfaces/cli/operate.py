@@ -3,7 +3,7 @@
 `settings.trust`, `cells.admin` and `cells.move` do the work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +14,10 @@ from rich.table import Table
 from waylore.cells import admin
 from waylore.cells.catalogue.protocol import Catalogue
 from waylore.cells.move import move_collection
-from waylore.cells.open import open_catalogue
+from waylore.cells.open import create_catalogue, open_catalogue
 from waylore.errors import ConfigError, NotFound
-from waylore.settings.files import DOTENV, PROJECT, trust_file
+from waylore.project import PROJECT
+from waylore.settings.files import DOTENV, trust_file
 from waylore.settings.load import find_trust_record, load
 from waylore.store.urls import parse_url
 from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_status
@@ -64,11 +65,11 @@ def add_cell(
     catalogue: CatalogueUrl = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add a cell, or use a drained cell again. The database must be reachable.
+    """Add a cell, or use a drained cell again. The database must be reachable. A missing catalogue is created.
 
     Example: `waylore cells add west postgresql://west/waylore --catalogue sqlite:///cells.db`
     """
-    with _open(catalogue) as known:
+    with _open(catalogue, create_catalogue) as known:
         cell = admin.add_cell(known, name, url)
     print_result({"cell": cell.name, "state": cell.state}, f"{cell.name} is {cell.state}", as_json)
 
@@ -116,11 +117,11 @@ def move_to_cell(
 
 
 @contextmanager
-def _open(url: str) -> Iterator[Catalogue]:
+def _open(url: str, open_: Callable[[str], Catalogue] = open_catalogue) -> Iterator[Catalogue]:
     """Open the catalogue of an option, or of the settings."""
     with report_errors():
         address = url or load().store
         if not url and not parse_url(address).is_cells:
             raise ConfigError("no catalogue: name one with --catalogue, or set store to cells+…")
-        with closing(open_catalogue(address)) as catalogue:
+        with closing(open_(address)) as catalogue:
             yield catalogue

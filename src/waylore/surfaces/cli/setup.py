@@ -14,9 +14,10 @@ from typing import Any
 import typer
 
 from waylore.errors import ConfigError, ModelUnavailable
+from waylore.project import PROJECT, find_project_file
 from waylore.protocols import Embedder
-from waylore.settings.files import PROJECT, trust_file
-from waylore.settings.load import find_project_file, find_trust_record, list_settings, load
+from waylore.settings.files import trust_file
+from waylore.settings.load import find_trust_record, list_settings, load
 from waylore.settings.sections import EmbeddingSettings, Settings
 from waylore.store.urls import open_store
 from waylore.surfaces.cli.options import find_file, keep_given

@@ -22,6 +22,7 @@ from waylore.types.results import Branch, EntityGraph
 from waylore.types.search import GraphPath, Hit, Placement, SearchResult
 
 SNIPPET_CHARACTERS = 220  # of a passage in a card
+ADDRESS_CHARACTERS = 32  # of an address in a card
 MAX_SEARCHED_CHARACTERS = 20_000  # of a passage, in which the snippet is chosen
 BAR_WIDTH = 10
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
@@ -78,8 +79,16 @@ def make_title(hit: Hit) -> str:
 
 
 def _render_place(hit: Hit) -> Text:
-    address = "" if make_title(hit) == to_line(hit.document.uri) else to_line(hit.document.uri)
+    address = "" if make_title(hit) == to_line(hit.document.uri) else _shorten(to_line(hit.document.uri))
     return Text.assemble((f"{address} " if address else "", DIM), (f"{hit.score:.3f}", "green"))
+
+
+def _shorten(address: str) -> str:
+    """Return the end of a long address, from a slash on if it has one."""
+    if len(address) <= ADDRESS_CHARACTERS:
+        return address
+    end = address[1 - ADDRESS_CHARACTERS :]
+    return f"…{end[max(end.find('/'), 0) :]}"
 
 
 def render_snippet(text: str, question: str) -> Text:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tools.waiting import HANG_SECONDS
 
 from waylore.errors import DimensionMismatch, StoreUnavailable
 from waylore.protocols import Embedder, Vectors
@@ -129,7 +130,7 @@ def test_processes_share_cache(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     running = [subprocess.Popen(command) for _ in range(3)]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [process.wait(HANG_SECONDS) for process in running] == [0, 0, 0]
     with CachedEmbedder(model := CountingEmbedder("hashing-384", 384), tmp_path) as cached:
         cached.embed_passages([f"{i} {j}" for i in range(20) for j in range(9)])
     assert not model.inputs

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools.models import CACHE, find_damaged_files
 
+from requirements import find_model
 from waylore.errors import ModelUnavailable
 from waylore.protocols import Embedder
 from waylore.providers.embedders.fastembed import BGE_QUESTION, FastEmbedder
@@ -25,22 +25,14 @@ PASSAGES = [
 QUESTION = "How tall is the landmark of the French capital?"
 
 
-def find_weights(name: str) -> Path:
-    directory = CACHE / name
-    if find_damaged_files(name, directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/models.py {name}`"
-        pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
-    return directory
-
-
 @pytest.fixture(scope="module")
 def bge() -> FastEmbedder:
-    return FastEmbedder(path=find_weights("bge-small"), threads=1)
+    return FastEmbedder(path=find_model("bge-small"), threads=1)
 
 
 @pytest.fixture(scope="module")
 def potion() -> Model2VecEmbedder:
-    return Model2VecEmbedder(find_weights("potion"))
+    return Model2VecEmbedder(find_model("potion"))
 
 
 @pytest.fixture(params=["bge", "potion"])
@@ -81,7 +73,7 @@ def test_rows_are_in_order_of_texts(model: Embedder) -> None:
 
 @pytest.mark.model
 def test_sorted_batches_keep_order(bge: FastEmbedder) -> None:
-    batched = FastEmbedder(path=find_weights("bge-small"), threads=1, batch_size=2)
+    batched = FastEmbedder(path=find_model("bge-small"), threads=1, batch_size=2)
     alone = np.concatenate([bge.embed_passages([text]) for text in PASSAGES])
     nearness = batched.embed_passages(PASSAGES) @ alone.T
     assert np.diag(nearness).min() > 0.97  # int8 activations are scaled by the batch
@@ -103,7 +95,7 @@ def test_bge_prefix_is_added_once(bge: FastEmbedder) -> None:
 def test_name_changes_with_weights(bge: FastEmbedder, potion: Model2VecEmbedder, tmp_path: Path) -> None:
     assert bge.name == "BAAI/bge-small-en-v1.5@6c9c6101"
     assert potion.name == "potion@f65d0f32"
-    other = shutil.copytree(find_weights("bge-small"), tmp_path / "bge")
+    other = shutil.copytree(find_model("bge-small"), tmp_path / "bge")
     with (other / "onnx" / "model_quantized.onnx").open("ab") as onnx:
         onnx.write(b"\x72\x00")  # an empty field of the protobuf: the same model in other bytes
     assert FastEmbedder(path=other, threads=1).name not in ("BAAI/bge-small-en-v1.5", bge.name)
@@ -138,5 +130,5 @@ def test_onnx_runtime_sends_no_telemetry(tmp_path: Path) -> None:
     kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV")
     env = {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(tmp_path)}
     env["FASTEMBED_CACHE_PATH"] = str(tmp_path / "models")
-    subprocess.run([sys.executable, "-c", load, find_weights("bge-small")], env=env, cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", load, find_model("bge-small")], env=env, cwd=tmp_path, check=True)
     assert {file.name for file in tmp_path.rglob("*")} == {"models"}

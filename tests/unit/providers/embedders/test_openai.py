@@ -14,7 +14,7 @@ from unit.providers.loopback import (
     Fault,
     Script,
     answer,
-    answer_late,
+    answer_after_retry,
     answer_raw,
     change_rows,
     cut_off,
@@ -138,8 +138,8 @@ def test_transient_failure_is_retried(server: Script, fault: Fault) -> None:
 
 
 def test_timeout_is_retried(server: Script) -> None:
-    server.faults.append(answer_late(0.6))
-    with create_embedder(server, timeout=0.3) as model:
+    server.faults.append(answer_after_retry)
+    with create_embedder(server, timeout=1.0) as model:
         np.testing.assert_allclose(model.embed_passages(TEXTS), make_vectors(TEXTS), rtol=1e-6)
     assert len(server.requests) > 1
 

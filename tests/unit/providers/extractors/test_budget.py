@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.waiting import HANG_SECONDS
 
 from waylore.errors import ConfigError
 from waylore.providers.extractors.budget import UNLIMITED, Budget, Estimate, Ledger, Report, Tokens
@@ -62,7 +63,7 @@ def test_reserve_waits_for_other_reservations() -> None:
         time.sleep(0.05)
         assert not second.done()
         ledger.settle(Tokens(40, 40), Tokens(10, 5))
-        assert second.result(5)
+        assert second.result(HANG_SECONDS)
 
 
 def test_reserve_does_not_wait_if_never_fitting() -> None:

@@ -1,12 +1,11 @@
 """Names by spaCy with real weights, and the errors if spaCy or its weights are missing."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
-from tools.models import CACHE, find_damaged_files
 
+from requirements import find_model
 from waylore.errors import ModelUnavailable
 from waylore.protocols import Extractor
 from waylore.providers.extractors.spacy import SpacyExtractor
@@ -20,10 +19,7 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def model() -> SpacyExtractor:
-    directory = CACHE / "spacy-sm"
-    if find_damaged_files("spacy-sm", directory):
-        remedy = f"{directory} is missing or damaged; run `python tools/models.py spacy-sm`"
-        pytest.fail(remedy) if os.environ.get("CI") else pytest.skip(remedy)
+    directory = find_model("spacy-sm")
     pytest.importorskip("spacy")
     return SpacyExtractor(directory)
 

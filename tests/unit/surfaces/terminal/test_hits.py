@@ -1,5 +1,7 @@
 """Test what people see: snippets, paths and sizes of any text."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
@@ -52,6 +54,16 @@ def test_card_fits_the_width(text: str, title: str, width: int) -> None:
     lines = render(shown.render_result(found, 0.001, explained=True), width).split("\n")
     assert lines
     assert all(len(line) <= width for line in lines if line.isascii())
+
+
+def test_long_address_is_cut_at_its_beginning() -> None:
+    for uri, expected in (
+        ("docs/a.md", "docs/a.md"),
+        ("/home/mara/projects/payments/docs/a.md", "…/projects/payments/docs/a.md"),
+        ("x" * 40, "…" + "x" * 31),
+    ):
+        found = replace(hit("text", "title"), document=Document("d" * 32, uri=uri))
+        assert render(shown.render_card(1, found, "?")).splitlines()[0].endswith(f" {expected} 0.500")
 
 
 def test_path_is_rendered_as_its_text() -> None:

@@ -27,14 +27,9 @@ PRAGMA data_version
 -- The number of columns of the table: 0 if there is no table, 3 if it is from before checksums.
 SELECT count(*) FROM pragma_table_info('migrations')
 
--- name: count_tables
--- Zero for an empty file, and for one with a registry only: keys may be created before the first document.
--- If there are tables but no migrations, the file is not of Waylore.
-SELECT count(*) FROM sqlite_schema
-WHERE tbl_name NOT GLOB 'registry*' OR NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'registry_keys')
-
--- name: has_table
-SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?
+-- name: schema_names
+-- None in an empty file. A file with tables of which none is ours is one of another program.
+SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')
 
 -- name: create_migrations
 CREATE TABLE IF NOT EXISTS migrations (

@@ -21,17 +21,8 @@ SELECT number, name, applied_at, checksum FROM catalogue_migrations
 -- name: record_migration
 INSERT INTO catalogue_migrations (number, name, applied_at, checksum) VALUES (?, ?, ?, ?)
 
--- name: begin
-BEGIN IMMEDIATE
-
 -- name: begin_alone
 BEGIN EXCLUSIVE
-
--- name: commit
-COMMIT
-
--- name: rollback
-ROLLBACK
 
 -- name: version
 SELECT version FROM catalogue

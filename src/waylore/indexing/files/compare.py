@@ -1,0 +1,132 @@
+"""Compare files with what is stored: choose their addresses, and find unchanged, moved and vanished files.
+
+The module reads the store and writes nothing.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from waylore.indexing import pipeline
+from waylore.indexing.blocks import Skipped, Source, describe_open_error
+from waylore.indexing.files.addresses import Address, Fingerprint, escape, make_address, make_place
+from waylore.indexing.files.batches import FileRead, SkippedFiles
+from waylore.indexing.files.task import Task
+from waylore.store.protocol import Store
+from waylore.types.identity import get_file, identity
+from waylore.types.knowledge import Document
+
+LOOKUP_SIZE = 256  # documents or files in one query
+
+
+def compare_files(
+    store: Store, task: Task, sizes: Mapping[Path, int], stamp: str, skipped: SkippedFiles
+) -> Iterator[FileRead]:
+    """Yield each file that can be opened, with its address, its fingerprint, and whether it is unchanged."""
+    beginnings: dict[Path, list[Address]] = {}
+    for batch in pipeline.split_into_batches(sizes, LOOKUP_SIZE):
+        possible = {path: _list_addresses(task, path, beginnings) for path in batch}
+        uris = {address.uri for addresses in possible.values() for address in addresses}
+        stored = {uri: Fingerprint.parse(text) for uri, text in store.fingerprints(sorted(uris)).items()}
+        for path, addresses in possible.items():
+            try:
+                content = hash_content(path)
+            except OSError as error:
+                skipped.add(Skipped(addresses[0].uri, describe_open_error(error)))
+                continue
+            address = _choose_address(task, path, content, addresses[0], stored)
+            fingerprint = Fingerprint(address.place, identity("file", stamp, content))
+            source = Source(path, address.uri, task.limits)
+            yield _compare(FileRead(source, sizes[path], fingerprint), address, addresses, stored)
+
+
+def _list_addresses(task: Task, path: Path, beginnings: dict[Path, list[Address]]) -> list[Address]:
+    """Return the address of a file, followed by others under which it may be stored.
+
+    Addresses of all files in a folder begin alike, so `beginnings` is filled once for each folder.
+    """
+    if task.uri:
+        return [task.make_address(path)]
+    if path.parent not in beginnings:
+        beginnings[path.parent] = task.list_beginnings(path.parent)
+    name = escape(path.name)
+    return [address.append(name) for address in beginnings[path.parent]]
+
+
+def _choose_address(
+    task: Task, path: Path, content: str, address: Address, stored: Mapping[str, Fingerprint]
+) -> Address:
+    """Return the address of a file: its absolute path if another file has the address that it should have."""
+    known = stored.get(address.uri)
+    other = address.find_file(known.place) if known and known.place != address.place else None
+    if task.is_address_given or other is None or not _differs(other, content):
+        return address
+    return make_address(path, None)
+
+
+def _differs(file: Path, content: str) -> bool:
+    """Return whether a file exists and has other content. If it may not be read, it counts as different."""
+    try:
+        return hash_content(file) != content
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def _compare(
+    file: FileRead, address: Address, possible: Sequence[Address], stored: Mapping[str, Fingerprint]
+) -> FileRead:
+    """Return a file with the former addresses of its documents, and with whether it is unchanged."""
+    ours = {each.uri: stored[each.uri] for each in possible if each.uri in stored and each.names(stored[each.uri])}
+    known = ours.pop(address.uri, Fingerprint(address.place))
+    resumed = (uri for uri in known.former if uri not in stored)
+    former = tuple(dict.fromkeys([*ours, *resumed]))
+    return replace(file, former=former, is_unchanged=not former and known.content == file.fingerprint.content)
+
+
+# -- vanished files -------------------------------------------------------------------------------------
+
+
+def find_vanished(store: Store, task: Task, existing: Sequence[Path]) -> Iterator[str]:
+    """Yield the ids of documents whose files were below the path of a task and no longer exist."""
+    above = [Path(task.path.anchor), *task.path.parents]
+    for folder in dict.fromkeys(above if task.folder is None else [*above, task.folder]):
+        if folder in above or folder == task.path or task.path in folder.parents:
+            yield from _find_vanished(store, task.path, folder, existing)
+
+
+def _find_vanished(store: Store, path: Path, folder: Path, existing: Sequence[Path]) -> Iterator[str]:
+    """Yield the ids of those whose addresses begin in a folder."""
+    under = f"{make_address(path, folder).uri}/" if folder in path.parents else ""
+    seen = {make_address(file, folder).uri for file in existing}
+    for batch in pipeline.split_into_batches(list_documents(store, under), LOOKUP_SIZE):
+        files = {document.id: get_file(document.uri) for document in batch}
+        stored = store.fingerprints(sorted(set(files.values()) - seen))
+        gone = {uri for uri, text in stored.items() if Address(uri, make_place(folder)).names(Fingerprint.parse(text))}
+        yield from (id_ for id_, file in files.items() if file in gone)
+
+
+# -- what is stored -------------------------------------------------------------------------------------
+
+
+def list_file_documents(store: Store, file: str) -> Iterator[Document]:
+    """Yield the documents of a file: one with its address, or those of its rows and parts."""
+    own = store.list_documents(under=file, limit=1)
+    return chain((d for d in own if d.uri == file), list_documents(store, f"{file}#"))
+
+
+def list_documents(store: Store, under: str) -> Iterator[Document]:
+    """Yield the documents whose addresses begin with a text."""
+    after = ("", "")
+    while page := store.list_documents(under=under, after=after, limit=LOOKUP_SIZE):
+        yield from page
+        after = (page[-1].uri, page[-1].id)
+
+
+def hash_content(path: Path) -> str:
+    """Return a hash of the bytes of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()

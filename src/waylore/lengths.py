@@ -5,7 +5,7 @@ the schemas of HTTP and of an agent's tools publish them. What is longer is adde
 """
 
 MAX_QUERY = 8_000
-MAX_TEXT = 1_000_000  # also of a value of metadata
+MAX_TEXT = 1_000_000  # also of all metadata of a document, and of all facts in a request
 MAX_TITLE = 1_000  # also of a heading, a label, and each name in a fact
 MAX_STATEMENT = 10_000  # of a fact
 MAX_TOOL_FACTS = 100  # facts that a model may add in one call

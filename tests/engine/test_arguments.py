@@ -255,6 +255,10 @@ REFUSED: dict[str, tuple[Callable[[Waylore], Any], str]] = {
         lambda m: m.add_facts([NewFact("a", "is", "b", statement="x" * 10_001)]),
         r"facts\[0\]: statement must have at most 10,000",
     ),
+    "a book as metadata": (
+        lambda m: m.add("t", metadata={f"k{n}": "x" * 999 for n in range(1_100)}),
+        "metadata must have",
+    ),
     "a number as text": (lambda m: m.search("t", top_k="5"), "top_k must be a whole number"),  # type: ignore[arg-type]
     "a fraction": (lambda m: m.search("t", top_k=2.5), "top_k must be a whole number"),  # type: ignore[arg-type]
     "a truth value": (lambda m: m.search("t", top_k=True), "top_k must be a whole number"),

@@ -118,11 +118,14 @@ def to_metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> Meta
         return {}
     if not isinstance(value, Mapping):
         raise ArgumentError(f"{name} must be a dict, got {type(value).__name__}")
-    return {
-        check_text(f"the keys of {name}", key, "use strings"): _to_plain(f"{name} {key!r}", each)
+    plain = {
+        check_text(f"the keys of {name}", key, "use strings"): _to_plain(f"{name} {key!r:.60}", each)
         for key, each in value.items()
         if each is not None
     }
+    if (length := sum(len(key) + len(str(each)) for key, each in plain.items())) > MAX_TEXT:
+        raise ArgumentError(f"{name} must have at most {MAX_TEXT:,} characters in all, got {length:,}; add less of it")
+    return plain
 
 
 def _to_plain(name: str, value: object) -> Scalar | tuple[Scalar, ...]:

@@ -19,6 +19,7 @@ from pydantic import (
     Strict,
     ValidationInfo,
     WithJsonSchema,
+    model_validator,
 )
 
 from waylore import types
@@ -177,6 +178,17 @@ class TripleSchema:
         return {"anyOf": [handler(schema), triple]}
 
 
+def check_facts(body: "NewDocument | NewFacts") -> Any:
+    """Raise ValueError if the facts are too long; each is stored with the metadata and labels of the request."""
+    shared = len(str(body.metadata)) + sum(map(len, body.labels))
+    length = sum(len(fact.subject + fact.predicate + fact.object + fact.statement) + shared for fact in body.facts)
+    if length > MAX_TEXT:
+        raise ValueError(
+            f"facts have {length:,} characters, each counted with metadata and labels; send at most {MAX_TEXT:,}"
+        )
+    return body
+
+
 FactLike = Annotated[NewFactBody, BeforeValidator(_to_fact), TripleSchema()]
 
 
@@ -195,6 +207,7 @@ class NewDocument(Body):
     labels: Labels = Field(default=[])
     source: Source = "file"
     facts: list[FactLike] = Field(default=[], max_length=1_000)
+    _check_facts = model_validator(mode="after")(check_facts)
 
 
 class NewFacts(Body):
@@ -204,6 +217,7 @@ class NewFacts(Body):
     metadata: Metadata = Field(default={})
     labels: Labels = Field(default=[])
     source: Source = "user_edit"
+    _check_facts = model_validator(mode="after")(check_facts)
 
 
 class ForgetRequest(Body):

@@ -13,9 +13,9 @@ def open_private(path: str, flags: int) -> int:
 
 
 def create_private(path: str | Path) -> None:
-    """Create an empty private file if there is none; SQLite gives its mode to the log beside it.
+    """Create an empty private file if it does not exist; SQLite gives its mode to the log beside it.
 
-    A folder that is missing or may not be written is left to whoever opens the file next.
+    An error is ignored: opening the file afterwards reports a missing or read-only folder.
     """
     with suppress(OSError):
         os.close(open_private(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY))

@@ -397,7 +397,7 @@ class Waylore:
     ) -> RenderedContext:
         """Return the text to hand to a model, within a budget of tokens.
 
-        Each passage stands between the marks of a fence, and a sentence before says that it is data.
+        Each passage is put between the marks of a fence, and the first sentence says that it is data.
 
         result: what `search` returned, or a question to search for first.
         layout: passages, graph or narrative.
@@ -417,7 +417,7 @@ class Waylore:
 
     @check_call
     def make_fence(self, *texts: str) -> Fence:
-        """Return the fence that marks recalled texts as data, for a prompt that you build yourself.
+        """Return the fence that marks recalled texts as data. Use it in prompts that you build yourself.
 
         texts: all texts that are put into the prompt. `Fence.enclose` returns one of them between the marks,
             without control and invisible characters. Equal texts get equal marks.

@@ -3,7 +3,7 @@
 There are three layouts: `passages` has passages with citation marks; `graph` and `narrative` put a block of
 entities and facts before them. Parts are chosen by the sum of the tokens of their lines. The whole text is
 counted at the end, so the budget holds for any tokenizer, also if the tokens of two texts do not add up. The
-text contains only parts of the `SearchResult`, made neutral, and each passage stands in a fence (`waylore.fence`).
+text contains only parts of the `SearchResult`, made neutral, with each passage in a fence (`waylore.fence`).
 This module reads no store, calls no model and does not summarise; long texts are cut at the end of a sentence.
 """
 

@@ -2,7 +2,7 @@
 
 A hit of `wire` takes a thousand tokens; here it has its text, its path and the lines of its explanation. Every answer
 fits into the tokens that the caller allows, and `left_out` reports what did not fit. A model reads both forms, so
-stored text is neutral in both: texts stand in a fence, all else on one line. This module reads no memory; `tools` does.
+stored text is neutral in both: texts are fenced, all else is on one line. This module reads no memory; `tools` does.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized

@@ -1,7 +1,7 @@
 """Build the answers of `search` and `fetch` in the shapes that deep-research clients expect.
 
 These clients read the JSON in the text of an answer and cite the address of each document. A result is a document
-with its best passage. They hand the texts to a model one by one, so each of them stands in a fence.
+with its best passage. They hand the texts to a model one by one, so each of them is fenced.
 """
 
 from itertools import islice

@@ -92,7 +92,7 @@ class Tool(Generic[T, R]):
 
     @property
     def description(self) -> str:
-        """The description that a model reads to choose a tool, and what it must know of recalled text."""
+        """The description that a model reads to choose a tool, with the rule for recalled text."""
         return f"{' '.join((self.run.__doc__ or '').split())} {RECALLED_RULE}"
 
     @property

@@ -61,6 +61,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waylore]:
     with Waylore.open(tmp_path_factory.mktemp("own") / "own.waylore", embedder=embedder) as memory:
         for path in ADDED:
             memory.add_files(ROOT / path, root=ROOT)
+        memory.search("store")  # starts the thread that counts uses, which then belongs to no test
         yield memory
 
 

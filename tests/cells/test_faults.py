@@ -133,6 +133,29 @@ def test_argument_errors_do_not_open_the_breaker(federation: Federation) -> None
         assert len(store.lexical("Lothair", top_k=9)) == 3
 
 
+# -- closing -------------------------------------------------------------------------------------------
+
+
+def test_store_that_a_late_attempt_opens_is_closed(federation: Federation, cells: FaultyCells) -> None:
+    hang(cells, "west")
+    before = len(cells.calls)
+    with open_stores(federation, "c") as store, pytest.raises(StoreUnavailable, match="did not answer within 1 s"):
+        store.statistics()
+    cells.release()
+    wait_until(lambda: cells.list_calls("west", before) == ["open", "open", "close", "close"])
+
+
+def test_store_of_failed_cell_is_closed(federation: Federation, cells: FaultyCells) -> None:
+    with open_stores(federation, "c") as store:
+        store.statistics()
+        fail(cells, "west")
+        for _ in range(2 * QUICK.failures):
+            with pytest.raises(StoreUnavailable):
+                store.statistics()
+        before = len(cells.calls)
+    assert cells.list_calls("west", before) == ["close"]
+
+
 # -- second attempts -----------------------------------------------------------------------------------
 
 

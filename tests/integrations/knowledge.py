@@ -21,4 +21,5 @@ def open_memory(folder: Path) -> Waylore:
     memory.add("Mara looks after tokens.", title="Mara", facts=[("Mara", "owns", "session service")])
     memory.add("Help is in the handbook.", uri="docs/help.md", metadata={"team": "docs", "waylore": "ours"})
     memory.add("The login of the vault is in the safe.", uri="docs/vault.md", labels=["admins"])
+    memory.search(QUESTION)  # starts the thread that counts uses, which then belongs to no test
     return memory

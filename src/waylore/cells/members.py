@@ -6,13 +6,14 @@ This module decides when an answer may be partial and when a write is complete. 
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from typing import TypeVar
 
 from waylore.cells.catalogue.protocol import Catalogue, CollectionPlacement
-from waylore.cells.channels import Channel, PendingRead, settle
+from waylore.cells.channels import Channel, PendingRead, Workers, settle
 from waylore.cells.placement import CollectionPlaces, is_same_place
 from waylore.config import CellsConfig
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
@@ -65,6 +66,8 @@ class Members:
         self._federation = federation
         self._places = CollectionPlaces(federation.catalogue, collections, federation.catalogue_channel)
         self._stores: dict[tuple[str, str], tuple[int, Store]] = {}
+        self._lock = threading.Lock()  # of `_stores`
+        self._is_closed = False
 
     def read_all(self, call: StoreCall[T], *, only: str = "", attempts: int = 2) -> list[T]:
         """Run a call on every collection, or on `only` one. Return the answers in the order of their names.
@@ -124,13 +127,13 @@ class Members:
 
     def close(self) -> None:
         """Close all open stores. A cell that hangs delays this by at most `read_seconds`."""
-        stores, self._stores = self._stores, {}
-        settle(
-            [
-                self._federation.get_channel(cell).start_read(store.close, attempts=1)
-                for (cell, _), (_, store) in stores.items()
-            ]
+        with self._lock:
+            stores, self._stores, self._is_closed = self._stores, {}, True
+        workers = Workers("closing", len(stores))  # not the channels, which may refuse calls of a failed cell
+        wait(
+            [workers.submit(store.close) for _, store in stores.values()], timeout=self._federation.config.read_seconds
         )
+        workers.stop()
 
     def _start_read(self, call: StoreCall[T], placement: CollectionPlacement, attempts: int) -> PendingRead[T]:
         channel = self._federation.get_channel(placement.cell)
@@ -147,17 +150,29 @@ class Members:
         key = (placement.cell, placement.collection)
         generation = self._federation.get_channel(placement.cell).generation
         opened, store = self._stores.get(key, (-1, None))
-        if store is None or opened != generation:
-            fresh = self._federation.open_cell(self._places.get_url(placement.cell), placement.collection)
-            current = self._stores.get(key, (-1, None))
-            if current[0] == generation and current[1] is not None:
-                fresh.close()  # another thread was faster
-                return current[1]
+        if store is not None and opened == generation:
+            return store
+        fresh = self._federation.open_cell(self._places.get_url(placement.cell), placement.collection)
+        kept, unused = self._keep_store(key, generation, fresh)
+        if unused is not None:
+            threading.Thread(target=unused.close, daemon=True).start()  # it may hang
+        if kept is None:
+            raise StoreUnavailable("the store was closed while a cell was opened; open it again")
+        return kept
+
+    def _keep_store(self, key: tuple[str, str], generation: int, fresh: Store) -> tuple[Store | None, Store | None]:
+        """Keep an opened store, unless another thread was faster. Return the store to use and the one to close.
+
+        After `close` there is none to use: a late attempt must not leave connections open.
+        """
+        with self._lock:
+            if self._is_closed:
+                return None, fresh
+            opened, store = self._stores.get(key, (-1, None))
+            if store is not None and opened >= generation:
+                return store, fresh
             self._stores[key] = (generation, fresh)
-            if store is not None:
-                threading.Thread(target=store.close, daemon=True).start()
-            return fresh
-        return store
+            return fresh, store
 
 
 def _make_error(failed: Mapping[str, str], reads: Sequence[PendingRead[T]]) -> StoreUnavailable:

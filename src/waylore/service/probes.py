@@ -9,8 +9,6 @@ from collections.abc import Callable
 from threading import Event, Thread
 from time import monotonic
 
-from waylore.errors import WayloreError
-
 log = logging.getLogger(__name__)
 INTERVAL_SECONDS = 2.0
 LIMIT_SECONDS = 1.0  # a check that takes longer has failed
@@ -57,11 +55,9 @@ class Probe:
     def _run_check(self) -> bool:
         try:
             self._check()
-        except WayloreError as error:
-            log.warning("%s is not ready: %s", self.name, error)
-            return False
-        except Exception:
-            log.exception("%s cannot be checked", self.name)
+        except Exception as error:  # noqa: BLE001 (any error means that it is not available)
+            if self._has_passed or not self._has_run.is_set():  # one line for all checks that fail in a row
+                log.warning("the %s is not ready: %s", self.name, error)
             return False
         return True
 

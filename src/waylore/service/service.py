@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -114,7 +115,7 @@ class Service:
         if caller := self.api_keys.find_cached(token):
             return caller
         if not token.startswith(KEY_PREFIXES):
-            verify = partial(self.oidc_tokens.authenticate, token)
+            verify = partial(copy_context().run, self.oidc_tokens.authenticate, token)
             return await asyncio.get_running_loop().run_in_executor(self.threads.oidc, verify)
         known = self.api_keys.find_known(token)
         look_up = partial(self.api_keys.authenticate, token)

@@ -47,7 +47,7 @@ class UploadRejected(Exception):
 class UploadSlots:
     """A limited number of slots, and who has taken them. `kind` names in messages what takes them.
 
-    The last quarter of the slots is for callers that have fewer than a quarter.
+    There is a quarter more for callers that have less than a quarter, so that no caller can take all of them.
     """
 
     kind: str
@@ -56,8 +56,8 @@ class UploadSlots:
 
     def is_full(self, caller: str) -> bool:
         """Return whether a caller gets no slot now."""
-        share = self.limit // 4
-        return self.taken.total() >= self.limit - (share if self.taken[caller] >= share else 0)
+        share = max(1, self.limit // 4)
+        return self.taken.total() >= self.limit + (share if self.taken[caller] < share else 0)
 
     @contextmanager
     def reserve(self, caller: str) -> Iterator[None]:

@@ -266,7 +266,6 @@ def test_concurrent_uploads_are_limited(tmp_path: Path) -> None:
     spool, _ = open_folder(tmp_path, max_concurrent_uploads=1)
     with spool.slots.reserve("a"):
         assert spool.slots.is_full("a")
-        assert spool.slots.is_full("b")
         with pytest.raises(UploadRejected, match="try again"), spool.slots.reserve("a"):
             pass
     with spool.slots.reserve("a"):
@@ -276,7 +275,7 @@ def test_concurrent_uploads_are_limited(tmp_path: Path) -> None:
 def test_one_caller_cannot_take_all_uploads(tmp_path: Path) -> None:
     slots = open_folder(tmp_path, max_concurrent_uploads=8)[0].slots
     with ExitStack() as stack:
-        for _ in range(6):
+        for _ in range(8):
             stack.enter_context(slots.reserve("a"))
         assert slots.is_full("a")
         for _ in range(2):

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -179,29 +179,24 @@ def test_waiting_writes_do_not_delay_searches(store: Path, tmp_path: Path, word:
 
 
 def test_slow_uploads_do_not_delay_other_callers(store: Path, tmp_path: Path) -> None:
-    slow = "".join(
-        f"Mara Lind{n} works at Acme {n} Group. Acme {n} Group owns the Part {n} Works.\n\n" for n in range(20_000)
-    )
+    slow = "".join(f"Mara Lind{n} works at Acme {n} Group. Acme {n} Group owns Part {n}.\n\n" for n in range(20_000))
+    names = ("red", "blue", "green")
+    tokens = {name: create_token(store, scope="write", collections=[name]) for name in names}
 
-    async def read_jobs(client: httpx.AsyncClient, _: int) -> None:
-        read_json(await client.get(f"{NOTES}/jobs"))
+    async def attack(client: httpx.AsyncClient, number: int) -> str:
+        address, headers = f"/v1/collections/{names[number]}", make_headers(tokens[names[number]])
+        job = read_json(await client.put(f"{address}/uploads/slow.md", content=slow.encode(), headers=headers))
+        return f"{address}/jobs/{job['id']}"
 
-    with start_service(store, tmp_path) as service, service.client() as admin, ExitStack() as callers:
-        for name in ("red", "blue", "green"):
+    with start_service(store, tmp_path) as service, service.client() as admin:
+        for name in names:
             read_json(admin.put(f"/v1/collections/{name}", json={}))
-
-        def start(name: str, content: str) -> Callable[[], dict[str, Any]]:
-            token = create_token(store, scope="write", collections=[name])
-            caller = callers.enter_context(open_caller(service, token))
-            job = read_json(caller.put(f"/v1/collections/{name}/uploads/a.md", content=content.encode()))
-            return lambda: dict(read_json(caller.get(f"/v1/collections/{name}/jobs/{job['id']}")))
-
-        attackers = [start(name, slow) for name in ("red", "blue")]
-        measure_during(service, store, read_jobs, token=service.token, number=1, seconds=5)
-        upload = start("green", "Mara Lind owns the login.")
-        deadline = time.monotonic() + 60
-        while upload()["state"] != "done":
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        assert [attacker()["state"] for attacker in attackers] == ["running", "running"]
-        service.process.kill()  # what is left of the slow files does not matter
+        attackers = measure_during(service, store, attack, token="", number=2, seconds=6)
+        with open_caller(service, tokens["green"]) as caller:
+            job = read_json(caller.put("/v1/collections/green/uploads/a.md", content=b"Mara Lind owns the login."))
+            deadline = time.monotonic() + 60
+            while read_json(caller.get(f"/v1/collections/green/jobs/{job['id']}"))["state"] != "done":
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+        assert [read_json(admin.get(each))["state"] for each in attackers] == ["running", "running"]
+        service.process.kill()  # the rest of the slow files does not matter

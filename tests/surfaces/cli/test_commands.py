@@ -13,6 +13,7 @@ from databases import create_database
 from requirements import find_model
 from surfaces.commands import notes, run, run_json
 from waylore import Filter, NewFact, Waylore
+from waylore.fence import RECALLED_NOTE
 from waylore.recipes import RECIPES
 from waylore.surfaces import wire
 from waylore.surfaces.cli.app import app
@@ -127,7 +128,7 @@ def test_search_explain_prints_trees(filled: Path) -> None:
 def test_search_context_stays_within_its_budget(filled: Path) -> None:
     made = run_json("search", QUESTION, "--context", "--layout", "passages", "--max-tokens", "60")
     assert made["tokens"] <= 60
-    assert run("search", QUESTION, "--context").startswith("## Knowledge Graph Context\n")
+    assert run("search", QUESTION, "--context").startswith(f"{RECALLED_NOTE}\n\n## Knowledge Graph Context\n")
 
 
 def test_search_overrides_values_of_the_recipe(filled: Path) -> None:

@@ -2,7 +2,7 @@
 
 A process is started when the first file needs one, and reads one file after another. It is killed when the reading
 stops before the end of a file, as on Ctrl-C or when a job is cancelled, and when it exceeds a limit; the next file
-gets another one. What it sends is JSON, not pickles, because it may have read a hostile file. `multiprocessing` would
+gets another one. It sends JSON, not pickles, because it may have read a hostile file. `multiprocessing` would
 run the main module of the caller again; `concurrent.futures` cannot kill the process of one task. The program of the
 process is `files.worker`.
 """
@@ -83,7 +83,7 @@ class ReaderProcess:
         return self._process.pid
 
     def read(self, source: Source, wait: Callable[[], object]) -> Iterator[Reading | Skipped]:
-        """Send a file to the process and yield what it sends back. Raise ReadError if the process ends."""
+        """Send a file to the process and yield the items that it sends back. Raise ReadError if the process ends."""
         self._send(encode_source(source), source.limits)
         while (message := self._receive(source.limits, wait)) != END:
             yield decode_item(message)
@@ -159,18 +159,18 @@ def _describe_time(limits: Limits) -> str:
 
 
 def encode_source(source: Source) -> bytes:
-    """Return a file to read as a message, with the folders from which modules are imported."""
+    """Return a file to read as a message, with the folders for imports."""
     return _encode([str(source.path.absolute()), source.uri, asdict(source.limits), sys.path])
 
 
 def decode_source(message: bytes) -> tuple[Source, list[str]]:
-    """Return the file of a message, and the folders from which modules are imported."""
+    """Return the file of a message, and the folders for imports."""
     path, uri, limits, folders = _decode(message)
     return Source(Path(path), uri, Limits(**limits)), folders
 
 
 def encode_item(item: Reading | Skipped) -> bytes:
-    """Return what a reader yields as a message; headings that many blocks share are sent once."""
+    """Return an item of a reader as a message; headings that many blocks share are sent once."""
     if isinstance(item, Skipped):
         return _encode([item.uri, item.reason])
     headings = {each: number for number, each in enumerate(dict.fromkeys(block.headings for block in item.blocks))}
@@ -181,7 +181,7 @@ def encode_item(item: Reading | Skipped) -> bytes:
 
 
 def decode_item(message: bytes) -> Reading | Skipped:
-    """Return what a reader yielded."""
+    """Return the item of a message."""
     uri, *fields = _decode(message)
     if len(fields) == 1:
         return Skipped(uri, *fields)

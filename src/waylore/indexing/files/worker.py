@@ -49,7 +49,7 @@ def read(source: Source) -> Iterator[bytes]:
 
 
 def _exit_out_of_memory(read: Callable[[], Iterator[Reading | Skipped]]) -> Iterator[Reading | Skipped]:
-    """Yield what a reader yields, and end the process if its memory does not suffice: a new one starts clean."""
+    """Yield the items of a reader, and end the process if its memory does not suffice: a new one starts clean."""
     try:
         yield from read()
     except MemoryError:

@@ -1,4 +1,4 @@
-"""Find the known sentences of a text with a table of hashes, in time linear in the text and in what is known.
+"""Find the known sentences of a text with a table of hashes, in time linear in the text and the known passages.
 
 A unit is a run of words that equals whole sentences of one known passage: as few sentences as have MIN_RUN_WORDS
 words, or these with shorter ones behind them. Every longer repetition is a sequence of units, so only units are
@@ -18,7 +18,7 @@ MIN_RUN_WORDS = 3  # shorter repetitions within a longer text are not recognised
 MIN_COMPARISONS = 10_000  # with the known units, for a text of any length
 COMPARISONS_PER_WORD = 4  # further ones; only a text that is made for it needs more, and its beginning counts as new
 _MODULUS = 2**61 - 1
-_BASE = secrets.randbelow(_MODULUS - 2**60) + 2**60  # secret, so that nobody can choose words with equal hashes
+_BASE = secrets.randbelow(_MODULUS - 2**60) + 2**60  # secret, so that no caller can choose words with equal hashes
 _NO_WAY = (-1,) * 6
 
 

@@ -30,7 +30,8 @@ MAX_MESSAGE_BYTES = 2**28
 OUT_OF_MEMORY = 77  # exit status of a process that exceeded its memory
 END = b"null"
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from waylore.indexing.files.worker import main; main()"
-_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ")  # no other variable: some are secrets
+# Nothing of our own environment, which has secrets. The threads of OpenBLAS would take the address space.
+_ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def read_in_process(source: Source, wait: Callable[[], object]) -> Iterator[Reading | Skipped]:
@@ -59,11 +60,10 @@ class ReaderProcess:
     def __init__(self) -> None:
         self._connection, theirs = Pipe()
         command = [sys.executable, "-I", "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         try:
             self._process = subprocess.Popen(  # noqa: S603 # nosec B603 (our own program)
                 command,
-                env={**environment, "OPENBLAS_NUM_THREADS": "1"},  # its threads would take the address space
+                env=_ENVIRONMENT,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -122,7 +122,11 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
     for schema in SCHEMAS:
         new = schema.replace("weft", "waylore")
         recorded = rows(url, f"SELECT name FROM {new}.migrations ORDER BY number")
-        later = {"waylore_service": [("grants",), ("max_source",)], "waylore_jobs": [("queue",)], "waylore": [("secret",)]}
+        later = {
+            "waylore_service": [("grants",), ("max_source",)],
+            "waylore_jobs": [("queue",)],
+            "waylore": [("secret",)],
+        }
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, [])]
         assert rows(url, f"SELECT count(*) FROM {new}.migrations WHERE number > 0 AND checksum = ''") == [(0,)]
     left = "SELECT count(*) FROM pg_policies WHERE qual LIKE '%weft%' OR 'weft_matching' = ANY(roles)"

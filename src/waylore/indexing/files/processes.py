@@ -11,7 +11,7 @@ import atexit
 import json
 import os
 import signal
-import subprocess
+import subprocess  # nosec B404 (it starts our own program only)
 import sys
 import time
 from collections import deque

@@ -8,6 +8,7 @@ import pytest
 from cells.cells import CELLS, create_catalogue, create_federation, get_placement, open_stores
 from databases import open_collections
 from waylore import Waylore
+from waylore.cells import open as opening
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
 from waylore.cells.store import open_federated
@@ -91,8 +92,12 @@ def test_open_reports_unknown_and_invalid_collections(federation: Federation) ->
 
 
 def test_catalogue_without_cells_names_remedy(tmp_path: Path) -> None:
+    url = f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}"
+    with pytest.raises(NotFound, match=r"waylore cells add"):
+        open_store(url, "notes")
+    opening.create_catalogue(url).close()
     with pytest.raises(ConfigError, match=r"waylore cells add"):
-        open_store(f"cells+sqlite:///{tmp_path / 'catalogue.waylore'}", "notes")
+        open_store(url, "notes")
 
 
 def test_missing_cell_file_is_not_an_empty_cell(tmp_path: Path, federation: Federation) -> None:

@@ -148,7 +148,7 @@ def test_members_of_old_roles_are_members_of_the_new(server: Server, url: str) -
 
 
 def test_a_member_cannot_rename(server: Server, url: str) -> None:
-    with pytest.raises(Forbidden, match="owner of the schema"):
+    with pytest.raises(Forbidden, match="waylore migrate"):
         open_old(server.build_url(url.rsplit("/", 1)[1], user="app"))
     assert rows(url, "SELECT count(*) > 0 FROM weft.documents") == [(True,)]
 

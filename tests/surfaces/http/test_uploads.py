@@ -82,7 +82,8 @@ async def test_import_reports_skipped_rows(asked: httpx.AsyncClient) -> None:
 async def test_import_with_a_long_suffix_is_done(asked: httpx.AsyncClient) -> None:
     row = b'{"subject": "login", "predicate": "needs", "object": "sessions", "text": "The login needs sessions."}\n'
     address = f"{HERE}/uploads/graph.{'x' * 300}"
-    done = await wait_for_job(asked, await asked.post(address, content=row))
+    binary = {"Content-Type": "application/octet-stream"}
+    done = await wait_for_job(asked, await asked.post(address, content=row, headers=binary))
     assert (done["state"], done["result"]["written"]) == ("done", 1)
 
 

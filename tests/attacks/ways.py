@@ -210,7 +210,7 @@ WRITES: tuple[Way, ...] = (
         "add_facts",
         "retract its fact for its readers",
         FACTS,
-        lambda t, _: {"facts": [_retract(t, source="user_edit")], "labels": sorted(t.labels), "source": "conversation"},
+        lambda t, _: {"facts": [_retract(t)], "labels": sorted(t.labels), "source": "user_edit"},
         names_secret=True,
         adds=True,
         labels="target",
@@ -285,3 +285,18 @@ KEYS: tuple[Way, ...] = (
     Way("revoke_key", "revoke its key", lambda t, _: Call("DELETE", f"/v1/keys/{t.key}")),
 )
 WAYS = (*READS, *WRITES, *KEYS)
+
+
+def _choose_group(way: Way) -> str:
+    """Return the group of ways that are tried in one run of the service."""
+    if "/" in way.of or way.of.startswith("tool "):
+        return "agents"
+    if way in READS:
+        return "reading"
+    subjects = {"add": "adding", "forget": "forgetting", "upload": "uploading"}
+    return subjects.get(way.of.partition("_")[0], "administration")
+
+
+GROUPS: dict[str, list[Way]] = {}
+for _way in WAYS:
+    GROUPS.setdefault(_choose_group(_way), []).append(_way)

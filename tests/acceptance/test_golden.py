@@ -8,6 +8,7 @@ that are wrong today are not included. Rankings need real vectors: the test weig
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from waylore.types.knowledge import Metadata
 GOLDEN = Path(__file__).parent / "golden"
 WORLDS = ("assistant", "family", "papers", "systems")
 METHODS = ("auto", *RECIPES)
+FENCE = re.compile(r"^<<recalled [a-z]+\n|\n[a-z]+>>$", re.MULTILINE)  # around each passage of a context
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def check(memory: Waylore, golden: GoldenQuestion) -> None:
     wrong = [*_check_hits(golden, found, other), *_check_paths(golden, found), *_check_texts(golden, found)]
     wrong += _check_promises(memory, golden, found)
     if golden.context:
-        text = memory.context(found, layout=golden.context.layout).text
+        text = FENCE.sub("", memory.context(found, layout=golden.context.layout).text)
         wrong += [f"the context lacks {line!r} in\n{text}" for line in golden.context.has if line not in text]
         wrong += [f"the context has {line!r} in\n{text}" for line in golden.context.lacks if line in text]
     if wrong:

@@ -46,10 +46,10 @@ QUESTIONS = [
         3,
     ),
     (
-        "Which files are left out of a folder?",
+        "Which files does gitignore leave out of a folder?",
         "docs/how-to/files.md",
         "What is left out of a folder",
-        "—mentions→ gitignore",
+        "gitignore",
         3,
     ),
 ]

@@ -288,21 +288,24 @@ def test_one_fetch_runs_for_all_and_nobody_else_waits(provider: Provider) -> Non
 @pytest.mark.parametrize("sends", [b"", b"HTTP/1.1 200 OK\r\nx: "])
 def test_fetch_ends_after_three_seconds(sends: bytes) -> None:
     """Check that a server that answers nothing, or one byte from time to time, cannot hold the fetch."""
+    is_over = Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def drip() -> None:
             with suppress(OSError), listener.accept()[0] as connection:
                 connection.sendall(sends)
-                while True:
-                    time.sleep(0.3)
+                while not is_over.wait(0.3):
                     if sends:
                         connection.sendall(b"x")
 
-        Thread(target=drip, daemon=True).start()
+        dripping = Thread(target=drip, daemon=True)
+        dripping.start()
         began = time.monotonic()
         with pytest.raises(StoreUnavailable, match="no answer in 3 seconds"):
             ProviderKeys(f"http://127.0.0.1:{listener.getsockname()[1]}").find("one")
         assert 2 < time.monotonic() - began < 30
+        is_over.set()
+        dripping.join()
 
 
 def test_answer_of_provider_has_a_maximum_size(provider: Provider) -> None:

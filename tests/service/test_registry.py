@@ -91,7 +91,7 @@ def test_keys_of_an_earlier_release_get_the_source_of_their_labels(url: str) -> 
             registry.set_key(replace(KEY, id=id_, labels=labels))
     table = "waylore_service.keys" if url.startswith("postgres") else "registry_keys"
     migrations = table.replace("keys", "migrations")
-    _run(url, f"ALTER TABLE {table} DROP COLUMN max_source", f"DELETE FROM {migrations} WHERE number = 2")
+    _run(url, f"ALTER TABLE {table} DROP COLUMN max_source", f"DELETE FROM {migrations} WHERE name = 'max_source'")
     with closing(open_registry(url)) as registry:
         found = {key.id: key.max_source for key in registry.list_keys()}
     assert found == {"limited": "conversation", "public": "conversation", "all": "user_edit"}

@@ -192,7 +192,8 @@ def _restore_first_schema(path: Path) -> None:
         ).fetchall()
         db.execute(
             "DROP TABLE temp.v; DROP TABLE words; DROP TABLE files; "
-            "DROP INDEX documents_by_uri; DROP TABLE entity_keys; DELETE FROM migrations WHERE number > 1"
+            "DROP INDEX documents_by_uri; DROP TABLE entity_keys; ALTER TABLE collections DROP COLUMN secret; "
+            "DELETE FROM migrations WHERE number > 1"
         )
         db.execute(first[start : first.index(";", start) + 1])
         db.executemany("INSERT INTO words (rowid, terms) VALUES (?, ?)", rows)

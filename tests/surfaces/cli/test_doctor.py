@@ -229,7 +229,7 @@ def test_read_only_store_is_a_note(folder: Path, closed: str) -> None:
 def test_read_only_store_of_old_schema_is_a_problem(folder: Path) -> None:
     Waylore.open("memory.waylore").close()
     with apsw.Connection("memory.waylore") as db:
-        db.execute("DELETE FROM migrations WHERE number = 4")
+        db.execute("DELETE FROM migrations WHERE number = (SELECT max(number) FROM migrations)")
     db.close()
     (folder / "memory.waylore").chmod(0o444)
     found = [f for f in _check_as_nobody(folder) if f["subject"] == "store"]

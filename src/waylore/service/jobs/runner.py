@@ -51,7 +51,7 @@ class JobRunner:
     stopping: Event = field(default_factory=Event)
     changed: Semaphore = field(default_factory=lambda: Semaphore(0))  # released when a job may have become due
     changed_for_reserve: Semaphore = field(default_factory=lambda: Semaphore(0))  # likewise, for reserve workers
-    running: dict[str, Job] = field(default_factory=dict)  # by id
+    running: dict[tuple[str, int], Job] = field(default_factory=dict)  # by id and run: a lost run may still work
 
     # -- for callers -----------------------------------------------------------------------------------
 
@@ -121,11 +121,11 @@ class JobRunner:
 
     def run(self, job: Job) -> None:
         """Run a job that was taken from the table."""
-        self.running[job.id] = job
+        self.running[job.id, job.runs] = job
         try:
             self._run(job)
         finally:
-            del self.running[job.id]
+            del self.running[job.id, job.runs]
             self.wake_workers()  # the next job of the collection may run now
 
     def wake_workers(self, count: int = 1) -> None:

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,10 +82,14 @@ def add_files(
 
     parts = _read_files(run, task.compute_stamp(extractor), sizes, wait)
     workers = extractor.concurrency if extractor else 1
-    batches = _make_batches(run, _run_ahead(lambda part: _extract(run, extractor, part), parts, workers))
+    extracted = _run_ahead(lambda part: _extract(run, extractor, part), parts, workers)
+    batches = _make_batches(run, extracted)
     embedded = _run_ahead(lambda batch: _embed_batch(store, embedder, task.author, batch), batches, 1)
-    with closing(parts):  # if the run stops, so does the process that reads
-        for batch in _run_ahead(lambda batch: _write_batch(run, embedder, batch), embedded, 1):
+    written = _run_ahead(lambda batch: _write_batch(run, embedder, batch), embedded, 1)
+    with ExitStack() as stages:  # if the run stops, so do its threads and the process that reads, before it returns
+        for stage in (parts, extracted, batches, embedded, written):
+            stages.enter_context(closing(stage))
+        for batch in written:
             report = _add_to_report(report, batch)
             progress = _advance(progress, batch, report, time.monotonic() - began)
             show(progress)
@@ -162,7 +166,7 @@ def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPar
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def _make_batches(run: AddRun, parts: Iterable[IndexedPart]) -> Iterator[Batch]:
+def _make_batches(run: AddRun, parts: Iterable[IndexedPart]) -> Generator[Batch]:
     batch, size, length = Batch(), 0, 0
     for part in parts:
         if isinstance(part, BytesRead):
@@ -252,7 +256,7 @@ def _advance(progress: Progress, batch: Batch, report: AddReport, seconds: float
 # -- running ahead --------------------------------------------------------------------------------------
 
 
-def _run_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+def _run_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> Generator[R]:
     """Yield results in order, with up to `workers` items in work and as many results ahead of the consumer."""
     pending: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="waylore-adding")

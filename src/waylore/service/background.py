@@ -1,6 +1,6 @@
 """The background of a service: its jobs, its upload folder, and the workers that run the jobs.
 
-On PostgreSQL all processes share one table of jobs. With a store in a file, one thread of the process runs
+On PostgreSQL all processes share one table of jobs. With a store in a file, threads of the process run
 them. A service uses both in the same way. Old jobs and uploads are deleted once an hour.
 """
 
@@ -73,7 +73,7 @@ def open_background(settings: Settings, resources: JobResources) -> Iterator[Bac
 
 
 def _create_local(settings: Settings, resources: JobResources, spool: Spool) -> Background:
-    jobs = JobRunner(MemoryJobs(settings.http.workers), resources, spool.name)  # one worker: a file has one writer
+    jobs = JobRunner(MemoryJobs(settings.http.workers), resources, spool.name)
     return Background(jobs, spool, partial(run_jobs, jobs, 1, settings.jobs.heartbeat_timeout))
 
 

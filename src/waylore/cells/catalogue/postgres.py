@@ -19,12 +19,12 @@ from waylore.cells.catalogue.protocol import (
     check_name,
     make_no_cell_error,
 )
-from waylore.errors import ConfigError, StoreUnavailable
+from waylore.errors import StoreUnavailable
 from waylore.store.postgres.connections import (
     Connection,
     IdleConnections,
     format_address,
-    is_pooled,
+    require_session,
     translate_errors,
 )
 from waylore.store.postgres.setup import CARRY_ROLES, migrate_schema
@@ -100,11 +100,7 @@ class PostgresCatalogue:
             lock = self._connections.connect()
         with closing(lock):
             with self._name_errors():
-                if is_pooled(lock):  # it would give the lock to another session
-                    raise ConfigError(
-                        f"{format_address(self._url)} is a pooler, and a move needs a session of its own: use the "
-                        "address of the server itself"
-                    )
+                require_session(lock, self._url)
                 [(is_ours,)] = lock.execute(CATALOGUE["try_moving"]).fetchall()
             if not is_ours:
                 raise StoreUnavailable(

@@ -106,6 +106,15 @@ def is_pooled(db: Connection) -> bool:
     return row is not None and row[0] != db.info.backend_pid
 
 
+def require_session(db: Connection, url: str) -> None:
+    """Raise ConfigError if a pooler is in between, which keeps neither settings nor locks of a session."""
+    if is_pooled(db):
+        raise ConfigError(
+            f"{format_address(url)} is a pooler, and this work needs a session of its own: use the address of the "
+            "server itself"
+        )
+
+
 def fetch_rows(db: Connection, statement: str, bound: Mapping[str, Any]) -> list[Any]:
     """Run a statement and return its rows; an empty list if it returns none."""
     cursor = db.execute(statement, bound)

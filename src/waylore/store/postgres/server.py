@@ -8,7 +8,7 @@ the transaction keeps the role of the URL, unless that role bypasses row-level s
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
@@ -22,15 +22,14 @@ from psycopg.pq import Format
 from psycopg.types import TypeInfo
 from psycopg.types.string import ByteaBinaryLoader
 
-from waylore.errors import ConfigError
 from waylore.store import monitoring
 from waylore.store.postgres import setup
 from waylore.store.postgres.connections import (
     Connection,
     LostConnection,
     ReconnectingPool,
-    format_address,
     is_pooled,
+    require_session,
 )
 from waylore.store.postgres.steps import SQL, Wanted
 
@@ -58,7 +57,6 @@ class Server:
     path: str
     role: str
     has_textsearch: bool
-    is_pooled: bool
 
     def connect(self) -> Connection:
         """Open a connection outside of the pool, with the role of the URL. `begin` starts its transactions."""
@@ -68,13 +66,11 @@ class Server:
 
     def connect_session(self) -> Connection:
         """Open a connection whose settings last for the session. Raise ConfigError if a pooler would lose them."""
-        if self.is_pooled:
-            raise ConfigError(
-                f"{format_address(self.url)} is a pooler, and this work needs a session of its own: use the address "
-                "of the server itself"
-            )
-        db = self.connect()
-        db.execute(SQL["search_path"], {"path": self.path})
+        with ExitStack() as stack:
+            db = stack.enter_context(closing(self.connect()))
+            require_session(db, self.url)
+            db.execute(SQL["search_path"], {"path": self.path})
+            stack.pop_all()
         return db
 
     def begin(self, db: Connection, how: str, collection: int) -> None:
@@ -152,7 +148,7 @@ def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
         path = setup.read_search_path(db)
         role = setup.choose_role(db)
         has_textsearch = setup.prepare_textsearch(db)
-        pooled = is_pooled(db)
+        prepare_threshold = None if is_pooled(db) else PREPARE_THRESHOLD
         halfvec = TypeInfo.fetch(db, f"{path.split(', ')[1]}.halfvec")
         assert halfvec is not None  # noqa: S101 (the extension defines it)
 
@@ -166,9 +162,9 @@ def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
         connections=connections,
         wait_seconds=wait_seconds,
         configure=configure,
-        prepare_threshold=None if pooled else PREPARE_THRESHOLD,
+        prepare_threshold=prepare_threshold,
     )
-    return Server(url, pool, configure, path, role, has_textsearch, pooled)
+    return Server(url, pool, configure, path, role, has_textsearch)
 
 
 # -- transactions --------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from waylore.errors import (
 )
 from waylore.protocols import Vectors
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.store.sqlite.store import SqliteStore
+from waylore.types.author import Author
 from waylore.types.knowledge import Vector
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
@@ -324,3 +326,22 @@ def test_blank_statement_counts_as_missing(tmp_path: Path) -> None:
     with Waylore.open(tmp_path / "a.waylore") as memory:
         [document] = memory.add_facts([NewFact("Ada", "knows", "Bo", statement="\x0b ")])
         assert memory.get(document).passages[0].text == "Ada knows Bo"
+
+
+class SecretCounter(SqliteStore):
+    """Counts how often its secret is read."""
+
+    reads = 0
+
+    def secret(self) -> bytes:
+        self.reads += 1
+        return super().secret()
+
+
+def test_views_of_a_collection_read_its_secret_once(tmp_path: Path) -> None:
+    store = SecretCounter(tmp_path / "memory.waylore")
+    with Waylore(store) as memory:
+        memory.add("Mara owns the login.")
+        marks = {memory.as_author(Author(f"key:{n}")).make_fence("Mara").mark for n in range(3)}
+    assert len(marks) == 1
+    assert store.reads == 1

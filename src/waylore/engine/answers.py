@@ -1,8 +1,8 @@
 """Answer questions from a store: cache answers (S14), and count how often passages and facts were used.
 
 An answer is cached under the version of the collection, so a write by any process makes it unreachable. Uses are
-counted after the answer is returned, in a thread of their own, and at most once an hour for each caller and item:
-who asks often lifts nothing. The table of recent uses is that of this process.
+counted after the answer is returned, in a thread of their own, and at most once an hour for each caller and item, so
+that frequent questions raise no score. Each process has its own table of recent uses.
 """
 
 import logging

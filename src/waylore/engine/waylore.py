@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -88,6 +88,7 @@ class Waylore:
         self._closed = Event()
         self._author = arguments.check_type("author", author, Author)
         self._store = store
+        self._get_secret = lru_cache(maxsize=1)(partial(_read_secret, store))  # once for all views
         self._embedder = arguments.check_embedder(embedder)
         self._observer = arguments.check_observer(observer)
         self._extractor = arguments.check_extractor(extractor, RULES)
@@ -412,7 +413,7 @@ class Waylore:
         wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
         if max_tokens is not None:
             wanted = replace(wanted, max_tokens=arguments.check_count("max_tokens", max_tokens))
-        fence = make_fence(self._secret, [hit.passage.text for hit in result.hits])
+        fence = make_fence(self._get_secret(), [hit.passage.text for hit in result.hits])
         return render_context(result, layout=arguments.check_layout(layout), config=wanted, count=count, fence=fence)
 
     @check_call
@@ -422,13 +423,7 @@ class Waylore:
         texts: all texts that are put into the prompt. `Fence.enclose` returns one of them between the marks,
             without control and invisible characters. Equal texts get equal marks.
         """
-        return make_fence(self._secret, [arguments.check_type("texts", text, str) for text in texts])
-
-    @cached_property
-    def _secret(self) -> bytes:
-        """The key of the marks, read once. With cells, one that cannot be reached is left out."""
-        with partial_answers():
-            return self._store.secret()
+        return make_fence(self._get_secret(), [arguments.check_type("texts", text, str) for text in texts])
 
     @check_call
     def warm_cache(self, *names: str, limit: int = 20) -> int:
@@ -708,6 +703,12 @@ class Waylore:
     def _narrow(self, where: Where) -> Filter:
         """Return the filter of a call, with the labels of the author."""
         return self._author.narrow(arguments.to_filter(where))
+
+
+def _read_secret(store: Store) -> bytes:
+    """Return the key of the marks around recalled texts. With cells, one that cannot be reached is left out."""
+    with partial_answers():
+        return store.secret()
 
 
 def _check_pair(name: object, other: object) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from waylore.cells.members import Federation
 GRACE_SECONDS = 20.0  # for threads that are about to end, on a busy machine
 LASTING_THREADS = (
     "tqdm_monitor",  # the first progress bar starts it, and it lasts as long as the process
+    "waylore-deadlines",  # the first deadline that someone watches starts it; it lasts as long as the process
     "waylore-embed",  # of a local model, which a module keeps; they end when the model is collected
 )
 _shared: set[Federation] = set()

@@ -4,6 +4,7 @@ WayloreError
  ├── ConfigError                a setting cannot be used
  ├── ArgumentError              an argument of a call is wrong (also a ValueError)
  ├── ClosedError                the collection was closed before the call
+ ├── DeadlineExceeded           the time limit of a request passed
  ├── StoreError                 the database refused
  │    ├── StoreUnavailable      it cannot be reached, opened or locked
  │    ├── SchemaOutdated        its schema is not the one that this version reads
@@ -36,6 +37,10 @@ class ArgumentError(WayloreError, ValueError):
 
 class ClosedError(WayloreError):
     """The collection is closed; open it again with Waylore.open(url)."""
+
+
+class DeadlineExceeded(WayloreError):
+    """The time limit passed and nothing was changed; ask for less, or try again later."""
 
 
 class StoreError(WayloreError):

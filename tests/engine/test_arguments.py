@@ -16,6 +16,7 @@ from waylore import Filter, NewFact, Waylore, WayloreError
 from waylore.config import CacheConfig
 from waylore.errors import ArgumentError, ClosedError, NotFound
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.store.receipts import record_as
 from waylore.types.author import OWNER
 from waylore.types.results import Receipt
 
@@ -71,6 +72,7 @@ ROWS = {
     "get.where": "E E . E E E",
     "get_passage.passage": "E E E E N E",
     "get_passage.where": "E E . E E E",
+    "get_receipt.receipt": "E E E E N E",
     "graph.name": "E E E E . E",
     "graph.hops": "E E E E E E",
     "graph.per_entity": "E E E E E E",
@@ -136,6 +138,8 @@ def list_calls(memory: Waylore, folder: Path) -> dict[str, tuple[Callable[..., A
     (folder / "n" / "a.md").write_text("# A\n\nAda sails.\n")
     [document] = memory.documents(limit=1)
     memory.export(folder / "export.jsonl")
+    with record_as("1" * 32):
+        memory.forget(memory.add("Forget this."))
     return {
         "open": (lambda **options: Waylore.open(**options).close(), {"url": folder / "b.waylore"}),
         "as_author": (memory.as_author, {"author": OWNER}),
@@ -157,6 +161,7 @@ def list_calls(memory: Waylore, folder: Path) -> dict[str, tuple[Callable[..., A
         "make_fence": (lambda **options: memory.make_fence(*([options["texts"]] if options else ())), {}),
         "stats": (memory.stats, {}),
         "forget": (lambda **options: memory.forget(options.pop("documents", "nope"), **options), {}),
+        "get_receipt": (memory.get_receipt, {"receipt": "1" * 32}),
         "verify_forgotten": (memory.verify_forgotten, {"receipt": Receipt()}),
         "compact": (memory.compact, {}),
         "export_lines": (lambda: list(memory.export_lines()), {}),

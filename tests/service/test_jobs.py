@@ -184,7 +184,7 @@ async def test_waiting_job_is_cancelled_at_once(store: str, tmp_path: Path) -> N
         assert [document.uri for document in waylore.documents()] == ["a.md"]
 
 
-async def test_running_job_is_cancelled_after_its_next_step(store: str, tmp_path: Path) -> None:
+async def test_running_job_is_cancelled_before_its_next_step(store: str, tmp_path: Path) -> None:
     gate = Gate(store)
     gate.open.clear()
     rows = "".join(f'{{"text": "Note {n} is about the login of Mara {n}."}}\n' for n in range(4_000))
@@ -198,7 +198,7 @@ async def test_running_job_is_cancelled_after_its_next_step(store: str, tmp_path
         assert not Path(job.work["file"]).exists()
     with Waylore.open(store, collection="notes") as waylore:
         written = waylore.stats()
-        assert 0 < written.documents < 4_000
+        assert written.documents < 4_000
         assert written.passages == written.documents
 
 

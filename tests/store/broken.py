@@ -29,9 +29,9 @@ class AfterwardsFilteringStore(SqliteStore):
 class IncompleteForgettingStore(SqliteStore):
     """Removes the passages of a document and returns a receipt, but keeps its entities and facts."""
 
-    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
         before = {c.document.id: c for c in self.export()}
-        receipt = super().forget(documents, author=author)
+        receipt = super().forget(documents, author=author, missing=missing)
         for id_ in receipt.documents:
             was = before[id_]
             blanked = tuple(replace(p, text="", title="") for p in was.passages)
@@ -124,8 +124,9 @@ class AuthorlessStore(SqliteStore):
 class SharedLabelStore(SqliteStore):
     """Lets an author forget every document that it sees: a public one, and one that shares a label with it."""
 
-    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
-        return super().forget(list(self.documents(documents, where=author.narrow(NO_FILTER))), author=OWNER)
+    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+        visible = list(self.documents(documents, where=author.narrow(NO_FILTER)))
+        return super().forget(visible, author=OWNER, missing=missing)
 
 
 class TrustingStore(SqliteStore):

@@ -18,6 +18,7 @@ from waylore import names as naming
 from waylore.errors import WayloreError
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.protocol import Store
+from waylore.store.receipts import record_as
 from waylore.store.requests import make_request
 from waylore.testing.world import KING, LOTHAIR, MODEL, SECRET, WORLD, day, page, question
 from waylore.types.author import OWNER
@@ -42,7 +43,8 @@ INJECTIONS = [
 def victim() -> PostgresStore:
     """Open a collection with rows in every table."""
     store = PostgresStore(get_server_url(), make_name("victim"))
-    store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
+    with record_as("0" * 32):
+        store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
     store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
     store.stage_vectors(list(KING.passages), author=OWNER, model="next")
     return store
@@ -107,7 +109,8 @@ REFUSED = {
 def own() -> Iterator[PostgresStore]:
     """Open a collection of the attacker, with the same rows as the victim's."""
     store = PostgresStore(tenant_url(), make_name("attacker"))
-    store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
+    with record_as("0" * 32):
+        store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
     store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
     store.stage_vectors(list(KING.passages), author=OWNER, model="next")
     yield store

@@ -191,7 +191,7 @@ def _restore_first_schema(path: Path) -> None:
             "FROM v LEFT JOIN terms t ON t.row = CAST(v.term AS INTEGER) AND v.term NOT LIKE '%·%' GROUP BY doc"
         ).fetchall()
         db.execute(
-            "DROP TABLE temp.v; DROP TABLE words; DROP TABLE files; "
+            "DROP TABLE temp.v; DROP TABLE words; DROP TABLE files; DROP TABLE receipts; "
             "DROP INDEX documents_by_uri; DROP TABLE entity_keys; ALTER TABLE collections DROP COLUMN secret; "
             "DELETE FROM migrations WHERE number > 1"
         )

@@ -127,3 +127,9 @@ def read_json(response: httpx.Response) -> Any:
     """Check that a response is no error, and return its JSON."""
     assert response.status_code < 300, response.text
     return json.loads(response.content) if response.content else None
+
+
+async def make_receipt(asked: httpx.AsyncClient, collection: str) -> str:
+    """Forget a document that is added for it, and return the id of the receipt."""
+    added = read_json(await asked.post(f"/v1/collections/{collection}/documents", json={"text": "Forget this."}))
+    return str(read_json(await asked.delete(f"/v1/collections/{collection}/documents/{added['id']}"))["id"])

@@ -13,10 +13,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from waylore.config import CellsConfig
+from waylore.deadline import limit_wait
 from waylore.errors import StoreError, StoreUnavailable
 
 T = TypeVar("T")
@@ -41,7 +44,7 @@ class Workers:
         future: Future[T] = Future()
         with self._lock:
             self._unfinished += 1
-            self._tasks.put((future, call))
+            self._tasks.put((future, partial(copy_context().run, call)))
             if len(self.threads) < min(self._unfinished, self._max_threads):
                 thread = threading.Thread(target=self._run, name=f"waylore {self._name}", daemon=True)
                 self.threads.append(thread)
@@ -157,7 +160,7 @@ class PendingRead(Generic[T]):
         self._max_attempts = max_attempts
         self._started = time.monotonic()
         self._hedge_at = self._started + channel.get_hedge_delay()
-        self._deadline = self._started + channel.config.read_seconds
+        self._deadline = self._started + limit_wait(channel.config.read_seconds)
         self._answer: T | None = None
         self.attempts: list[Future[T]] = []
         self.error: Exception | None = None

@@ -19,6 +19,7 @@ from waylore.config import CellsConfig
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
 from waylore.store.partial import get_left_out
 from waylore.store.protocol import Store
+from waylore.store.receipts import record_as
 
 T = TypeVar("T")
 OpenCell = Callable[[str, str], Store]  # gets the URL of a cell and the name of a collection
@@ -118,7 +119,7 @@ class Members:
             if is_same_place(before, placement):
                 return reduce(combine, answers)
             if before.cell not in (placement.cell, placement.other):  # the mover empties `other` itself
-                with suppress(StoreError):
+                with suppress(StoreError), record_as(""):
                     undo(store)
 
     def open_all(self) -> list[Store]:

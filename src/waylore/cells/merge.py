@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
 
+from waylore.store.receipts import KINDS
 from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
 from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
 from waylore.types.results import Receipt, Statistics
@@ -79,12 +80,8 @@ def merge_statistics(answers: Sequence[Statistics]) -> Statistics:
 
 def merge_receipts(one: Receipt, other: Receipt) -> Receipt:
     """Return a receipt of all items that were removed in two cells."""
-    return Receipt(
-        *(
-            tuple(sorted({*getattr(one, kind), *getattr(other, kind)}))
-            for kind in ("documents", "passages", "entities", "facts")
-        )
-    )
+    ids = {kind: tuple(sorted({*getattr(one, kind), *getattr(other, kind)})) for kind in KINDS}
+    return Receipt(**ids, id=one.id or other.id)
 
 
 # -- entities ------------------------------------------------------------------------------------------

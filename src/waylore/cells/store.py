@@ -113,9 +113,15 @@ class FederatedStore:
         """Return the digest of each stored document, from the written collection if there is one."""
         return self._read(lambda _, s: s.digests(documents), take_first, only=self._members.written)
 
-    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
         """Remove documents with everything that no other document supports. Return a receipt."""
-        return self._members.write(lambda s: s.forget(documents, author=author), combine=merge_receipts)
+        return self._members.write(
+            lambda s: s.forget(documents, author=author, missing=missing), combine=merge_receipts
+        )
+
+    def get_receipt(self, request: str) -> Receipt | None:
+        """Return what a request has forgotten, from the written collection. A move does not copy receipts."""
+        return self._members.write(lambda s: s.get_receipt(request), combine=_take_last)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored."""

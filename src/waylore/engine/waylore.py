@@ -18,6 +18,7 @@ from typing import Self
 from waylore import text as texts
 from waylore.config import CacheConfig, ContextConfig
 from waylore.dates import Moment
+from waylore.deadline import check_each
 from waylore.engine import arguments, transfer
 from waylore.engine.answers import Answers, describe_mismatch
 from waylore.engine.arguments import FactLike, Strings, Where
@@ -32,7 +33,7 @@ from waylore.indexing.files.addresses import find_address, locate
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.files.task import Task
 from waylore.indexing.importers import dispatch
-from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
+from waylore.indexing.importers.dispatch import ImportReport
 from waylore.indexing.memory import repeats
 from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.project import find_project_folder
@@ -45,15 +46,17 @@ from waylore.retrieval.graph.validity import select_current
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import run_stage
+from waylore.store.receipts import hide_name
 from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER, Author
-from waylore.types.identity import document_id, get_file
+from waylore.types.identity import document_id, get_file, is_id
 from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
 from waylore.types.results import EntityGraph, Merge, Receipt, Statistics
 from waylore.types.search import Filter, Query, SearchResult
 
 RULES = RuleExtractor()
 MAX_HOPS = 3
+BATCH_FACTS = 1_024  # in one transaction; no less than a request may have, so that it is written as a whole
 Clock = Callable[[], datetime]
 
 
@@ -269,7 +272,7 @@ class Waylore:
         source = arguments.check_source(source)
         frame = self._make_document(metadata, labels, source)
         stated = [pipeline.build_fact_document(each, frame) for each in arguments.to_facts(facts, source)]
-        batches = list(pipeline.split_into_batches(stated, BATCH_DOCUMENTS))
+        batches = list(pipeline.split_into_batches(stated, BATCH_FACTS))
         if source != "file":
             remember = partial(repeats.remember_facts, self._store, self._embedder, author=self._author)
             return tuple(id_ for batch in batches for id_ in remember(batch))
@@ -552,9 +555,24 @@ class Waylore:
         where: documents outside of this filter are left alone, as if they did not exist.
         """
         visible = self._narrow(where)
-        found = {name: self._find_documents(name, visible) for name in arguments.to_documents(documents)}
-        receipt = self._store.forget([id_ for ids in found.values() for id_ in ids], author=self._author)
-        return replace(receipt, missing=tuple(name for name, ids in found.items() if not ids))
+        names = arguments.to_documents(documents)
+        found = {name: self._find_documents(name, visible) for name in check_each(names)}
+        missing = [hide_name(name) for name, ids in found.items() if not ids]
+        known = [id_ for ids in found.values() for id_ in ids]
+        receipt = self._store.forget(known, author=self._author, missing=missing)
+        return replace(receipt, missing=tuple(name for name in found if hide_name(name) in receipt.missing))
+
+    @check_call
+    def get_receipt(self, receipt: str) -> Receipt:
+        """Return a receipt of forgotten documents that is stored; the HTTP service stores its own for 30 days.
+
+        receipt: its id. The receipt has an id in place of each address that was missing.
+        """
+        id_ = arguments.check_text("receipt", receipt, "give the id of a receipt")
+        known = self._store.get_receipt(id_) if is_id(id_) else None
+        if known is None or not known.documents:
+            raise NotFound(f"no receipt {id_:.60}; receipts are stored for 30 days")
+        return known
 
     @check_call
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
@@ -664,6 +682,7 @@ class Waylore:
     agraph = make_async(graph)
     astats = make_async(stats)
     aforget = make_async(forget)
+    aget_receipt = make_async(get_receipt)
     averify_forgotten = make_async(verify_forgotten)
     acompact = make_async(compact)
     aexport = make_async(export)

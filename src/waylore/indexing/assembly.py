@@ -8,6 +8,7 @@ each of them.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from waylore.deadline import check_each
 from waylore.protocols import Extraction
 from waylore.text import count_occurrences, normalise, strip_parentheses
 from waylore.types.identity import entity_id, fact_id
@@ -21,7 +22,7 @@ def assemble_document(
     entities: dict[str, Entity] = {}
     mentions: list[Mention] = []
     facts: dict[tuple[str, str], Fact] = {}
-    for passage, extraction in zip(passages, extractions, strict=True):
+    for passage, extraction in check_each(zip(passages, extractions, strict=True)):
         named = _build_entities(extraction)
         for id_, entity in named.items():
             entities[id_] = _merge_entities(entities.get(id_), entity)
@@ -46,13 +47,13 @@ def assign_facts_to_passages(passages: Sequence[Passage], facts: Iterable[NewFac
     facts = list(facts)
     texts = [normalise(p.text) for p in passages]
     assigned: list[list[NewFact]] = [[] for _ in passages]
-    for fact in facts:
+    for fact in check_each(facts):
         assigned[_find_passage(fact, texts)].append(fact)
     types = _collect_types(facts)
     named = {name: normalise(name) for name in types}
     return [
         Extraction(tuple(stated), {name: types[name] for name in named if _is_named(named[name], text, passage)})
-        for passage, text, stated in zip(passages, texts, assigned, strict=True)
+        for passage, text, stated in check_each(zip(passages, texts, assigned, strict=True))
     ]
 
 

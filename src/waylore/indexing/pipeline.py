@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from waylore.deadline import check_each
 from waylore.errors import ArgumentError, DimensionMismatch
 from waylore.indexing.assembly import (
     assemble_document,
@@ -30,6 +31,7 @@ from waylore.types.author import Author
 from waylore.types.identity import entity_id, identity
 from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact
 
+EMBED_TEXTS = 1_024  # in one call of an embedder; the deadline is checked between two
 T = TypeVar("T")
 
 
@@ -107,7 +109,7 @@ def embed_documents(documents: Sequence[IndexedDocument], embedder: Embedder) ->
             entities=tuple(replace(e, vector=vectors[e.embeddable]) for e in d.entities),
             facts=tuple(replace(f, vector=vectors[f.embeddable]) for f in d.facts),
         )
-        for d in documents
+        for d in check_each(documents)
     ]
 
 
@@ -116,7 +118,9 @@ def embed_texts(parts: Iterable[Embeddable], embedder: Embedder) -> dict[str, Ve
     texts = list(dict.fromkeys(part.embeddable for part in parts))
     if not texts:  # an embedder may load its model for the first text
         return {}
-    rows = embedder.embed_passages(texts)
+    rows = np.concatenate(
+        [embedder.embed_passages(some) for some in check_each(split_into_batches(texts, EMBED_TEXTS))]
+    )
     if rows.shape != (len(texts), embedder.dimension):
         raise DimensionMismatch(
             f"{embedder.name} returned vectors of shape {rows.shape} for {len(texts)} texts, "

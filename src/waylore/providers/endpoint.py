@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from waylore.deadline import check_deadline, is_ending, limit_wait
 from waylore.errors import ConfigError, ModelUnavailable
 from waylore.providers.optional import require
 
@@ -75,7 +76,7 @@ class Endpoint:
         )
         self._url = f"{base_url.rstrip('/')}/{path}"
         self._model, self._key = model, api_key
-        self._retries, self._backoff = retries, backoff
+        self._retries, self._backoff, self._timeout = retries, backoff, timeout
 
     @property
     def url(self) -> str:
@@ -86,18 +87,20 @@ class Endpoint:
         """Return the result of `call`, which is called again while it raises `TransientError`."""
         attempt = 0
         while True:
+            check_deadline()
             try:
                 return call()
             except TransientError as failure:
-                if attempt >= self._retries:
+                if attempt >= self._retries or is_ending():
                     raise self.make_error(str(failure), attempts=attempt + 1) from failure.__cause__
-                time.sleep(wait_before_retry(attempt, backoff=self._backoff, retry_after=failure.retry_after))
+                pause = wait_before_retry(attempt, backoff=self._backoff, retry_after=failure.retry_after)
+                time.sleep(limit_wait(pause))
             attempt += 1
 
     def post(self, body: Mapping[str, Any]) -> "httpx.Response":
         """Send one request. Raise `TransientError` if a retry may help, else `EndpointRefused`."""
         try:
-            response = self._client.post(self._url, json=body)
+            response = self._client.post(self._url, json=body, timeout=limit_wait(self._timeout))
         except self._http.RequestError as error:
             was_sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             raise TransientError(f"{type(error).__name__}: {error}", may_cost=was_sent) from error

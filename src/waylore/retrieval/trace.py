@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from waylore.errors import WayloreError
+from waylore.errors import DeadlineExceeded, WayloreError
 from waylore.store.reads import Reads
 
 T = TypeVar("T")
@@ -40,13 +40,15 @@ class Trace:
             self.seconds[name] = time.perf_counter() - start
 
     def run_stage(self, name: str, stage: Reads[T], *, default: U) -> Reads[T | U]:
-        """Run a stage. If it fails, record the error and return `default`.
+        """Run a stage. If it fails, record the error and return `default`. A deadline ends the whole search.
 
         Stages that run together overlap in time.
         """
         with self.measure(name):
             try:
                 return (yield from stage)
+            except DeadlineExceeded:
+                raise
             except WayloreError as error:
                 self.missing.append(f"{name}: {error}")
                 self.causes.append(error)
@@ -61,6 +63,8 @@ class Trace:
         with self.measure(name):
             try:
                 return model()
+            except DeadlineExceeded:
+                raise
             except Exception as error:  # noqa: BLE001 (see above)
                 self.missing.append(f"{stage or name}: {error}")
                 return default

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from waylore.deadline import Deadline
 from waylore.engine.waylore import Waylore
 from waylore.types.author import Author
+
+OPEN_SECONDS = 300.0  # to open a collection, for all its users: it may have to be migrated
 
 
 @dataclass(slots=True)
@@ -39,7 +42,8 @@ class OpenCollections:
         try:
             with entry.lock:
                 if entry.waylore is None:
-                    entry.waylore = self._open_collection(name)
+                    with Deadline(OPEN_SECONDS).activate():
+                        entry.waylore = self._open_collection(name)
             yield entry.waylore.as_author(author)
         finally:
             self._release(entry)

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from cachetools import TTLCache
 
+from waylore.deadline import wait_for_thread
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
 from waylore.indexing.blocks import Limits
@@ -115,7 +116,7 @@ class Service:
         if caller := self.api_keys.find_cached(token):
             return caller
         if not token.startswith(KEY_PREFIXES):
-            verify = partial(copy_context().run, self.oidc_tokens.authenticate, token)
+            verify = partial(copy_context().run, wait_for_thread(partial(self.oidc_tokens.authenticate, token)))
             return await asyncio.get_running_loop().run_in_executor(self.threads.oidc, verify)
         known = self.api_keys.find_known(token)
         look_up = partial(self.api_keys.authenticate, token)

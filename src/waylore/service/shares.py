@@ -16,6 +16,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
 
+from waylore.deadline import wait_for_thread
 from waylore.errors import StoreUnavailable
 
 MAX_WAITING_CALLS = 16  # of one caller
@@ -57,7 +58,7 @@ class SharedThreads:
         self, caller: str, call: Callable[[], T], *, alone: str = "", max_waiting: int = MAX_WAITING_CALLS
     ) -> T:
         """Run a call in a thread, with the context variables of the request."""
-        call = partial(copy_context().run, call)
+        call = partial(copy_context().run, wait_for_thread(call))
         return await asyncio.wrap_future(self.submit(caller, call, alone=alone, max_waiting=max_waiting))
 
     def submit(

@@ -83,8 +83,9 @@ class HttpSettings(Section):
     )
     max_upload_bytes: int = Field(default=1_000_000_000, ge=1, description="maximum size of an uploaded file in bytes")
     request_timeout: float = Field(
-        default=30.0, gt=0, description="time limit of a request in seconds, uploads excepted"
+        default=30.0, gt=0, description="time limit of a request in seconds, uploads and exports excepted"
     )
+    export_seconds: float = Field(default=600.0, gt=0, description="time limit of an export in seconds")
     idle_timeout: float = Field(
         default=10.0, gt=0, description="maximum wait for the next bytes of a request in seconds"
     )

@@ -71,10 +71,19 @@ class Store(Protocol):
         """Return `IndexedDocument.digest` of each of these documents that is stored."""
         ...
 
-    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
 
-        Forbidden is raised, and nothing removed, if `author` may not change one of them.
+        Forbidden is raised, and nothing removed, if `author` may not change one of them. `missing` are ids for what
+        the caller asked for and did not find; the receipt lists them.
+        """
+        ...
+
+    def get_receipt(self, request: str) -> Receipt | None:
+        """Return what a request has forgotten; None if there is no record of it.
+
+        Within `receipts.record_as(request)` a write stores such a record in its own transaction. If the store
+        has a record of the request already, `write` and `forget` change nothing, and `forget` returns it.
         """
         ...
 

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
-from waylore.errors import StoreUnavailable, WayloreError
+from waylore.deadline import check_deadline
+from waylore.errors import DeadlineExceeded, StoreUnavailable, WayloreError
 from waylore.store.protocol import Store
 from waylore.store.requests import ReadRequest, make_request
 
@@ -107,6 +108,8 @@ def _fetch_answers(store: Store, requests: Sequence[ReadRequest[Any]]) -> Sequen
         return store.read_many(requests) if len(requests) > 1 else [run_request(store, requests[0])]
     except StoreUnavailable as error:
         return [error for _ in requests]
+    except DeadlineExceeded:
+        raise
     except WayloreError:
         return [_run_or_return_error(store, request) for request in requests]
 
@@ -153,10 +156,11 @@ def run_together(
 def drive(steps: Generator[Sequence[Q], Sequence[Any], T], fetch: Callable[[Sequence[Q]], Sequence[Any]]) -> T:
     """Run a generator with a function that fetches what it yields, and return its result.
 
-    An empty list of requests is answered without a call of `fetch`.
+    An empty list of requests is answered without a call of `fetch`. The deadline is checked before each step.
     """
     answers: Sequence[Any] | None = None
     while True:
+        check_deadline()
         try:
             pending = steps.send(answers)  # type: ignore[arg-type]  # None starts the generator
         except StopIteration as done:

@@ -190,7 +190,7 @@ class IndexedDocument(Wire):
 class Receipt(Wire):
     """The ids of removed documents, and of everything that no other document supports.
 
-    `missing` lists the requested ids and addresses without a document.
+    `missing` lists the requested ids and addresses without a document. `id` is empty if the receipt is not stored.
     """
 
     documents: list[str]
@@ -198,6 +198,7 @@ class Receipt(Wire):
     entities: list[str]
     facts: list[str]
     missing: list[str]
+    id: str
 
 
 class Statistics(Wire):

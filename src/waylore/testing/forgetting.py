@@ -1,6 +1,13 @@
 """Test forgetting: receipts, traces of removed items, and compaction."""
 
+from dataclasses import replace
+
+import pytest
+
+from waylore.deadline import Deadline
+from waylore.errors import DeadlineExceeded, StoreUnavailable
 from waylore.store.protocol import Store
+from waylore.store.receipts import record_as
 from waylore.testing.world import (
     KING,
     LOTHAIR,
@@ -20,7 +27,15 @@ from waylore.testing.world import (
 )
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
-from waylore.types.knowledge import STATUSES
+from waylore.types.knowledge import STATUSES, IndexedDocument
+
+REQUEST = "1" * 32
+
+
+def replace_text(indexed: IndexedDocument, text: str) -> IndexedDocument:
+    """Return a document whose first passage has another text, under the same id."""
+    first, *others = indexed.passages
+    return replace(indexed, passages=(replace(first, text=text), *others))
 
 
 class ForgettingTests(StoreFixtures):
@@ -41,6 +56,47 @@ class ForgettingTests(StoreFixtures):
         assert receipt.passages == (SECRET.passages[0].id,)
         assert set(receipt.entities) == {entity_id("Falcon"), entity_id("Burgundy")}
         assert set(receipt.facts) == {f.id for f in SECRET.facts} - {RULES_ID}
+
+    def test_recorded_request_is_done_once(self, world: Store) -> None:
+        with record_as(REQUEST):
+            receipt = world.forget([SECRET.document.id], author=OWNER, missing=["0" * 32])
+        assert (receipt.id, receipt.documents, receipt.missing) == (REQUEST, (SECRET.document.id,), ("0" * 32,))
+        world.write([SECRET], author=OWNER, model=MODEL)
+        for documents in ([SECRET.document.id], []):
+            with record_as(REQUEST):
+                assert world.forget(documents, author=OWNER) == receipt
+                assert world.write([], author=OWNER, model=MODEL) == 0
+        assert world.documents([SECRET.document.id])
+        assert world.get_receipt(REQUEST) == receipt
+
+    def test_recorded_write_is_done_once(self, world: Store) -> None:
+        with record_as(REQUEST):
+            assert world.write([replace_text(SECRET, "A new text.")], author=OWNER, model=MODEL) == 1
+        world.write([SECRET], author=OWNER, model=MODEL)
+        with record_as(REQUEST):
+            assert world.write([replace_text(SECRET, "A new text.")], author=OWNER, model=MODEL) == 0
+        assert world.passages([SECRET.passages[0].id])[SECRET.passages[0].id].text == SECRET.passages[0].text
+
+    def test_request_that_changes_nothing_is_not_recorded(self, world: Store) -> None:
+        with record_as(REQUEST):
+            assert world.forget(["0" * 32], author=OWNER).id == ""
+            assert world.write([SECRET], author=OWNER, model=MODEL) == 0
+        assert world.get_receipt(REQUEST) is None
+        assert world.forget([SECRET.document.id], author=OWNER).id == ""  # without a request
+
+    def test_receipt_belongs_to_its_collection(self, world: Store, open_store: OpenStore) -> None:
+        with record_as(REQUEST):
+            world.forget([SECRET.document.id], author=OWNER)
+        other = open_store("other")
+        assert other.get_receipt(REQUEST) is None
+        other.close()
+
+    def test_nothing_is_forgotten_after_the_deadline(self, world: Store) -> None:
+        deadline = Deadline()
+        deadline.cancel()
+        with deadline.activate(), pytest.raises((DeadlineExceeded, StoreUnavailable)):
+            world.forget([SECRET.document.id], author=OWNER)
+        assert world.documents([SECRET.document.id])
 
     def test_shared_fact_keeps_assertion_of_other_document(self, world: Store) -> None:
         assert world.facts([RULES_ID])[RULES_ID].statement == "Lothair II rules Lotharingia by the sword"

@@ -4,15 +4,23 @@ The same content has the same 128-bit identity in every store. So adding a docum
 walk can continue in another cell.
 """
 
+import re
 from functools import lru_cache
 from hashlib import blake2b
 
 from waylore.text import normalise
 
+_ID = re.compile("[0-9a-f]{32}")
+
 
 def get_file(uri: str) -> str:
     """Return the file of an address. The address of a row in a file ends in # and its place."""
     return uri.partition("#")[0]
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text has the form of an id."""
+    return _ID.fullmatch(text) is not None
 
 
 def identity(kind: str, *parts: str) -> str:

@@ -54,7 +54,7 @@ class EntityGraph:
 class Receipt:
     """What `forget` removed: the ids of documents and of everything that no other document supports.
 
-    `missing` are the ids and addresses for which there was no document.
+    `missing` are the ids and addresses for which there was no document. `id` is empty if the receipt is not stored.
     """
 
     documents: tuple[str, ...] = ()
@@ -62,6 +62,7 @@ class Receipt:
     entities: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from databases import create_database
-from surfaces.serving import create_client, create_token, make_settings, open_client, read_json, start_app
+from surfaces.serving import create_client, create_token, make_receipt, make_settings, open_client, read_json, start_app
 from waylore.service.keys import make_key, mark_revoked, rotate_secret, split_token, verify_secret
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import SCOPES, Key
@@ -90,6 +90,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             "key": mine["info"]["id"],
             "uri": "planted.md",
             "job": job,
+            "receipt": await make_receipt(admin, "acme"),
         }
         keys = {str(scope): create_token(store, scope=scope, collections=["other"]) for scope in SCOPES}
         yield World(app, store, names, read_json(await admin.get("/openapi.json")), keys)

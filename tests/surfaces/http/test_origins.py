@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from surfaces.serving import create_client, create_token, make_settings, read_json, start_app
+from surfaces.serving import create_client, create_token, make_receipt, make_settings, read_json, start_app
 from waylore.surfaces.tools.tools import TOOLS
 
 NOTES = "/v1/collections/default"
@@ -162,6 +162,7 @@ async def open_world(folder: Path, *, auth: bool, **http: Any) -> AsyncIterator[
         key = read_json(await admin.post("/v1/keys", json={"name": "theirs", "collections": ["default"]}))
         names = {"collection": "default", "document": document, "job": job, "uri": "planted.jsonl"}
         names |= {"passage": found["hits"][0]["passage"]["id"], "key": key["info"]["id"]}
+        names["receipt"] = await make_receipt(admin, "default")
         yield World(app, token if auth else "", names)
 
 

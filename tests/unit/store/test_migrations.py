@@ -19,10 +19,12 @@ RELEASED = {
         "8c629cb0ba5c59184461332d19b4363b1cf9756be1a6e9e67963165e7a13bcbb",
         "cd0b96d5ecab1b137bb6b5506ba71335daa59a8e982aad6299920b3e401ad1e1",
         "ee80ab9f84e505dc57b755172a5fc376d9d53e683fa8862b85b769e33fd0ed42",
+        "b4690d09407b154cbfc17101f191ddad3aff95a2cc56a790431bc98d8363407f",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
         "9e381d149c56abf15c7d60121ae1e8128d35ca14b2884119c947e9df8486801d",
+        "17d34799d7410b3ca045d1c20217cc201cae5c9b706b6391430bf0301b5149f6",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from waylore.deadline import check_each
 from waylore.indexing.extractors.rules import split_sentences
 from waylore.names import ELISION, MAX_WORDS, is_short, is_short_for
 from waylore.protocols import Extraction
@@ -53,7 +54,8 @@ def apply_definitions(
     document: Document, passages: Sequence[Passage], extractions: Sequence[Extraction]
 ) -> list[Extraction]:
     """Return the extractions with defined short forms replaced by their full names."""
-    found = [_define(passage, extraction) for passage, extraction in zip(passages, extractions, strict=True)]
+    pairs = check_each(zip(passages, extractions, strict=True))
+    found = [_define(passage, extraction) for passage, extraction in pairs]
     fulls = _drop_ambiguous(definition for of_passage in found for definition in of_passage)
     if not fulls:
         return list(extractions)

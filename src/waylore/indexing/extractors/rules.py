@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from waylore.deadline import check_each
 from waylore.indexing.extractors.structure import Structure, extract_structure
 from waylore.names import is_short
 from waylore.protocols import Extraction
@@ -84,7 +85,7 @@ class RuleExtractor:
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """Return an extraction for each passage, in order."""
-        return [self._extract_passage(document, passage) for passage in passages]
+        return [self._extract_passage(document, passage) for passage in check_each(passages)]
 
     def _extract_passage(self, document: Document, passage: Passage) -> Extraction:
         declared = extract_structure(document, passage)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from waylore.deadline import check_each
 from waylore.indexing import chunking, pipeline
 from waylore.indexing.assembly import assemble_document, merge_extractions
 from waylore.indexing.blocks import Reading, Skipped
@@ -124,7 +125,7 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
     uris = (file.source.uri, *file.former)
     previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
     skipped_before, bytes_read, is_read = run.skipped.count, 0, False
-    for reading in read_source(file.source, wait):
+    for reading in check_each(read_source(file.source, wait)):
         if isinstance(reading, Skipped):
             run.skipped.add(reading)
             continue

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from waylore.deadline import check_each
 from waylore.errors import ModelUnavailable
 from waylore.protocols import Vectors
 from waylore.providers.embedders.hub import check_hub, mute_logs
 from waylore.providers.embedders.vectors import add_fingerprint, normalise_rows
 from waylore.providers.optional import require
+from waylore.providers.threads import map_in_context
 from waylore.types.knowledge import Vector
 
 # The English BGE models were trained with this prefix before questions; fastembed does not add it.
@@ -67,7 +69,7 @@ class FastEmbedder:
         """Return one unit row for each text, in order."""
         longest_first = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         shares = [longest_first[i :: self._threads] for i in range(self._threads)]
-        rows = self._pool.map(self._rows, ([texts[i] for i in share] for share in shares))
+        rows = map_in_context(self._pool, self._rows, ([texts[i] for i in share] for share in shares))
         return self._unit(chain.from_iterable(rows))[np.argsort(list(chain.from_iterable(shares)))]
 
     def embed_query(self, text: str) -> Vector:
@@ -75,7 +77,7 @@ class FastEmbedder:
         return self._unit(self._model.query_embed(self._question + text)).ravel()
 
     def _rows(self, texts: list[str]) -> list[Vector]:
-        return list(self._model.passage_embed(texts, batch_size=self._batch_size))
+        return list(check_each(self._model.passage_embed(texts, batch_size=self._batch_size)))
 
     def _unit(self, rows: Iterable[Vector]) -> Vectors:
         return normalise_rows(list(rows), self._dimension)

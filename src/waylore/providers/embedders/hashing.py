@@ -12,6 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from math import log
 
+from waylore.deadline import check_each
 from waylore.errors import ConfigError
 from waylore.protocols import Vectors
 from waylore.providers.embedders.vectors import normalise_rows
@@ -52,7 +53,7 @@ class HashingEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one unit row for each text, in order."""
-        return normalise_rows([self._row(text) for text in texts], self._dimension)
+        return normalise_rows([self._row(text) for text in check_each(texts)], self._dimension)
 
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a question, the same as that of a passage."""

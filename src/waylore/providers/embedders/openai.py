@@ -16,6 +16,7 @@ from waylore.errors import DimensionMismatch
 from waylore.protocols import Vectors
 from waylore.providers.embedders.vectors import normalise_rows
 from waylore.providers.endpoint import Endpoint
+from waylore.providers.threads import map_in_context
 from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
 
@@ -76,7 +77,7 @@ class OpenAIEmbedder:
         prefixed = [self._passage_prefix + text for text in texts]
         size = self._batch_size
         batches = [prefixed[i : i + size] for i in range(0, len(prefixed), size)]
-        rows = list(self._pool.map(self._embed, batches))
+        rows = map_in_context(self._pool, self._embed, batches)
         return np.concatenate(rows) if rows else normalise_rows([], self.dimension)
 
     def embed_query(self, text: str) -> Vector:

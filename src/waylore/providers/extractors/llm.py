@@ -26,6 +26,7 @@ from waylore.providers.endpoint import Endpoint, EndpointRefused
 from waylore.providers.extractors import answers, prompt
 from waylore.providers.extractors.budget import UNLIMITED, Budget, Estimate, Ledger, Report, Tokens
 from waylore.providers.extractors.chat import BudgetUsedUp, Chat, Reply
+from waylore.providers.threads import map_in_context
 from waylore.types.identity import identity
 from waylore.types.knowledge import Document, Passage
 
@@ -134,7 +135,7 @@ class LLMExtractor:
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """Return the facts and names of each passage, in order."""
-        extracted = list(self._pool.map(self._read, passages))
+        extracted = map_in_context(self._pool, self._read, passages)
         unread = [passage for extraction, passage in zip(extracted, passages, strict=True) if extraction is None]
         fallbacks = iter(self._fall_back(document, unread))
         return [

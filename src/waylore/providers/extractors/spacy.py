@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from waylore.deadline import check_each
 from waylore.errors import ModelUnavailable
 from waylore.indexing.extractors.rules import Sentence, build_extraction, clean_names
 from waylore.indexing.extractors.structure import extract_structure
@@ -58,7 +59,7 @@ class SpacyExtractor:
         titles = (passage.title or document.title for passage in passages)
         return [
             build_extraction(title, list(_list_sentences(doc)), d)
-            for title, doc, d in zip(titles, read, declared, strict=True)
+            for title, doc, d in check_each(zip(titles, read, declared, strict=True))
         ]
 
 

@@ -26,13 +26,13 @@ class MemoryJobs:
         self._lock = Lock()
 
     def add(self, job: Job) -> None:
-        """Store a job that waits for a worker."""
+        """Store a job that waits for a worker, unless it is stored already."""
         if self._processes > 1:
             raise ConfigError(
                 "a store in a file runs jobs in one process only; set http.workers to 1, or use PostgreSQL"
             )
         with self._lock:
-            self._jobs[job.id] = job
+            self._jobs.setdefault(job.id, job)
 
     def count_waiting(self, caller: str) -> int:
         """Return how many jobs of a caller wait."""
@@ -111,6 +111,10 @@ class MemoryJobs:
             jobs = [j for j in self._jobs.values() if j.collection == collection and caller in (None, j.caller)]
         positions = sorted(((j.made_at.timestamp(), j.id, j) for j in jobs), key=lambda p: p[:2], reverse=True)
         return tuple(j for *position, j in positions if before is None or tuple(position) < before)[:limit]
+
+    def find_cancelled(self, ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the ids whose jobs were cancelled."""
+        return frozenset(id_ for id_ in ids if id_ in self._jobs and self._jobs[id_].is_cancelled)
 
     def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
         """Return those of the ids whose jobs have not ended."""

@@ -37,7 +37,7 @@ class PostgresJobs:
             raise
 
     def add(self, job: Job) -> None:
-        """Store a job that waits for a worker."""
+        """Store a job that waits for a worker, unless it is stored already."""
         bound = {"id": job.id, "collection": job.collection, "caller": job.caller, "kind": job.kind}
         self._rows("add", **bound, work=Jsonb(job.work), spool=job.spool, now=job.made_at.timestamp())
 
@@ -132,6 +132,10 @@ class PostgresJobs:
         made, id_ = before or FIRST_PAGE
         bound = {"collection": collection, "caller": caller, "made": made, "id": id_, "limit": limit}
         return tuple(map(_to_job, self._rows("list_jobs", **bound)))
+
+    def find_cancelled(self, ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the ids whose jobs were cancelled."""
+        return frozenset(id_.hex for (id_,) in self._rows("find_cancelled", ids=list(ids)))
 
     def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
         """Return those of the ids whose jobs have not ended."""

@@ -71,7 +71,7 @@ class JobTable(Protocol):
     """
 
     def add(self, job: Job) -> None:
-        """Store a job that waits for a worker."""
+        """Store a job that waits for a worker, unless it is stored already."""
         ...
 
     def count_waiting(self, caller: str) -> int:
@@ -135,6 +135,10 @@ class JobTable(Protocol):
 
         `before` is the position of the last job of the previous page: seconds since 1970, and id.
         """
+        ...
+
+    def find_cancelled(self, ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the ids whose jobs were cancelled."""
         ...
 
     def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 A job is stored in a table, from which workers take it (`worker.py`), one job at a time for each collection.
 Callers take turns, and the number of waiting jobs of a caller is limited. A job that fails because the store or
 a model is unavailable is retried with growing delays. Any other error ends the job and is recorded in it. A run
-that is cancelled, or whose process ends, stops between two steps. The work of each kind of job is in `work.py`.
+that is cancelled, or whose process ends, stops by its deadline. The work of each kind of job is in `work.py`.
 The tables are `postgres.py` and, for a store in a file, `memory.py`.
 """
 
@@ -18,7 +18,8 @@ from threading import Event, Semaphore
 from typing import Any
 from uuid import uuid4
 
-from waylore.errors import ModelUnavailable, NotFound, StoreError, StoreUnavailable, WayloreError
+from waylore.deadline import Deadline, commit_in_time
+from waylore.errors import DeadlineExceeded, ModelUnavailable, NotFound, StoreError, StoreUnavailable, WayloreError
 from waylore.service.jobs.protocol import Job, JobKind, JobState, JobTable
 from waylore.service.jobs.work import RUN_BY_KIND, JobResources, describe_author
 from waylore.service.shares import TooManyWaiting
@@ -41,6 +42,14 @@ class JobStopped(Exception):
     """Ends a run between two steps: the job was cancelled, the process ends, or another worker has the job."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class JobRun:
+    """A job that runs in this process, and the deadline that stops it."""
+
+    job: Job
+    deadline: Deadline
+
+
 @dataclass(slots=True)
 class JobRunner:
     """The jobs of a service. `spool` names the upload folder. When `stopping` is set, runs stop after a step."""
@@ -51,19 +60,26 @@ class JobRunner:
     stopping: Event = field(default_factory=Event)
     changed: Semaphore = field(default_factory=lambda: Semaphore(0))  # released when a job may have become due
     changed_for_reserve: Semaphore = field(default_factory=lambda: Semaphore(0))  # likewise, for reserve workers
-    running: dict[tuple[str, int], Job] = field(default_factory=dict)  # by id and run: a lost run may still work
+    running: list[JobRun] = field(default_factory=list)  # twice the same job if one run is lost but still works
 
     # -- for callers -----------------------------------------------------------------------------------
 
     def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, author: Author, id_: str = "") -> Job:
-        """Store a new job and return it. A worker that sees its file runs it, as the author."""
+        """Store a new job and return it. A worker that sees its file runs it, as the author.
+
+        With the id of a stored job, as a repeated request has it, that job is returned.
+        """
+        known = self.table.get_job(collection, id_) if id_ else None
+        if known is not None:
+            return known
         self.check_waiting(author.identity)
         spool = self.spool if "file" in work else ""
         work = {**work, "author": describe_author(author)}
         job = Job(id_ or uuid4().hex, collection, author.identity, kind, work, datetime.now(UTC), spool=spool)
-        self.table.add(job)
+        with commit_in_time():
+            self.table.add(job)
         self.wake_workers()
-        return job
+        return self.get_job(collection, job.id) if id_ else job
 
     def check_waiting(self, caller: str) -> None:
         """Raise TooManyWaiting if a caller may submit no job now."""
@@ -94,6 +110,7 @@ class JobRunner:
         known = self.get_job(collection, id_, caller=caller)
         job = self.table.cancel(collection, id_, on_end=partial(_remove_file, known))
         self.wake_workers()
+        self.stop_cancelled(known.id)
         return job or self.get_job(collection, known.id)
 
     def cancel_all(self, collection: str) -> None:
@@ -117,15 +134,28 @@ class JobRunner:
                 return
             await asyncio.sleep(seconds)
 
+    def stop_cancelled(self, id_: str) -> None:
+        """Stop the run of a job that was cancelled, if it runs in this process."""
+        for run in list(self.running):
+            if run.job.id == id_:
+                run.deadline.cancel()
+
+    def stop(self) -> None:
+        """Stop all runs of this process, and begin no other. Their jobs are put back."""
+        self.stopping.set()
+        for run in list(self.running):
+            run.deadline.cancel()
+
     # -- for workers -----------------------------------------------------------------------------------
 
     def run(self, job: Job) -> None:
         """Run a job that was taken from the table."""
-        self.running[job.id, job.runs] = job
+        run = JobRun(job, Deadline())
+        self.running.append(run)
         try:
-            self._run(job)
+            self._run(job, run.deadline)
         finally:
-            del self.running[job.id, job.runs]
+            self.running.remove(run)
             self.wake_workers()  # the next job of the collection may run now
 
     def wake_workers(self, count: int = 1) -> None:
@@ -133,17 +163,20 @@ class JobRunner:
         self.changed.release(count)
         self.changed_for_reserve.release(count)
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: Job, deadline: Deadline) -> None:
         if job.is_cancelled:  # cancelled while it ran in a worker that died
             self._end(job, "cancelled")
             return
         try:
-            run = RUN_BY_KIND[job.kind]
-            result = run(self.resources, job, partial(self._report_progress, job))
-        except JobStopped:
+            with deadline.activate():
+                result = RUN_BY_KIND[job.kind](self.resources, job, partial(self._report_progress, job))
+        except (JobStopped, DeadlineExceeded):
             self._requeue(job)
         except TRANSIENT_ERRORS as error:
-            self._retry(job, error)
+            if deadline.is_over:  # it ended a wait for the store or the model
+                self._requeue(job)
+            else:
+                self._retry(job, error)
         except (WayloreError, ValueError) as error:
             is_internal = type(error) in INTERNAL_ERRORS
             self._fail(job, error, INTERNAL_ERROR_MESSAGE if is_internal else str(error))

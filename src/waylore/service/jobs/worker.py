@@ -9,6 +9,7 @@ transactions.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -36,7 +37,7 @@ async def run_jobs(jobs: JobRunner, concurrency: int, heartbeat_timeout: float) 
         try:
             yield
         finally:
-            jobs.stopping.set()
+            jobs.stop()
             jobs.wake_workers(max(count, 1))
             await asyncio.gather(*workers)
             holding.cancel()
@@ -57,11 +58,17 @@ def _work(jobs: JobRunner, heartbeat_timeout: float, *, is_reserve: bool) -> Non
 
 
 async def _hold(jobs: JobRunner, heartbeat_timeout: float) -> None:
-    """Hold the jobs that run in this process, until cancelled."""
+    """Hold the jobs that run in this process, and stop those that another process cancelled, until cancelled."""
+    held_at = time.monotonic()
     while True:
-        await asyncio.sleep(heartbeat_timeout / 3)
-        if running := list(jobs.running.values()):
+        await asyncio.sleep(min(heartbeat_timeout / 3, POLL_SECONDS))
+        if running := [run.job for run in list(jobs.running)]:
+            is_due = time.monotonic() - held_at >= heartbeat_timeout / 3
             try:
-                await asyncio.to_thread(jobs.table.hold, running, heartbeat_timeout)
+                for id_ in await asyncio.to_thread(jobs.table.find_cancelled, [job.id for job in running]):
+                    jobs.stop_cancelled(id_)
+                if is_due:
+                    held_at = time.monotonic()
+                    await asyncio.to_thread(jobs.table.hold, running, heartbeat_timeout)
             except StoreError as error:
                 log.warning("running jobs cannot be held now: %s", error)

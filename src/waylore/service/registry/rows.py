@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from waylore.deadline import commit_in_time
 from waylore.service.registry.protocol import (
     PAGE_SIZE,
     CachedResponse,
@@ -46,7 +47,8 @@ class RowsRegistry:
 
     def set_key(self, key: Key) -> None:
         """Add or change a key. The time of its last use is not changed."""
-        self._rows("set_key", **bind_key(key))
+        with commit_in_time():
+            self._rows("set_key", **bind_key(key))
 
     def record_key_use(self, id_: str, at: datetime) -> None:
         """Store the time of a key's last use."""
@@ -68,14 +70,16 @@ class RowsRegistry:
     def set_collection(self, collection: RegisteredCollection) -> bool:
         """Add a collection, or change its description. Return whether it is new."""
         bound = {"name": collection.name, "description": collection.description}
-        is_new = bool(self._rows("add_collection", **bound, created=collection.created.timestamp()))
-        if not is_new:
-            self._rows("describe_collection", **bound)
+        with commit_in_time():
+            is_new = bool(self._rows("add_collection", **bound, created=collection.created.timestamp()))
+            if not is_new:
+                self._rows("describe_collection", **bound)
         return is_new
 
     def remove_collection(self, name: str) -> bool:
         """Remove a collection from the registry. Return whether it existed."""
-        return bool(self._rows("remove_collection", name=name))
+        with commit_in_time():
+            return bool(self._rows("remove_collection", name=name))
 
     # -- cached responses ------------------------------------------------------------------------------
 

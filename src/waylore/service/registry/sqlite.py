@@ -11,6 +11,7 @@ from typing import Any
 
 import apsw
 
+from waylore.deadline import limit_wait
 from waylore.service.registry.rows import RowsRegistry
 from waylore.store.sql import load_migrations, load_queries
 from waylore.store.sqlite import pages
@@ -51,6 +52,7 @@ def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry
     def run(statement: str, **bound: Any) -> list[Any]:
         db = reader if statement in READS else writer
         with translate_errors(name), locks[db]:
+            db.set_busy_timeout(int(limit_wait(busy_seconds) * 1000))
             return db.execute(REGISTRY[statement], bound).fetchall()
 
     return RowsRegistry(run, partial(_close, name, reader, writer))

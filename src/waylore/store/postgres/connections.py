@@ -4,11 +4,13 @@
 A call on a lost connection is repeated once, so each call must be safe to repeat.
 """
 
+import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache, partial
+from socket import SHUT_RDWR, socket
 from threading import Lock, Timer
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,7 +20,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from waylore.errors import ArgumentError, ConfigError, Forbidden, StoreError, StoreUnavailable
+from waylore.deadline import is_ending, limit_wait, wait_for, watch
+from waylore.errors import ArgumentError, ConfigError, DeadlineExceeded, Forbidden, StoreError, StoreUnavailable
 
 IDLE = TransactionStatus.IDLE
 MAX_RECONNECT_SECONDS = 1.0  # the pool doubles the delay between attempts; after this time it gives up
@@ -55,7 +58,7 @@ class IdleConnections:
 
     def connect(self) -> Connection:
         """Open a new connection, which the caller closes. It prepares no statements, so a pooler may be in between."""
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=self._wait_seconds, prepare_threshold=None)
+        return connect(self._url, self._wait_seconds)
 
     def run_with_retry(self, verb: Callable[[Connection], T]) -> T:
         """Run a call and return its result. If the connection was lost, run it once again on another one."""
@@ -63,6 +66,8 @@ class IdleConnections:
             with self._borrow() as db:
                 return verb(db)
         except psycopg.OperationalError:
+            if is_ending():
+                raise
             self._drop_idle()
             with self._borrow() as db:
                 return verb(db)
@@ -77,7 +82,8 @@ class IdleConnections:
         """Yield an idle connection or a new one. It is reused if it is still open and idle afterwards."""
         db = self._pop_idle() or self.connect()
         try:
-            yield db
+            with watch_connection(db):
+                yield db
         finally:
             if self._is_closed or db.info.transaction_status != IDLE:
                 db.close()
@@ -93,6 +99,16 @@ class IdleConnections:
     def _drop_idle(self) -> None:
         while db := self._pop_idle():
             db.close()
+
+
+def connect(url: str, wait_seconds: float) -> Connection:
+    """Open a connection outside of a pool, which prepares no statements.
+
+    psycopg waits at least 2 seconds for a server that does not answer.
+    """
+    timeout = max(2, int(limit_wait(wait_seconds)))
+    with wait_for("a connection to the database"):
+        return psycopg.connect(url, autocommit=True, connect_timeout=timeout, prepare_threshold=None)
 
 
 def is_pooled(db: Connection) -> bool:
@@ -113,6 +129,16 @@ def require_session(db: Connection, url: str) -> None:
             f"{format_address(url)} is a pooler, and this work needs a session of its own: use the address of the "
             "server itself"
         )
+
+
+def watch_connection(db: Connection) -> AbstractContextManager[None]:
+    """End what waits for the server within the block when the deadline comes: a server that hangs keeps no timeout."""
+    return watch(partial(_shut_socket, db), "an answer of the database")
+
+
+def _shut_socket(db: Connection) -> None:
+    with suppress(psycopg.Error, OSError), socket(fileno=os.dup(db.pgconn.socket)) as opened:
+        opened.shutdown(SHUT_RDWR)
 
 
 def fetch_rows(db: Connection, statement: str, bound: Mapping[str, Any]) -> list[Any]:
@@ -167,7 +193,7 @@ class ReconnectingPool(ConnectionPool[Connection]):
         with self._requests_lock:
             self._requests += 1
         try:
-            db = super().getconn(timeout)
+            db = super().getconn(limit_wait(self.timeout if timeout is None else timeout))
         except PoolTimeout as error:
             stats = self.get_stats()
             if stats["pool_size"] >= stats["pool_max"] and not stats["pool_available"]:
@@ -178,6 +204,17 @@ class ReconnectingPool(ConnectionPool[Connection]):
                 self._requests -= 1
         self._failures = 0
         return db
+
+    @contextmanager
+    def connection(self, timeout: float | None = None) -> Iterator[Connection]:
+        """Borrow a connection. What waits for the server within the block ends when the deadline comes."""
+        db = self.getconn(timeout)
+        with watch_connection(db):
+            try:
+                with db:  # rolls back what was not committed
+                    yield db
+            finally:
+                self.putconn(db)
 
     def close(self, timeout: float = 5.0) -> None:
         """Close the pool and stop reconnecting."""
@@ -220,6 +257,8 @@ def _explain_no_connection(url: str, error: PoolTimeout | PoolClosed) -> str:
     """
     if isinstance(error, PoolClosed):
         return f"the store at {format_address(url)} is closed ({error}): open it again"
+    if is_ending():
+        return f"{format_address(url)} had no connection for us within the time limit ({error}): try again later"
     try:
         psycopg.connect(url, connect_timeout=2).close()
     except psycopg.OperationalError as reason:
@@ -259,6 +298,15 @@ def check_address(url: str) -> None:
         raise ConfigError(f"the address of PostgreSQL has more than one @, or a / before it: {ENCODING}")
 
 
+def _explain_cancelled(url: str, error: errors.QueryCanceled) -> StoreUnavailable | DeadlineExceeded:
+    """Return the error for a cancelled statement: it took too long for the deadline, or the server cancelled it."""
+    if is_ending():
+        return DeadlineExceeded()
+    return StoreUnavailable(
+        f"{format_address(url)} cancelled a statement ({error}): try again, or raise its statement_timeout"
+    )
+
+
 @contextmanager
 def translate_errors(url: str) -> Iterator[None]:
     """Raise PostgreSQL's errors as Waylore's own, with the original error as the cause."""
@@ -274,9 +322,7 @@ def translate_errors(url: str) -> Iterator[None]:
             f"a concurrent write got in the way ({error}): nothing was written, try again"
         ) from error
     except errors.QueryCanceled as error:
-        raise StoreUnavailable(
-            f"{format_address(url)} cancelled a statement ({error}): try again, or raise its statement_timeout"
-        ) from error
+        raise _explain_cancelled(url, error) from error
     except errors.ReadOnlySqlTransaction as error:
         raise StoreUnavailable(f"{format_address(url)} is read-only ({error}): connect to the primary") from error
     except errors.InsufficientPrivilege as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pgvector import HalfVector
 
+from waylore.deadline import check_each
 from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store import vectors as codes
@@ -138,7 +139,7 @@ def _insert_words(
     change: Change,
 ) -> int:
     """Index the words of passages, and return the next free number of a term."""
-    counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in passages]
+    counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in check_each(passages)]
     frequency = Counter(term for count in counts for term in count)
     term_numbers, next_term = _add_terms(db, into, frequency)
     lengths = [count.total() for count in counts]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from waylore.deadline import check_each
 from waylore.names import keys
 from waylore.store import similar_names
 from waylore.store.postgres import fetch as reading
@@ -71,5 +72,7 @@ def _group_entities(wanted: Mapping[str, str], pairs: Iterable[tuple[bytes, byte
 
 
 def _make_rows(named: Iterable[Named]) -> list[tuple[str, int, str, int]]:
-    counts = Counter((identity("key", key), access, entity) for name, access, entity in named for key in keys(name))
+    counts = Counter(
+        (identity("key", key), access, entity) for name, access, entity in check_each(named) for key in keys(name)
+    )
     return [(*row, count) for row, count in sorted(counts.items())]

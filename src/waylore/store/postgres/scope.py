@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from waylore.deadline import check_deadline
 from waylore.errors import StoreError
 from waylore.store import rows as columns
 from waylore.store.postgres.connections import Connection
@@ -146,6 +147,7 @@ def match_any(words: Iterable[str]) -> str:
 
 def run(db: Connection, query: str, **bound: Any) -> Any:
     """Run a query. In a pipeline its rows are fetched with those of all queries before it."""
+    check_deadline()
     return db.execute(SQL[query], bound, binary=True)
 
 
@@ -163,5 +165,6 @@ def run_without_rows(db: Connection, query: str, collection: int, ids: Sequence[
 
 def run_many(db: Connection, query: str, collection: int, rows: Sequence[Sequence[Any]]) -> None:
     """Run a query over rows, column by column, without waiting for it."""
+    check_deadline()
     if rows:
         db.execute(SQL[query], (collection, *map(list, zip(*rows, strict=True))))

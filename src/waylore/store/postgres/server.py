@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from math import inf
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -22,14 +23,17 @@ from psycopg.pq import Format
 from psycopg.types import TypeInfo
 from psycopg.types.string import ByteaBinaryLoader
 
+from waylore.deadline import commit_in_time, get_deadline, is_ending
 from waylore.store import monitoring
 from waylore.store.postgres import setup
 from waylore.store.postgres.connections import (
     Connection,
     LostConnection,
     ReconnectingPool,
+    connect,
     is_pooled,
     require_session,
+    watch_connection,
 )
 from waylore.store.postgres.steps import SQL, Wanted
 
@@ -60,16 +64,18 @@ class Server:
 
     def connect(self) -> Connection:
         """Open a connection outside of the pool, with the role of the URL. `begin` starts its transactions."""
-        db: Connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
-        self.configure(db)
+        db = connect(self.url, self.pool.timeout)
+        with watch_connection(db):
+            self.configure(db)
         return db
 
     def connect_session(self) -> Connection:
         """Open a connection whose settings last for the session. Raise ConfigError if a pooler would lose them."""
         with ExitStack() as stack:
             db = stack.enter_context(closing(self.connect()))
-            require_session(db, self.url)
-            db.execute(SQL["search_path"], {"path": self.path})
+            with watch_connection(db):
+                require_session(db, self.url)
+                db.execute(SQL["search_path"], {"path": self.path})
             stack.pop_all()
         return db
 
@@ -79,7 +85,16 @@ class Server:
         This replaces psycopg's `transaction()`, which within a pipeline waits for the server three times.
         """
         db.execute(SQL[how])
-        db.execute(SQL["settings"], {"path": self.path, "role": self.role, "collection": str(collection)})
+        bound = {"path": self.path, "role": self.role, "collection": str(collection)}
+        db.execute(SQL["settings"], {**bound, "milliseconds": _limit_statements()})
+
+
+def _limit_statements() -> int | None:
+    """Return how long a statement may take, a little less than a wait: then the server says so itself."""
+    deadline = get_deadline()
+    if deadline is None or deadline.statement_seconds == inf:
+        return None
+    return max(int(deadline.statement_seconds * 1000), 1)
 
 
 # -- pools, one for each URL ---------------------------------------------------------------------------
@@ -141,9 +156,7 @@ monitoring.add_source(read_figures)
 
 
 def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
-    db: Connection
-    timeout = max(2, round(wait_seconds))
-    with psycopg.connect(url, autocommit=True, connect_timeout=timeout, prepare_threshold=None) as db:
+    with connect(url, wait_seconds) as db, watch_connection(db):
         setup.migrate_store(db)
         path = setup.read_search_path(db)
         role = setup.choose_role(db)
@@ -194,6 +207,12 @@ def fetch_statements(db: Connection, wanted: Sequence[Wanted]) -> list[list[Any]
     return _fetch_all(_send(db, wanted))
 
 
+def fetch_watched(db: Connection, wanted: Sequence[Wanted]) -> list[list[Any]]:
+    """Run statements on a connection outside of the pool, and return the rows of each, within the deadline."""
+    with watch_connection(db):
+        return fetch_statements(db, wanted)
+
+
 def _send(db: Connection, wanted: Sequence[Wanted]) -> list[psycopg.Cursor[Any] | None]:
     return [db.execute(one.query, one.bound, binary=True) if one else None for one in wanted]
 
@@ -209,8 +228,9 @@ def open_transaction(server: Server, collection: int, *, lock: str = "lock") -> 
     If the connection was lost before the transaction began, another one is tried once.
     """
     stack, db = retry_if_lost(server, lambda: _begin(server, collection, lock))
-    with stack:
+    with ExitStack() as committing, stack:
         yield db
+        committing.enter_context(commit_in_time())  # until the pipeline has sent COMMIT and got its answer
         db.execute(SQL["commit"])
 
 
@@ -229,6 +249,8 @@ def retry_if_lost(server: Server, call: Callable[[], T]) -> T:
     try:
         return call()
     except LostConnection:
+        if is_ending():
+            raise
         server.pool.check()
         return call()
 

@@ -102,7 +102,7 @@ def prepare_database(db: Connection) -> None:
     """Create the extensions and the schema, before the migrations of the tables."""
     _ensure_extension(db)
     create_textsearch(db)
-    db.execute(SQL["settings"], {"path": read_search_path(db), "role": "none", "collection": ""})
+    db.execute(SQL["settings"], {"path": read_search_path(db), "role": "none", "collection": "", "milliseconds": None})
 
 
 def inspect_database(url: str, *, wait_seconds: int) -> tuple[int, str, str, bool]:

@@ -7,6 +7,7 @@ that read, several in one round trip, `write` runs those that write, and `sql/qu
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from threading import Thread
@@ -20,11 +21,12 @@ from waylore.store.postgres import server
 from waylore.store.postgres import vector_indexes as indexing
 from waylore.store.postgres import verify as verifying
 from waylore.store.postgres import write as writing
-from waylore.store.postgres.connections import Connection, translate_errors
+from waylore.store.postgres.connections import Connection, translate_errors, watch_connection
 from waylore.store.postgres.reader import Reader
 from waylore.store.postgres.scope import run
 from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import drive
+from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest, make_request
 from waylore.types.author import Author
 from waylore.types.knowledge import (
@@ -83,12 +85,17 @@ class PostgresStore:
         replacing: Sequence[str] = (),
     ) -> int:
         """Write all documents or none, and return how many were new or changed."""
+        request = get_request_id()
         with self._transaction() as (db, before):
+            if request and writing.find_receipt(db, self._key, request):
+                return 0
             if replacing:
                 writing.forget(db, before, replacing, author=author)
             into = self._collection(db) if replacing else before
             changed = writing.write(db, into, documents, author=author, model=model)
             writing.store_fingerprints(db, self._key, fingerprints, author=author)
+            if request and changed:
+                writing.add_receipt(db, self._key, request, Receipt())
         if changed:
             self._build_indexes(before.statistics, documents)
         return changed
@@ -101,10 +108,21 @@ class PostgresStore:
         """Return `IndexedDocument.digest` of each of these documents that is stored."""
         return self._answer(make_request(Store.digests, documents))
 
-    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt."""
+        request = get_request_id()
         with self._transaction() as (db, of):
-            return writing.forget(db, of, documents, author=author)
+            known = writing.find_receipt(db, self._key, request) if request else None
+            if known is not None:
+                return known
+            receipt = replace(writing.forget(db, of, documents, author=author), missing=tuple(missing))
+            if request and receipt.documents:
+                receipt = writing.add_receipt(db, self._key, request, receipt)
+            return receipt
+
+    def get_receipt(self, request: str) -> Receipt | None:
+        """Return what a request has forgotten; None if there is no record of it."""
+        return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request))
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole collection."""
@@ -310,9 +328,10 @@ class PostgresStore:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""
         with translate_errors(self._url), closing(self._server.connect()) as db:
             # It has its own connection and snapshot, for as long as the caller iterates.
-            self._server.begin(db, "begin_reading", self._key)
+            with watch_connection(db):
+                self._server.begin(db, "begin_reading", self._key)
             after = reading.LOWEST_ID
-            while page := drive(reading.read_export_page(self._key, after), partial(server.fetch_statements, db)):
+            while page := drive(reading.read_export_page(self._key, after), partial(server.fetch_watched, db)):
                 yield from page
                 after = page[-1].document.id
 

@@ -11,6 +11,7 @@ from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.delete import delete_documents
 from waylore.store.postgres.insert import insert_documents
 from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids, run_many
+from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
 from waylore.store.rows import Change
 from waylore.types.author import Author
 from waylore.types.identity import identity
@@ -51,6 +52,21 @@ def forget(db: Connection, of: PostgresCollection, documents: Sequence[str], *, 
     if known and of.statistics.documents + change.documents == 0:
         set_model(db, of.key, None, None)  # an empty collection has no model, like a new one
     return receipt
+
+
+def find_receipt(db: Connection, collection: int, request: str) -> Receipt | None:
+    """Return the record of what a request has changed; None if it has changed nothing, or too long ago."""
+    rows = run(db, "receipt", collection=collection, id=request, now=get_now()).fetchall()
+    return next((read_record(request, row) for row in rows), None)
+
+
+def add_receipt(db: Connection, collection: int, request: str, receipt: Receipt) -> Receipt:
+    """Record what a request has changed, delete old records, and return the receipt with its id."""
+    bound = {"collection": collection, **bind_record(request, receipt)}
+    run(db, "delete_old_receipts", collection=collection, now=bound.pop("now"))
+    run(db, "add_receipt", **bound)
+    mark_recorded()
+    return replace(receipt, id=request)
 
 
 def store_fingerprints(db: Connection, collection: int, fingerprints: Mapping[str, str], *, author: Author) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 
 import apsw
 
+from waylore.deadline import commit_in_time, is_ending, is_over, limit_wait
 from waylore.errors import (
     ArgumentError,
     ConfigError,
+    DeadlineExceeded,
     Forbidden,
     NotFound,
     SchemaOutdated,
@@ -32,6 +34,7 @@ STORE, CATALOGUE = 0x57617953, 0x57617943  # application ids of files: "WayS" an
 UNDECIDED, FOREIGN = 0, -1  # a file that may become a store or a catalogue, and a file of another program
 # A file from before application ids is known by a table. A registry may come before a store or a catalogue.
 KINDS_BY_TABLE = {"passages": STORE, "catalogue": CATALOGUE, "registry": UNDECIDED}
+CHECK_STEPS = 20_000  # of SQLite's virtual machine between two looks at the deadline, about a millisecond
 KEYS_MIGRATION = 3  # the migration that added the keys of names
 CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
 
@@ -42,6 +45,7 @@ def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.
     """Open a connection that waits for other writers and syncs each commit, or one that can only read."""
     db = open_to_read(path) if read_only else open_file(path)
     db.set_busy_timeout(int(busy_seconds * 1000))
+    db.set_progress_handler(is_over, CHECK_STEPS)  # runs in the thread of the statement, and so in its context
     # Without QPSG, SQLite (built with STAT4) plans a statement again for each bound value: 0.4 ms a query.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     db.execute(SQL["settings"]).fetchall()  # apsw runs the next statement only after these rows are fetched
@@ -140,13 +144,19 @@ def configure_file(db: apsw.Connection, busy_seconds: float) -> None:
 
 
 @contextmanager
-def open_transaction(db: apsw.Connection) -> Iterator[apsw.Connection]:
-    """Open a transaction that has the write lock from the beginning. It commits completely or not at all."""
+def open_transaction(db: apsw.Connection, *, busy_seconds: float | None = None) -> Iterator[apsw.Connection]:
+    """Open a transaction that has the write lock from the beginning. It commits completely or not at all.
+
+    busy_seconds: how long it waits for another writer if the deadline allows; None for what `connect` got.
+    """
     check_writable(db)
+    if busy_seconds is not None:
+        db.set_busy_timeout(int(limit_wait(busy_seconds) * 1000))
     db.execute(SQL["begin"])
     try:
         yield db
-        db.execute(SQL["commit"])
+        with commit_in_time():
+            db.execute(SQL["commit"])
     except BaseException:
         if db.in_transaction:
             db.execute(SQL["rollback"])
@@ -158,7 +168,14 @@ def translate_errors(path: str) -> Iterator[None]:
     """Raise SQLite's errors as Waylore's own, with the original error as the cause."""
     try:
         yield
+    except apsw.InterruptError as error:
+        raise DeadlineExceeded from error
     except (apsw.BusyError, apsw.LockedError) as error:
+        if is_ending():
+            raise DeadlineExceeded(
+                f"{path} is locked by another process that writes, and the time limit passed: nothing was "
+                "changed, try again later"
+            ) from error
         raise StoreUnavailable(
             f"{path} is locked by another process that writes: try again, or raise busy_seconds"
         ) from error

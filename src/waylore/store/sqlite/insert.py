@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from waylore.deadline import check_each
 from waylore.store import bm25, vectors
 from waylore.store import rows as columns
 from waylore.store.checks import check_vector
@@ -34,7 +35,7 @@ def insert_documents(
     change: Change,
 ) -> None:
     """Insert documents, each with its digest. No part of them may be stored yet."""
-    stored = [_insert_document(db, into.row, indexed, digest) for indexed, digest in changed]
+    stored = [_insert_document(db, into.row, indexed, digest) for indexed, digest in check_each(changed)]
     change.documents += len(stored)
     passages, next_passage = _insert_passages(db, into, stored, change)
     entities, next_entity = _insert_entities(db, into, stored, change)
@@ -108,7 +109,7 @@ def _insert_words(
     db: apsw.Connection, into: int, rows: Sequence[int], passages: Sequence[tuple[StoredDocument, Passage]]
 ) -> int:
     """Index the words of passages, and return the number of their terms."""
-    counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in passages]
+    counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in check_each(passages)]
     frequency = Counter(term for count in counts for term in count)
     db.executemany(SQL["add_term"], [(into, term, n) for term, n in frequency.items()])
     term_rows = _find_term_rows(db, into, tuple(frequency))

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import apsw
 
+from waylore.deadline import check_each
 from waylore.names import keys
 from waylore.store import similar_names
 from waylore.store.sql import load_queries
@@ -73,4 +74,4 @@ def find_similar_entities(
 
 
 def _make_rows(of: int, named: Iterable[Named]) -> list[tuple[int, str, int, int]]:
-    return [(of, key, access, entity) for name, access, entity in named for key in keys(name)]
+    return [(of, key, access, entity) for name, access, entity in check_each(named) for key in keys(name)]

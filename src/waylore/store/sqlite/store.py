@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,6 +21,7 @@ import apsw
 from waylore.errors import ArgumentError
 from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.reads import run_request
+from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import fetch as reading
@@ -84,11 +86,16 @@ class SqliteStore:
         replacing: Sequence[str] = (),
     ) -> int:
         """Write all documents or none, and return how many were new or changed."""
+        request = get_request_id()
         with self._transaction() as db:
+            if request and writing.find_receipt(db, self._row, request):
+                return 0
             if replacing:
                 writing.forget(db, self._name, replacing, author=author)
             changed = writing.write(db, self._name, documents, author=author, model=model)
             writing.store_fingerprints(db, self._row, fingerprints, author=author)
+            if request and changed:
+                writing.add_receipt(db, self._row, request, Receipt())
             return changed
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
@@ -101,14 +108,25 @@ class SqliteStore:
         with self._snapshot(NO_FILTER) as (db, scope):
             return reading.digests(db, scope, documents)
 
-    def forget(self, documents: Sequence[str], *, author: Author) -> Receipt:
+    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt."""
+        request = get_request_id()
         with self._transaction() as db:
-            receipt = writing.forget(db, self._name, documents, author=author)
+            known = writing.find_receipt(db, self._row, request) if request else None
+            if known is not None:
+                return known
+            receipt = replace(writing.forget(db, self._name, documents, author=author), missing=tuple(missing))
+            if request and receipt.documents:
+                receipt = writing.add_receipt(db, self._row, request, receipt)
         if receipt.documents:
             with suppress(apsw.Error):  # the documents are removed; `find_remains` reports what the log still holds
                 pages.checkpoint(self._path, truncate_log=True)
         return receipt
+
+    def get_receipt(self, request: str) -> Receipt | None:
+        """Return what a request has forgotten; None if there is no record of it."""
+        with self._snapshot(NO_FILTER) as (db, _):
+            return writing.find_receipt(db, self._row, request)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole file."""
@@ -391,5 +409,8 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
-        with file.translate_errors(self._path), file.open_transaction(self._connection()) as db:
+        with (
+            file.translate_errors(self._path),
+            file.open_transaction(self._connection(), busy_seconds=self._busy_seconds) as db,
+        ):
             yield db

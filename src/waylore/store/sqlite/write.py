@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 
 import apsw
@@ -10,6 +10,7 @@ import apsw
 from waylore.store import rows as columns
 from waylore.store import vectors
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
+from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.delete import delete_documents
@@ -56,6 +57,21 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: 
     if rows and of.statistics.documents + change.documents == 0:
         set_model(db, of.row, None, None)  # an empty collection has no model, like a new one
     return receipt
+
+
+def find_receipt(db: apsw.Connection, collection: int, request: str) -> Receipt | None:
+    """Return the record of what a request has changed; None if it has changed nothing, or too long ago."""
+    bound = {"collection": collection, "id": bytes.fromhex(request), "now": get_now()}
+    return next((read_record(request, row) for row in db.execute(SQL["receipt"], bound)), None)
+
+
+def add_receipt(db: apsw.Connection, collection: int, request: str, receipt: Receipt) -> Receipt:
+    """Record what a request has changed, delete old records, and return the receipt with its id."""
+    bound = {"collection": collection, **bind_record(request, receipt)}
+    db.execute(SQL["delete_old_receipts"], bound)
+    db.execute(SQL["add_receipt"], bound)
+    mark_recorded()
+    return replace(receipt, id=request)
 
 
 def store_fingerprints(

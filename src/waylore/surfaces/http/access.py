@@ -7,6 +7,8 @@ is in the module of its subject.
 """
 
 import asyncio
+import hmac
+import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -20,7 +22,9 @@ from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 
+from waylore.deadline import Deadline
 from waylore.engine.waylore import Waylore
+from waylore.errors import WayloreError
 from waylore.service.callers import (
     ANYONE,
     COLLECTION_NAME_PATTERN,
@@ -28,12 +32,14 @@ from waylore.service.callers import (
     Unauthenticated,
     require,
 )
-from waylore.service.registry.protocol import CachedResponse, IdempotencyKey, Scope
+from waylore.service.registry.protocol import CachedResponse, IdempotencyKey, Registry, Scope
 from waylore.service.service import Service
 from waylore.service.shares import SERVICE
+from waylore.store.receipts import record_as
 from waylore.surfaces.http.problems import RETRY_SOON
 from waylore.surfaces.http.responses import COMMON_STATUSES, describe_problems
 
+log = logging.getLogger(__name__)
 BEARER = HTTPBearer(auto_error=False, description="An API key (`waylore_…`), or a token of the OpenID provider.")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key (`waylore_…`).")
 SCHEMES = [Security(BEARER), Security(HEADER)]  # only for the OpenAPI document; `get_caller` reads the headers
@@ -143,6 +149,9 @@ AdminAccess = Annotated[CollectionAccess, Depends(_require_scope("admin"))]
 
 IDEMPOTENCY_KEY_PATTERN = r"^[!-~]{1,255}$"
 REPLAY_SECONDS = 86_400.0  # how long a response can be repeated
+APART_SECONDS = 10.0  # time limit of a call on the registry after the work was done
+APART_WAIT_SECONDS = 1.0  # for which the response waits for such a call
+APART: set[asyncio.Task[None]] = set()  # such calls that run
 JSON = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -163,23 +172,21 @@ IDEMPOTENT = Depends(describe_idempotency_key)
 
 
 class Route(APIRoute):
-    """A route that authenticates its caller and has a time limit."""
+    """A route that authenticates its caller."""
 
     def get_route_handler(self) -> Handler:
-        """Return the handler of the route, after authentication and within the limits."""
+        """Return the handler of the route, after authentication."""
         handle = super().get_route_handler()
         if any(dependency.dependency is describe_idempotency_key for dependency in self.dependencies):
             handle = _run_once(handle)
 
-        async def handle_in_time(request: Request) -> Response:
+        async def handle_authenticated(request: Request) -> Response:
             await get_caller(request)
-            seconds = get_service(request).settings.http.request_timeout
             if self.body_field is not None:
-                await _read_body(request, seconds)
-            async with asyncio.timeout(seconds):
-                return await handle(request)
+                await _read_body(request)
+            return await handle(request)
 
-        return handle_in_time
+        return handle_authenticated
 
 
 def create_router(tag: str, prefix: str) -> APIRouter:
@@ -193,15 +200,11 @@ def create_router(tag: str, prefix: str) -> APIRouter:
     )
 
 
-async def _read_body(request: Request, seconds: float) -> None:
+async def _read_body(request: Request) -> None:
     media_type = request.headers.get("content-type", "")
     if not JSON.match(media_type):
         raise HTTPException(415, f"the body must be application/json, got {media_type or 'no media type'}")
-    try:
-        async with asyncio.timeout(seconds):
-            await request.body()
-    except TimeoutError as error:
-        raise HTTPException(408, "the body arrived too slowly; send it again, faster") from error
+    await request.body()
 
 
 def _run_once(handle: Handler) -> Handler:
@@ -223,23 +226,48 @@ async def _make_key(request: Request, word: str) -> IdempotencyKey:
 
 async def _handle_or_replay(request: Request, handle: Handler, key: IdempotencyKey) -> Response:
     service, now = get_service(request), time.time()
-    until = now + 2 * service.settings.http.request_timeout  # after that, the process that ran it must be dead
+    # Until then the process that runs it may have died; if it lives, the record of its write counts.
+    until = now + 2 * service.settings.http.request_timeout
     known = await service.run_on_registry(
         key.caller, lambda registry: registry.claim(key, now=now, until=until), is_writing=True
     )
     if known is not None:
         return _replay(known, key)
     try:
-        response = await handle(request)
-    except BaseException:
-        await service.run_on_registry(SERVICE, lambda registry: registry.release(key), is_writing=True)
+        with record_as(_make_request_id(key, service.secret)):
+            response = await handle(request)
+    except BaseException:  # a thread may still work, but it cannot commit any more
+        await _run_apart(service, lambda registry: registry.release(key))
         raise
     answer = CachedResponse(key.digest, response.status_code, bytes(response.body), response.media_type or "")
     end = time.time() + REPLAY_SECONDS
-    await service.run_on_registry(
-        SERVICE, lambda registry: registry.store_response(key, answer, until=end), is_writing=True
-    )
+    await _run_apart(service, lambda registry: registry.store_response(key, answer, until=end))
     return response
+
+
+def _make_request_id(key: IdempotencyKey, secret: bytes) -> str:
+    """Return the id of a request, which only the service can compute: it is the id of the receipt too."""
+    text = "\n".join((key.caller, key.word, key.digest))
+    return hmac.digest(secret, text.encode(), "sha256")[:16].hex()
+
+
+async def _run_apart(service: Service, call: Callable[[Registry], None]) -> None:
+    """Run a call on the registry apart from the deadline of the request, and wait for it a moment.
+
+    If it fails, the claim expires. The request is not done again then: the store has a record of its write.
+    """
+
+    async def run() -> None:
+        with Deadline(APART_SECONDS).activate():
+            try:
+                await service.run_on_registry(SERVICE, call, is_writing=True)
+            except WayloreError as error:
+                log.warning("a response for an Idempotency-Key cannot be stored: %s", error)
+
+    task = asyncio.create_task(run())
+    APART.add(task)
+    task.add_done_callback(APART.discard)
+    await asyncio.wait({task}, timeout=APART_WAIT_SECONDS)
 
 
 def _replay(known: CachedResponse, key: IdempotencyKey) -> Response:

@@ -1,10 +1,10 @@
 """Routes for collections: list, create, describe, count and delete them."""
 
-import time
 from datetime import UTC, datetime
 
 from fastapi import Response
 
+from waylore.deadline import check_each
 from waylore.engine.waylore import Waylore
 from waylore.service.callers import make_not_found_error, require
 from waylore.service.jobs.work import delete_documents
@@ -83,11 +83,10 @@ async def delete_collection(access: AdminAccess) -> None:
     access.caller.author.require_all()
     service, name = access.service, access.collection
     await service.run_on_jobs(access.caller.id, lambda jobs: jobs.cancel_all(name))
-    until = time.monotonic() + service.settings.http.request_timeout
-    await access.write(lambda waylore: _delete_documents(waylore, until))
+    await access.write(_delete_documents)
     await service.run_on_registry(access.caller.id, lambda registry: registry.remove_collection(name), is_writing=True)
     service.collection_cache.pop(name, None)
-    await access.write(lambda waylore: _delete_documents(waylore, until))  # documents added in the meantime
+    await access.write(_delete_documents)  # documents added in the meantime
 
 
 @router.get("/{collection}/stats", operation_id="stats")
@@ -96,7 +95,6 @@ async def get_stats(access: ReadAccess) -> Statistics:
     return Statistics.of(await access.run(lambda waylore: waylore.stats()))
 
 
-def _delete_documents(waylore: Waylore, until: float) -> None:
-    for _ in delete_documents(waylore):
-        if time.monotonic() > until:
-            raise TimeoutError
+def _delete_documents(waylore: Waylore) -> None:
+    for _ in check_each(delete_documents(waylore)):
+        pass

@@ -1,10 +1,11 @@
 """Routes for documents and facts: add, list, read and forget them, verify a receipt, and export a collection."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import Annotated
+from uuid import uuid4
 
 from anyio import CancelScope
 from fastapi import Query, Response
@@ -12,8 +13,10 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
 from waylore import types
+from waylore.deadline import restart_deadline
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
+from waylore.store.receipts import get_request_id, record_as
 from waylore.surfaces.http.access import IDEMPOTENT, CollectionAccess, ReadAccess, WriteAccess, create_router
 from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
@@ -49,6 +52,7 @@ DOCUMENT_LINKS = make_links(
     "get_document", "forget_document", collection="$request.path.collection", document="$response.body#/id"
 )
 DocumentId = Annotated[str, make_id_check("document"), describe_id("document")]
+ReceiptId = Annotated[str, make_id_check("receipt"), describe_id("receipt")]
 Under = Annotated[
     str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only addresses that begin with this.")
 ]
@@ -116,10 +120,10 @@ async def get_document(access: ReadAccess, document: DocumentId) -> IndexedDocum
     return await access.run(read)
 
 
-@router.delete("/documents/{document}", operation_id="forget_document")
+@router.delete("/documents/{document}", operation_id="forget_document", dependencies=[IDEMPOTENT])
 async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
     """Forget a document with everything that no other document supports. The receipt lists what was removed."""
-    receipt = await access.write(lambda waylore: waylore.forget(document))
+    receipt = await _forget(access, [document])
     if not receipt.documents:
         raise _make_not_found_error(document)
     return Receipt.of(receipt)
@@ -128,7 +132,13 @@ async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
 @router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     """Forget documents by id or address. Those that do not exist are listed in `missing` of the receipt."""
-    return Receipt.of(await access.write(lambda waylore: waylore.forget(*body.documents)))
+    return Receipt.of(await _forget(access, body.documents))
+
+
+@router.get("/receipts/{receipt}", operation_id="get_receipt")
+async def get_receipt(access: ReadAccess, receipt: ReceiptId) -> Receipt:
+    """Return a receipt of the last thirty days. It has an id in place of each address that was missing."""
+    return Receipt.of(await access.run(lambda waylore: waylore.get_receipt(receipt)))
 
 
 @router.post("/receipts/verify", operation_id="verify_receipt", responses=BODY_PROBLEMS)
@@ -166,9 +176,16 @@ async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None,
 )
 async def export(access: ReadAccess) -> Response:
     """Return the whole collection with its vectors, as lines of JSON that `Waylore.import_` reads."""
+    restart_deadline(access.service.settings.http.export_seconds)
     stack = ExitStack()
     lines = await access.run(lambda _: _open_export(stack, access))
     return ClosingStream(_stream(stack, access, lines), media_type="application/x-ndjson")
+
+
+async def _forget(access: CollectionAccess, documents: Sequence[str]) -> types.Receipt:
+    """Forget documents, and store the receipt under the id of the request, or a new one."""
+    with record_as(get_request_id() or uuid4().hex):
+        return await access.write(lambda waylore: waylore.forget(*documents))
 
 
 def _make_not_found_error(document: str) -> NotFound:

@@ -11,8 +11,10 @@ from fastapi import Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
+from waylore.deadline import Deadline, restart_deadline
 from waylore.service.jobs import protocol as jobs
 from waylore.service.shares import SERVICE
+from waylore.store.receipts import get_request_id
 from waylore.surfaces.http.access import (
     IDEMPOTENT,
     AdminAccess,
@@ -57,7 +59,10 @@ async def start_job(access: AdminAccess, body: NewJob) -> JobResponse:
     """Forget all documents of a collection, or compute their vectors with the service's model."""
     access.caller.author.require_all()
     job = await access.service.run_on_jobs(
-        access.caller.id, lambda runner: runner.submit(access.collection, body.kind, {}, author=access.caller.author)
+        access.caller.id,
+        lambda runner: runner.submit(
+            access.collection, body.kind, {}, author=access.caller.author, id_=get_request_id()
+        ),
     )
     return JobResponse.of(job)
 
@@ -113,9 +118,13 @@ async def follow_job(access: ReadAccess, job: JobId, last: LastEventId = "") -> 
 
 
 async def _stream_events(access: CollectionAccess, first: jobs.Job, after: int) -> AsyncIterator[ServerSentEvent]:
-    runner = access.service.background.jobs
+    async def read() -> jobs.Job:
+        with Deadline(access.service.settings.http.request_timeout).activate():
+            return await _get_job(access, first.id, SERVICE)
+
+    restart_deadline(None)  # the stream ends with the job, only each read has a time limit
     with access.service.background.followers.reserve(access.caller.id):
-        async for job in runner.follow(lambda: _get_job(access, first.id, SERVICE), after=after):
+        async for job in access.service.background.jobs.follow(read, after=after):
             yield ServerSentEvent(JobResponse.of(job).model_dump_json(), event=job.state, id=str(job.version))
 
 

@@ -1,8 +1,10 @@
 """Limit the size and the time of requests, and close connections that stall.
 
-A body that is too large is refused as soon as this is known, with or without a declared length. A body that stops
-arriving is refused, and a client that does not read the response is disconnected. Uploads have their own limits in
-`service.spool`. An unexpected error becomes a problem like all others, and the log has it.
+A request has one deadline, from its first byte to the last of the response: authentication, body and work are
+within it. A route may restart it: an export has more time, a stream of events has no limit. A body that is too
+large is refused as soon as this is known, with or without a declared length. A body that stops arriving is refused,
+and a client that does not read the response is disconnected. Uploads have their own limits in `service.spool`. An
+unexpected error becomes a problem like all others, and the log has it.
 """
 
 import asyncio
@@ -16,17 +18,64 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from waylore.deadline import Deadline
 from waylore.settings.load import load
 from waylore.settings.sections import HttpSettings
-from waylore.surfaces.http.problems import create_response, handle_internal_error
+from waylore.surfaces.error_kinds import find_kind
+from waylore.surfaces.http.problems import RETRY_SOON, create_response, handle_internal_error
 
 UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")
 log = logging.getLogger(__name__)
 CLOSE = {"Connection": "close"}  # the rest of the body is not read
+LOOK_SECONDS = 1.0  # between two looks at a deadline that was restarted, or that a commit holds up
+COMMIT_SECONDS = 10.0  # after the deadline, for which a request waits for its commit
 
 
 class SlowReader(Exception):
     """The client reads the response too slowly; the connection is closed."""
+
+
+class RequestTimer:
+    """Ends a request when its deadline comes, and says why it was late."""
+
+    def __init__(self, seconds: float) -> None:
+        self.deadline = Deadline(seconds)
+        self.is_receiving = False  # the body of the request
+        self._seconds = seconds
+
+    async def run(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application. Raise HTTPException if it does not end in time."""
+        try:
+            async with asyncio.timeout(None) as ends:
+                self._look_later(self._seconds, ends)
+                try:
+                    with self.deadline.activate():
+                        await app(scope, receive, send)
+                finally:
+                    self._next_look.cancel()
+        except TimeoutError as error:
+            if not ends.expired():
+                raise
+            raise self._make_error() from error
+
+    def _look_later(self, seconds: float, ends: asyncio.Timeout) -> None:
+        self._next_look = asyncio.get_running_loop().call_later(seconds, self._look, ends)
+
+    def _look(self, ends: asyncio.Timeout) -> None:
+        """End the request if its time is up, else look again later: it may have been restarted, or commit now."""
+        remaining = self.deadline.remaining
+        if self.deadline.expire() or remaining < -COMMIT_SECONDS:
+            ends.reschedule(asyncio.get_running_loop().time())
+        else:
+            self._look_later(min(max(remaining, 0.01), LOOK_SECONDS), ends)
+
+    def _make_error(self) -> HTTPException:
+        if self.is_receiving:
+            return HTTPException(408, "the body arrived too slowly; send it again, faster", CLOSE)
+        if not self.deadline.is_over:  # it could not be ended
+            return HTTPException(503, "the commit takes too long; repeat the request later", RETRY_SOON)
+        error = self.deadline.make_error()
+        return HTTPException(find_kind(error).status, f"{error} (http.request_timeout)", RETRY_SOON)
 
 
 class RequestLimits:
@@ -42,7 +91,7 @@ class RequestLimits:
             await self._app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        has_begun = False
+        timer, has_begun = RequestTimer(self._settings.request_timeout), False
 
         async def send_with_headers(message: Message) -> None:
             nonlocal has_begun
@@ -54,8 +103,11 @@ class RequestLimits:
         try:
             if self._is_too_large(scope, Headers(scope=scope)):
                 raise self._make_too_large_error()
-            await self._app(scope, self._limit_body(scope, receive), send_with_headers)
+            await timer.run(self._app, scope, self._limit_body(scope, receive, timer), send_with_headers)
         except HTTPException as error:
+            if has_begun:  # the connection is closed, because the response is not complete
+                log.info("request %s: %s", state["request_id"], error.detail)
+                return
             response = create_response(Request(scope), error.status_code, error.detail, headers=error.headers)
             await response(scope, receive, send_with_headers)
         except SlowReader:
@@ -83,7 +135,7 @@ class RequestLimits:
         message = f"the request is larger than {limit} bytes (http.max_body_bytes); upload a file instead"
         return HTTPException(413, message, CLOSE)
 
-    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+    def _limit_body(self, scope: Scope, receive: Receive, timer: RequestTimer) -> Receive:
         if UPLOADS.match(scope["path"]):
             return receive
         received, is_complete = 0, False
@@ -92,11 +144,13 @@ class RequestLimits:
             nonlocal received, is_complete
             if is_complete:  # the next message is the disconnection of the client, which may come late
                 return await receive()
+            timer.is_receiving = True
             try:
                 async with asyncio.timeout(self._settings.idle_timeout):
                     message = await receive()
             except TimeoutError as error:
                 raise HTTPException(408, "the body stopped arriving; send it again, faster", CLOSE) from error
+            timer.is_receiving = False
             received += len(message.get("body", b""))
             is_complete = not message.get("more_body", False)
             if received > self._settings.max_body_bytes:

@@ -234,11 +234,17 @@ class ReceiptBody(Body):
     entities: list[Id] = Field(default=[], max_length=1_000_000)
     facts: list[Id] = Field(default=[], max_length=1_000_000)
     missing: list[Name] = Field(default=[], max_length=100_000)
+    id: Id | Literal[""] = Field(default="", description="The id of the receipt. It is not used.")
 
     def to_receipt(self) -> types.Receipt:
         """Return the receipt as the engine takes it."""
-        parts = (self.documents, self.passages, self.entities, self.facts, self.missing)
-        return types.Receipt(*map(tuple, parts))
+        return types.Receipt(
+            documents=tuple(self.documents),
+            passages=tuple(self.passages),
+            entities=tuple(self.entities),
+            facts=tuple(self.facts),
+            missing=tuple(self.missing),
+        )
 
 
 class SearchRequest(Body):

@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from waylore.deadline import restart_deadline
 from waylore.indexing.files.formats import READERS
 from waylore.indexing.importers.dispatch import FORMATS
 from waylore.service.jobs.protocol import JobKind
@@ -135,6 +136,7 @@ async def _submit(
     spool, http, id_ = access.service.background.spool, access.service.settings.http, uuid4().hex
     caller, length = access.caller.id, request.headers.get("content-length", "")
     await access.service.run_on_jobs(caller, lambda runner: runner.check_waiting(caller))
+    restart_deadline(None)  # the spool limits the time of the body
     with spool.slots.reserve(caller):
         path, _ = await save_upload(
             spool,
@@ -144,6 +146,7 @@ async def _submit(
             declared=int(length[:20]) if length.isdigit() else None,
             http=http,
         )
+        restart_deadline(http.request_timeout)
         work = {**work, "file": str(path)}
         try:
             job = await access.service.run_on_jobs(

@@ -86,10 +86,13 @@ COMMIT
 
 -- name: settings
 -- The settings of one transaction: role, collection and search path. JIT is off and plans are generic, because compiling a plan
--- or making one for each call takes longer than our statements do, and the best plan does not depend on the parameters.
+-- or making one for each call takes longer than our statements do, and the best plan does not depend on the parameters. A
+-- statement may take as long as the deadline allows, but not longer than the server does.
 SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
   set_config('search_path', %(path)s, true), set_config('role', %(role)s, true),
-  set_config('waylore.collection', %(collection)s, true)
+  set_config('waylore.collection', %(collection)s, true),
+  set_config('statement_timeout', coalesce(least(%(milliseconds)s::int8,
+    nullif(extract(epoch FROM current_setting('statement_timeout')::interval) * 1000, 0)::int8), 0)::text, true)
 
 -- name: search_path
 SELECT set_config('search_path', %(path)s, false)
@@ -206,6 +209,17 @@ ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
 
 -- name: fingerprints
 SELECT uri, fingerprint FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+
+-- name: receipt
+SELECT documents, passages, entities, facts, missing FROM receipts
+WHERE collection = %(collection)s AND id = %(id)s::uuid AND until > %(now)s
+
+-- name: add_receipt
+INSERT INTO receipts (collection, id, until, documents, passages, entities, facts, missing)
+VALUES (%(collection)s, encode(%(id)s, 'hex')::uuid, %(until)s, %(documents)s, %(passages)s, %(entities)s, %(facts)s, %(missing)s)
+
+-- name: delete_old_receipts
+DELETE FROM receipts WHERE collection = %(collection)s AND until <= %(now)s
 
 -- name: set_fingerprint
 INSERT INTO files (collection, id, uri, fingerprint) SELECT %s, * FROM unnest(%b::uuid[], %b::text[], %b::text[])

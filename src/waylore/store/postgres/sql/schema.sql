@@ -252,6 +252,20 @@ CREATE TABLE files (
   PRIMARY KEY (collection, id)
 );
 
+-- What a request has changed, by the id of the request, so that its answer can be given again. It has ids and no content.
+CREATE TABLE receipts (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  until int8 NOT NULL,
+  documents bytea NOT NULL,
+  passages bytea NOT NULL,
+  entities bytea NOT NULL,
+  facts bytea NOT NULL,
+  missing bytea NOT NULL,
+  PRIMARY KEY (collection, id)
+);
+CREATE INDEX receipts_by_end ON receipts (collection, until);
+
 -- Under row-level security an operator uses an index only if PostgreSQL marks it as leakproof, and @@ is not marked. So one
 -- function searches the inverted index as a role that may see all rows, and returns only those of the collection. It compares
 -- by IS NOT DISTINCT FROM, which uses no index: the words already select the collection, and the primary key must not be read.

@@ -159,6 +159,17 @@ ORDER BY d.uri, d.id LIMIT :limit
 -- name: fingerprints
 SELECT uri, fingerprint FROM files WHERE collection = :collection AND uri IN carray(:uris)
 
+-- name: receipt
+SELECT documents, passages, entities, facts, missing FROM receipts
+WHERE collection = :collection AND id = :id AND until > :now
+
+-- name: add_receipt
+INSERT INTO receipts (collection, id, until, documents, passages, entities, facts, missing)
+VALUES (:collection, :id, :until, :documents, :passages, :entities, :facts, :missing)
+
+-- name: delete_old_receipts
+DELETE FROM receipts WHERE collection = :collection AND until <= :now
+
 -- name: set_fingerprint
 INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint

@@ -23,6 +23,7 @@ ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 -- name: add
 INSERT INTO waylore_jobs.jobs (id, collection, caller, kind, work, spool, made, changed)
 VALUES (%(id)s, %(collection)s, %(caller)s, %(kind)s, %(work)s, %(spool)s, %(now)s, %(now)s)
+ON CONFLICT (id) DO NOTHING
 
 -- name: count_waiting
 SELECT count(*) FROM waylore_jobs.jobs WHERE ended IS NULL AND state = 'waiting' AND caller = %(caller)s
@@ -115,6 +116,10 @@ FROM waylore_jobs.jobs
 WHERE collection = %(collection)s AND (made, id) < (%(made)s, %(id)s::uuid)
   AND (%(caller)s::text IS NULL OR caller = %(caller)s)
 ORDER BY made DESC, id DESC LIMIT %(limit)s
+
+-- name: find_cancelled
+-- Those of the ids whose jobs a caller has cancelled.
+SELECT id FROM waylore_jobs.jobs WHERE id = ANY(%(ids)s::uuid[]) AND is_cancelled
 
 -- name: find_unfinished
 -- Those of the ids whose jobs are waiting or running.

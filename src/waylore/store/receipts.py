@@ -1,0 +1,78 @@
+"""Record what a request has changed, in the transaction of the change itself, under the id of the request.
+
+If the answer to a request is lost, the request may come again. Its write then finds the record, changes nothing
+and returns what it returned before. The record of documents that were forgotten is their receipt. A record has
+ids and no content. This module knows no SQL.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from waylore.types.identity import identity, is_id
+from waylore.types.results import Receipt
+
+RECEIPT_SECONDS = 30 * 86_400.0  # for which the receipt of forgotten documents is stored
+WRITE_SECONDS = 86_400.0  # for which it is stored that a request has written documents
+KINDS = ("documents", "passages", "entities", "facts", "missing")  # the columns of a record, each with ids
+
+
+@dataclass(slots=True)
+class _Record:
+    request: str
+    is_made: bool = False
+
+
+_current: ContextVar[_Record | None] = ContextVar("record", default=None)
+
+
+@contextmanager
+def record_as(request: str) -> Iterator[None]:
+    """Record what the first write of the block changes under the id of a request; "" for no record."""
+    token = _current.set(_Record(request))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def get_request_id() -> str:
+    """Return the id of the current request; empty if it has none, or if its write was recorded already."""
+    record = _current.get()
+    return "" if record is None or record.is_made else record.request
+
+
+def mark_recorded() -> None:
+    """Record no further write of the current request."""
+    record = _current.get()
+    if record is not None:
+        record.is_made = True
+
+
+def hide_name(name: str) -> str:
+    """Return an id for a name of which there is no document: an address may be what was to be forgotten."""
+    return name if is_id(name) else identity("missing", name)
+
+
+def get_now() -> int:
+    """Return the current time as records have it, in microseconds since 1970."""
+    return int(time.time() * 1e6)
+
+
+def bind_record(request: str, receipt: Receipt) -> dict[str, Any]:
+    """Return the values of a record by column: its id, the ids of the receipt, and until when it is stored."""
+    seconds = RECEIPT_SECONDS if receipt.documents else WRITE_SECONDS
+    ids = {kind: b"".join(map(bytes.fromhex, getattr(receipt, kind))) for kind in KINDS}
+    return {"id": bytes.fromhex(request), "now": get_now(), "until": get_now() + int(seconds * 1e6), **ids}
+
+
+def read_record(request: str, row: Sequence[bytes]) -> Receipt:
+    """Return the receipt of a record, given by its columns of ids."""
+    ids: Mapping[str, tuple[str, ...]] = {
+        kind: tuple(blob[at : at + 16].hex() for at in range(0, len(blob), 16))
+        for kind, blob in zip(KINDS, row, strict=True)
+    }
+    return Receipt(**ids, id=request)

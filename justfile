@@ -63,7 +63,8 @@ smoke:
 # Everything that CI does, and what takes too long for it
 full:
     bash .ci/run
-    just test-busy
+    just test -m full
+    just test-busy -m "not full"
 
 # Download the model weights that tests and benchmarks use
 models *names:

@@ -7,6 +7,7 @@ export; what it may not see is in no response. Attempts that the rules allow mus
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from starlette.routing import Route
@@ -22,6 +23,7 @@ from waylore.surfaces.tools.tools import TOOLS
 
 STORES = ("file", "server")
 OTHER_CALLS = {"tools/list", "resources/list"}  # of MCP
+SAMPLES = [pytest.param(5, id="a fifth"), pytest.param(1, id="all", marks=pytest.mark.full)]
 
 
 @pytest.fixture(params=STORES)
@@ -34,13 +36,15 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("one_of", SAMPLES)
 @pytest.mark.parametrize("group", GROUPS)
-async def test_no_attack_succeeds(world: World, group: str) -> None:
+async def test_no_attack_succeeds(world: World, group: str, one_of: int) -> None:
     problems: list[str] = []
     for way in GROUPS[group]:
-        for target in world.targets[:1] if way.is_general else world.targets:
+        for number, target in enumerate(world.targets[:1] if way.is_general else world.targets):
             for kind in KINDS:
-                problems += await world.attempt(way, kind, target)
+                if crc32(f"{way.name} {kind} {number}".encode()) % one_of == 0:
+                    problems += await world.attempt(way, kind, target)
     assert problems == []
 
 

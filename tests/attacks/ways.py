@@ -27,6 +27,8 @@ class Target:
     passage: str = ""
     job: str = ""
     key: str = ""
+    receipt: str = ""  # of another document, `forgotten`, which the owner has forgotten
+    forgotten: str = ""
     line: str = ""
 
     @property
@@ -113,7 +115,7 @@ def _rpc(of: str, name: str, method: str, params: Callable[[Target, Rights], Any
 
 
 def _fill(path: str, target: Target) -> str:
-    fields = ("name", "document", "passage", "job", "key", "address", "table", "subject")
+    fields = ("name", "document", "passage", "job", "key", "receipt", "address", "table", "subject")
     for each in fields:
         path = path.replace(f"{{{each}}}", quote(getattr(target, each)))
     return path.replace("{labels}", "&".join(f"labels={label}" for label in sorted(target.labels)))
@@ -146,6 +148,7 @@ READS: tuple[Way, ...] = (
     get("list_documents", f"{HERE}/documents?under={{address}}", "list one address"),
     get("get_document", f"{HERE}/documents/{{document}}"),
     get("list_facts", f"{HERE}/facts?entity={{subject}}"),
+    get("get_receipt", f"{HERE}/receipts/{{receipt}}"),
     get("graph", f"{HERE}/graph?entity={{subject}}&hops=3"),
     get("list_jobs", f"{HERE}/jobs?limit=100", is_general=True),
     get("get_job", f"{HERE}/jobs/{{job}}"),

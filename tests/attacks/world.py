@@ -85,6 +85,8 @@ class World:
             may_manage = way.of == "list_keys" and rights.may_manage(_get_rights(other))
             if is_shown and not rights.may_read(other.labels) and not may_manage:
                 yield f"shows the secret of {other.name}"
+        if target.forgotten in text and rights.labels is not None:
+            yield f"shows a receipt of {target.name}, which the owner got"
 
     def _find_changes(self, rights: Rights, after: dict[str, str]) -> Iterator[str]:
         for id_ in self.before.keys() | after.keys():
@@ -164,7 +166,10 @@ class World:
         self.registry.set_key(key)
         self.keys.append(key)
         passage = self.owner.get(document).passages[0].id
-        return replace(target, document=document, passage=passage, job=started.json()["id"], key=key.id)
+        forgotten = self.owner.add(f"Forget {secret}.", labels=labels)
+        receipt = read_json(await self.admin.delete(f"{HERE}/documents/{forgotten}"))["id"]
+        made = {"job": started.json()["id"], "key": key.id, "receipt": receipt, "forgotten": forgotten}
+        return replace(target, document=document, passage=passage, **made)
 
 
 def _find_wrong_writes(rights: Rights, written: dict[str, Any]) -> Iterator[str]:

@@ -7,6 +7,11 @@ from benchmarks.hostile.__main__ import MAX_IDLE_SECONDS, measure
 from benchmarks.hostile.attacks import ATTACKS, Attack
 from benchmarks.hostile.service import Target, open_target
 
+SAMPLE = [pytest.param(attack, id=attack.name) for attack in ATTACKS[::4]]
+OTHERS = [
+    pytest.param(attack, id=attack.name, marks=pytest.mark.full) for number, attack in enumerate(ATTACKS) if number % 4
+]
+
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
@@ -20,7 +25,7 @@ def test_table_has_forty_attacks() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", [*SAMPLE, *OTHERS])
 def test_attack_costs_little_and_leaves_the_service_idle(target: Target, attack: Attack) -> None:
     cost = measure(target, attack)
     assert attack.expected in cost.outcome

@@ -119,9 +119,9 @@ class FederatedStore:
             lambda s: s.forget(documents, author=author, missing=missing), combine=merge_receipts
         )
 
-    def get_receipt(self, request: str) -> Receipt | None:
+    def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
         """Return what a request has forgotten, from the written collection. A move does not copy receipts."""
-        return self._members.write(lambda s: s.get_receipt(request), combine=_take_last)
+        return self._members.write(lambda s: s.get_receipt(request, author=author), combine=_take_last)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored."""

@@ -566,10 +566,12 @@ class Waylore:
     def get_receipt(self, receipt: str) -> Receipt:
         """Return a receipt of forgotten documents that is stored; the HTTP service stores its own for 30 days.
 
+        An author with labels gets the receipts of its own calls only.
+
         receipt: its id. The receipt has an id in place of each address that was missing.
         """
         id_ = arguments.check_text("receipt", receipt, "give the id of a receipt")
-        known = self._store.get_receipt(id_) if is_id(id_) else None
+        known = self._store.get_receipt(id_, author=self._author) if is_id(id_) else None
         if known is None or not known.documents:
             raise NotFound(f"no receipt {id_:.60}; receipts are stored for 30 days")
         return known

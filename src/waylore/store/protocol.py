@@ -79,8 +79,10 @@ class Store(Protocol):
         """
         ...
 
-    def get_receipt(self, request: str) -> Receipt | None:
-        """Return what a request has forgotten; None if there is no record of it.
+    def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
+        """Return what a request has forgotten; None if there is no record of it that the author may read.
+
+        An author with labels may read the records of its own requests, an author without labels all.
 
         Within `receipts.record_as(request)` a write stores such a record in its own transaction. If the store
         has a record of the request already, `write` and `forget` change nothing, and `forget` returns it.

@@ -2,7 +2,7 @@
 
 If the answer to a request is lost, the request may come again. Its write then finds the record, changes nothing
 and returns what it returned before. The record of documents that were forgotten is their receipt. A record has
-ids and no content. This module knows no SQL.
+ids and no content. An author with labels reads its own records only. This module knows no SQL.
 """
 
 import time
@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from waylore.types.author import Author
 from waylore.types.identity import identity, is_id
 from waylore.types.results import Receipt
 
@@ -62,11 +63,17 @@ def get_now() -> int:
     return int(time.time() * 1e6)
 
 
-def bind_record(request: str, receipt: Receipt) -> dict[str, Any]:
-    """Return the values of a record by column: its id, the ids of the receipt, and until when it is stored."""
+def bind_record(request: str, receipt: Receipt, author: Author) -> dict[str, Any]:
+    """Return the values of a record by column: its id and author, the ids of the receipt, and its end."""
     seconds = RECEIPT_SECONDS if receipt.documents else WRITE_SECONDS
     ids = {kind: b"".join(map(bytes.fromhex, getattr(receipt, kind))) for kind in KINDS}
-    return {"id": bytes.fromhex(request), "now": get_now(), "until": get_now() + int(seconds * 1e6), **ids}
+    return {
+        "id": bytes.fromhex(request),
+        "now": get_now(),
+        "until": get_now() + int(seconds * 1e6),
+        "author": author.identity,
+        **ids,
+    }
 
 
 def read_record(request: str, row: Sequence[bytes]) -> Receipt:

@@ -25,7 +25,7 @@ from waylore.testing.world import (
     question,
     stage_other_model,
 )
-from waylore.types.author import OWNER
+from waylore.types.author import OWNER, Author
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import STATUSES, IndexedDocument
 
@@ -67,7 +67,7 @@ class ForgettingTests(StoreFixtures):
                 assert world.forget(documents, author=OWNER) == receipt
                 assert world.write([], author=OWNER, model=MODEL) == 0
         assert world.documents([SECRET.document.id])
-        assert world.get_receipt(REQUEST) == receipt
+        assert world.get_receipt(REQUEST, author=OWNER) == receipt
 
     def test_recorded_write_is_done_once(self, world: Store) -> None:
         with record_as(REQUEST):
@@ -81,15 +81,22 @@ class ForgettingTests(StoreFixtures):
         with record_as(REQUEST):
             assert world.forget(["0" * 32], author=OWNER).id == ""
             assert world.write([SECRET], author=OWNER, model=MODEL) == 0
-        assert world.get_receipt(REQUEST) is None
+        assert world.get_receipt(REQUEST, author=OWNER) is None
         assert world.forget([SECRET.document.id], author=OWNER).id == ""  # without a request
 
     def test_receipt_belongs_to_its_collection(self, world: Store, open_store: OpenStore) -> None:
         with record_as(REQUEST):
             world.forget([SECRET.document.id], author=OWNER)
         other = open_store("other")
-        assert other.get_receipt(REQUEST) is None
+        assert other.get_receipt(REQUEST, author=OWNER) is None
         other.close()
+
+    def test_receipt_is_shown_to_its_author_and_to_authors_without_labels(self, world: Store) -> None:
+        me, other = (Author(name, SECRET.document.labels) for name in ("me", "other"))
+        with record_as(REQUEST):
+            receipt = world.forget([SECRET.document.id], author=me)
+        assert world.get_receipt(REQUEST, author=me) == world.get_receipt(REQUEST, author=OWNER) == receipt
+        assert world.get_receipt(REQUEST, author=other) is None
 
     def test_nothing_is_forgotten_after_the_deadline(self, world: Store) -> None:
         deadline = Deadline()

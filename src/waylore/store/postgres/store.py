@@ -95,7 +95,7 @@ class PostgresStore:
             changed = writing.write(db, into, documents, author=author, model=model)
             writing.store_fingerprints(db, self._key, fingerprints, author=author)
             if request and changed:
-                writing.add_receipt(db, self._key, request, Receipt())
+                writing.add_receipt(db, self._key, request, Receipt(), author)
         if changed:
             self._build_indexes(before.statistics, documents)
         return changed
@@ -117,12 +117,13 @@ class PostgresStore:
                 return known
             receipt = replace(writing.forget(db, of, documents, author=author), missing=tuple(missing))
             if request and receipt.documents:
-                receipt = writing.add_receipt(db, self._key, request, receipt)
+                receipt = writing.add_receipt(db, self._key, request, receipt, author)
             return receipt
 
-    def get_receipt(self, request: str) -> Receipt | None:
-        """Return what a request has forgotten; None if there is no record of it."""
-        return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request))
+    def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
+        """Return what a request has forgotten; None if there is no record of it that the author may read."""
+        own = None if author.labels is None else author.identity
+        return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request, author=own))
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole collection."""

@@ -54,15 +54,15 @@ def forget(db: Connection, of: PostgresCollection, documents: Sequence[str], *, 
     return receipt
 
 
-def find_receipt(db: Connection, collection: int, request: str) -> Receipt | None:
-    """Return the record of what a request has changed; None if it has changed nothing, or too long ago."""
-    rows = run(db, "receipt", collection=collection, id=request, now=get_now()).fetchall()
+def find_receipt(db: Connection, collection: int, request: str, *, author: str | None = None) -> Receipt | None:
+    """Return the record of what a request has changed; None if there is none by this author, or by any."""
+    rows = run(db, "receipt", collection=collection, id=request, now=get_now(), author=author).fetchall()
     return next((read_record(request, row) for row in rows), None)
 
 
-def add_receipt(db: Connection, collection: int, request: str, receipt: Receipt) -> Receipt:
+def add_receipt(db: Connection, collection: int, request: str, receipt: Receipt, author: Author) -> Receipt:
     """Record what a request has changed, delete old records, and return the receipt with its id."""
-    bound = {"collection": collection, **bind_record(request, receipt)}
+    bound = {"collection": collection, **bind_record(request, receipt, author)}
     run(db, "delete_old_receipts", collection=collection, now=bound.pop("now"))
     run(db, "add_receipt", **bound)
     mark_recorded()

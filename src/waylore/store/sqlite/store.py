@@ -95,7 +95,7 @@ class SqliteStore:
             changed = writing.write(db, self._name, documents, author=author, model=model)
             writing.store_fingerprints(db, self._row, fingerprints, author=author)
             if request and changed:
-                writing.add_receipt(db, self._row, request, Receipt())
+                writing.add_receipt(db, self._row, request, Receipt(), author)
             return changed
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
@@ -117,16 +117,17 @@ class SqliteStore:
                 return known
             receipt = replace(writing.forget(db, self._name, documents, author=author), missing=tuple(missing))
             if request and receipt.documents:
-                receipt = writing.add_receipt(db, self._row, request, receipt)
+                receipt = writing.add_receipt(db, self._row, request, receipt, author)
         if receipt.documents:
             with suppress(apsw.Error):  # the documents are removed; `find_remains` reports what the log still holds
                 pages.checkpoint(self._path, truncate_log=True)
         return receipt
 
-    def get_receipt(self, request: str) -> Receipt | None:
-        """Return what a request has forgotten; None if there is no record of it."""
+    def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
+        """Return what a request has forgotten; None if there is no record of it that the author may read."""
+        own = None if author.labels is None else author.identity
         with self._snapshot(NO_FILTER) as (db, _):
-            return writing.find_receipt(db, self._row, request)
+            return writing.find_receipt(db, self._row, request, author=own)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole file."""

@@ -59,15 +59,15 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: 
     return receipt
 
 
-def find_receipt(db: apsw.Connection, collection: int, request: str) -> Receipt | None:
-    """Return the record of what a request has changed; None if it has changed nothing, or too long ago."""
-    bound = {"collection": collection, "id": bytes.fromhex(request), "now": get_now()}
+def find_receipt(db: apsw.Connection, collection: int, request: str, *, author: str | None = None) -> Receipt | None:
+    """Return the record of what a request has changed; None if there is none by this author, or by any."""
+    bound = {"collection": collection, "id": bytes.fromhex(request), "now": get_now(), "author": author}
     return next((read_record(request, row) for row in db.execute(SQL["receipt"], bound)), None)
 
 
-def add_receipt(db: apsw.Connection, collection: int, request: str, receipt: Receipt) -> Receipt:
+def add_receipt(db: apsw.Connection, collection: int, request: str, receipt: Receipt, author: Author) -> Receipt:
     """Record what a request has changed, delete old records, and return the receipt with its id."""
-    bound = {"collection": collection, **bind_record(request, receipt)}
+    bound = {"collection": collection, **bind_record(request, receipt, author)}
     db.execute(SQL["delete_old_receipts"], bound)
     db.execute(SQL["add_receipt"], bound)
     mark_recorded()

@@ -212,11 +212,12 @@ SELECT uri, fingerprint FROM files WHERE collection = %(collection)s AND id = AN
 
 -- name: receipt
 SELECT documents, passages, entities, facts, missing FROM receipts
-WHERE collection = %(collection)s AND id = %(id)s::uuid AND until > %(now)s
+WHERE collection = %(collection)s AND id = %(id)s::uuid AND until > %(now)s AND author = coalesce(%(author)s, author)
 
 -- name: add_receipt
-INSERT INTO receipts (collection, id, until, documents, passages, entities, facts, missing)
-VALUES (%(collection)s, encode(%(id)s, 'hex')::uuid, %(until)s, %(documents)s, %(passages)s, %(entities)s, %(facts)s, %(missing)s)
+INSERT INTO receipts (collection, id, until, author, documents, passages, entities, facts, missing)
+VALUES (%(collection)s, encode(%(id)s, 'hex')::uuid, %(until)s, %(author)s, %(documents)s, %(passages)s, %(entities)s, %(facts)s,
+  %(missing)s)
 
 -- name: delete_old_receipts
 DELETE FROM receipts WHERE collection = %(collection)s AND until <= %(now)s

@@ -257,6 +257,7 @@ CREATE TABLE receipts (
   collection int8 NOT NULL,
   id uuid NOT NULL,
   until int8 NOT NULL,
+  author text NOT NULL,
   documents bytea NOT NULL,
   passages bytea NOT NULL,
   entities bytea NOT NULL,

@@ -161,11 +161,11 @@ SELECT uri, fingerprint FROM files WHERE collection = :collection AND uri IN car
 
 -- name: receipt
 SELECT documents, passages, entities, facts, missing FROM receipts
-WHERE collection = :collection AND id = :id AND until > :now
+WHERE collection = :collection AND id = :id AND until > :now AND (:author IS NULL OR author = :author)
 
 -- name: add_receipt
-INSERT INTO receipts (collection, id, until, documents, passages, entities, facts, missing)
-VALUES (:collection, :id, :until, :documents, :passages, :entities, :facts, :missing)
+INSERT INTO receipts (collection, id, until, author, documents, passages, entities, facts, missing)
+VALUES (:collection, :id, :until, :author, :documents, :passages, :entities, :facts, :missing)
 
 -- name: delete_old_receipts
 DELETE FROM receipts WHERE collection = :collection AND until <= :now

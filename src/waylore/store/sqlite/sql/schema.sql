@@ -238,6 +238,7 @@ CREATE TABLE receipts (
   collection INTEGER NOT NULL,
   id BLOB NOT NULL,
   until INTEGER NOT NULL,
+  author TEXT NOT NULL,
   documents BLOB NOT NULL,
   passages BLOB NOT NULL,
   entities BLOB NOT NULL,

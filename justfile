@@ -1,5 +1,7 @@
 # Commands that contributors and CI share. `just` lists them.
 
+set positional-arguments
+
 sets := "../shared/data"
 hashed := "--embedder hashing"
 
@@ -39,7 +41,7 @@ security:
 
 # Run the tests; arguments are passed to pytest (`-n 2` runs two files at a time)
 test *arguments:
-    pytest -q {{arguments}}
+    pytest -q "$@"
 
 # The quick loop: lint, types and unit tests, under a minute with a warm mypy cache
 quick:
@@ -50,11 +52,11 @@ quick:
 
 # Run the tests and measure coverage; fails below the floor in pyproject.toml
 coverage *arguments:
-    pytest -q --cov --cov-report=term:skip-covered {{arguments}}
+    pytest -q --cov --cov-report=term:skip-covered "$@"
 
 # Run the suite once beside a load that keeps all cores busy; adds a line to tools/busy.jsonl
 test-busy *arguments:
-    python -m tools.busy {{arguments}}
+    python -m tools.busy "$@"
 
 # Install on Python 3.12 and 3.13, and get a first answer
 smoke:

@@ -23,7 +23,18 @@ COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 
 def run_tests(arguments: list[str]) -> tuple[int, str]:
     """Run pytest and return its exit code and output, which is also printed."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        *arguments,
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = []

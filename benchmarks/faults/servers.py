@@ -141,6 +141,7 @@ def fill_disk(size: LoadSize) -> Report:
             disk.fill()
             _write_until_refused(waylore, load)
             time.sleep(size.seconds / 2)
+            _wait_for_reads_while_refused(load)
             disk.clear()
             since = time.monotonic()
             time.sleep(size.seconds / 4)
@@ -171,6 +172,15 @@ def fill_server_disk(size: LoadSize) -> Report:
         report = build_report("disk of tables and log full", waylore, store, load, since)
         report.notes.append("the server ended" if ended else "the server kept running")
         return report
+
+
+def _wait_for_reads_while_refused(load: Load) -> None:
+    """Wait until a write was refused, then a read began, and then another write was refused."""
+    while True:
+        refused = [r for r in load.requests if r.kind == "write" and r.error]
+        if any(refused[0].ended < r.begun < refused[-1].begun for r in load.requests if r.kind != "write"):
+            return
+        time.sleep(0.1)
 
 
 def _write_until_refused(waylore: Waylore, load: Load) -> None:

@@ -285,8 +285,8 @@ def test_app_role_places_collections_but_adds_no_cells() -> None:
     url = create_database()
     with closing(PostgresCatalogue(url)) as catalogue:
         catalogue.set_cell(Cell("east", "east.waylore"))
-    _run_as_superuser("CREATE ROLE waylore_test_service LOGIN IN ROLE waylore_app", get_server_url())
-    with closing(PostgresCatalogue(url.replace("//postgres@", "//waylore_test_service@"))) as service:
+    _run_as_superuser("CREATE ROLE waylore_test_catalogue LOGIN IN ROLE waylore_app", get_server_url())
+    with closing(PostgresCatalogue(url.replace("//postgres@", "//waylore_test_catalogue@"))) as service:
         placed = service.place("notes")
         assert service.change(placed, replace(placed, base=7)) is not None
         with pytest.raises(Forbidden):

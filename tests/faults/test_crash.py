@@ -31,7 +31,7 @@ from faults.checking import (
 from faults.documents import Edition, Step, get_id, make_document, make_steps, open_file, to_line
 from waylore.store.sqlite.store import SqliteStore
 
-KILLS = 100
+KILLS = [30, pytest.param(100, marks=pytest.mark.full)]
 SOONEST, LATEST = 0.005, 0.120  # seconds after a writer has opened the file
 KILLS_WHILE_OPENING = 12
 OPENING = 0.012  # seconds in which a writer makes its file
@@ -44,13 +44,14 @@ Writer = subprocess.Popen[str]
 
 
 @pytest.mark.timeout(300)
-def test_kills_lose_no_acknowledged_step(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_kills_lose_no_acknowledged_step(tmp_path: Path, kills: int) -> None:
     path = tmp_path / "waylore.db"
     chosen = Random(20)
     held: dict[int, Edition] = {}
     writer = _start(path, tmp_path, 0)
     try:
-        for round_ in range(KILLS):
+        for round_ in range(kills):
             with _hold_open(path) if round_ // WITNESSED % 2 else nullcontext():
                 _kill_at_work(writer, chosen.uniform(SOONEST, LATEST))
                 writer = _start(path, tmp_path, round_ + 1)  # imports while we check

@@ -142,7 +142,7 @@ def import_into(path: Path, format_: str, store: SqliteStore) -> ImportReport:
     return dispatch.import_file(store, None, path, format_, FRAME, author=OWNER)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(chosen=formats, content=anything)
 def test_any_file_is_imported_and_repeating_changes_nothing(
     chosen: tuple[str, str], content: bytes, tmp_path_factory: pytest.TempPathFactory
@@ -172,6 +172,7 @@ def get_fields(of: ImportReport) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a busy machine takes minutes to draw the rows
 @settings(deadline=None)
+@settings(max_examples=40)
 @given(values=st.lists(rows, max_size=5), format_=st.sampled_from(["triples", "mcp-memory"]))
 def test_lines_are_imported_independently(
     values: list[Any], format_: str, tmp_path_factory: pytest.TempPathFactory

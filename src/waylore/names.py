@@ -96,9 +96,11 @@ def is_short_for(short: str, full: str) -> bool:
     Letters within words count if every word contributes one (`DNA`, deoxyribonucleic acid). A plural `s` is
     ignored.
     """
+    if not is_short(short):
+        return False
     words = _words(full)
     wanted = get_letters(short)
-    if not is_short(short) or not 1 <= len(words) <= MAX_WORDS or get_letters(full) == wanted:
+    if not 1 <= len(words) <= MAX_WORDS or get_letters(full) == wanted:
         return False
     tries = [wanted, wanted.removesuffix("s")] if short.endswith("s") else [wanted]
     fulls = [words, words[:-1]] if words[-1].casefold() in LEGAL_FORMS else [words]
@@ -165,6 +167,8 @@ def _put_first_name_first(name: str) -> str:
 
 def _strip_accents(name: str) -> str:
     """Return a name without optional accents; in Cyrillic an accent makes another letter and stays."""
+    if name.isascii():
+        return name
     composed = unicodedata.normalize("NFC", name)
     letters_ = (c if "\u0400" <= c <= "\u052f" else unicodedata.normalize("NFD", c) for c in composed)
     return "".join(_ACCENTS.sub("", letter) for letter in letters_)

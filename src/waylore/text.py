@@ -75,6 +75,7 @@ _PIECES = (
     ("[\u0100-\u02af\u0980-\u0dff\u0e80-\u1dff\u2070-\u209f\u2200-\u22ff]", 2.0),  # rarer scripts
     ("[\U00010000-\U0010ffff]", 3.0),  # emoji
 )
+_ASCII_PIECES = "|".join(pattern for pattern, _ in _PIECES[:2])
 
 STOP_WORDS = frozenset(
     """a an and are as at be been being but by can could did do does for from had has have he her his how i if
@@ -130,11 +131,14 @@ def terms(text: str) -> list[str]:
 
 def estimate_tokens(text: str) -> int:
     """Estimate the number of tokens of a text without a tokenizer; rather too many than too few."""
-    patterns = _PIECES[:2] if text.isascii() else _PIECES
-    return math.ceil(sum(cost * len(re.findall(pattern, text)) for pattern, cost in patterns))
+    if text.isascii():
+        return len(re.findall(_ASCII_PIECES, text))
+    return math.ceil(sum(cost * len(re.findall(pattern, text)) for pattern, cost in _PIECES))
 
 
 def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return folded.replace("i\u0307", "i")  # case folding turns the Turkish capital into this
 

@@ -1,5 +1,6 @@
 """Test normalised names, and the terms that questions and passages share."""
 
+import re
 import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waylore import text
-from waylore.text import STOP_WORDS, normalise, terms
+from waylore.text import _PIECES, STOP_WORDS, _fold, estimate_tokens, normalise, terms
 
 NAMES = st.text() | st.text(alphabet="aB1é _-+#!")
 HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF)
@@ -170,3 +171,12 @@ def test_marks_equal_those_of_unicode() -> None:
     assert written <= marks
     if unicodedata.unidata_version == "14.0.0":  # later versions of Python know some more, which stay apart
         assert written == marks
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)))
+def test_ascii_is_folded_and_counted_as_any_text(text: str) -> None:
+    """ASCII takes a short way."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    assert terms(text) == terms(f"{text} é")[:-1]
+    assert _fold(text) == folded
+    assert estimate_tokens(text) == sum(len(re.findall(pattern, text)) for pattern, _ in _PIECES[:2])

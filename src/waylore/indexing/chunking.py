@@ -63,6 +63,9 @@ def find_spans(
     cutter = _Cutter(reading.text, max_tokens, overlap_tokens, count)
     for group in _group_blocks(reading, max_tokens, count):
         start, end = _trim(reading.text, group[0].start, group[-1].end)
+        if start < end and count(reading.text[start:end]) <= max_tokens:
+            yield Span(start, end, group[-1].headings)
+            continue
         cuts = _CODE_CUTS if group[-1].kind == "code" else _CUTS
         for first, last in cutter.cut(start, end, cuts):
             yield Span(first, last, group[-1].headings)

@@ -25,12 +25,9 @@ def is_id(text: str) -> bool:
 
 def identity(kind: str, *parts: str) -> str:
     """Return 128 bits of `kind` and `parts` as 32 hexadecimal digits."""
-    digest = blake2b(digest_size=16, person=kind.encode())
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "big"))
-        digest.update(encoded)
-    return digest.hexdigest()
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    sized = b"".join([len(part).to_bytes(8, "big") + part for part in encoded])
+    return blake2b(sized, digest_size=16, person=kind.encode()).hexdigest()
 
 
 def document_id(*, uri: str = "", text: str = "", labels: frozenset[str] = frozenset()) -> str:

@@ -10,6 +10,7 @@ together, and where.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from waylore.deadline import check_each
 from waylore.indexing.extractors.structure import Structure, extract_structure
@@ -27,10 +28,10 @@ WEIGHT, CONFIDENCE = 4.0, 0.6
 MENTIONS = "mentions"
 
 _TITLES = "Mr Mrs Ms Dr St Jr Sr Prof Gen Col Capt Lt Rev Mt Ft"
-_UNFINISHED = "".join(rf"(?<!\b{word})" for word in ["[A-Z]", *_TITLES.split(), "vs", "No", "Vol"])
-_SENTENCES = re.compile(
-    rf"(?:{_UNFINISHED}\.|[!?])[\"'”’)\]]*\s+(?=[\"'“‘`(\[]*[^\W_a-z])|(?<=[。！？])|\n\s*\n|\n(?=\s*[-*+#>|])"
-)
+_FINISHED = "".join(rf"(?<!\b{word}\.)" for word in ["[A-Z]", *_TITLES.split(), "vs", "No", "Vol"])
+_NEXT = r"[\"'”’)\]]*\s+(?=[\"'“‘`(\[]*[^\W_a-z])"
+# Each alternative begins with one character, so that the engine skips all others quickly.
+_SENTENCES = re.compile(rf"\.{_FINISHED}{_NEXT}|!{_NEXT}|\?{_NEXT}|。|！|？|\n\s*\n|\n(?=\s*[-*+#>|])")
 _WORD = re.compile(
     rf"(?:{_TITLES.replace(' ', '|')})\.(?= [A-Z])|"
     r"[^\W_](?:[\w&]|[-'’./](?=\w)|\.(?=\w))*(?:(?<=\b[^\W\d_])\.)?"
@@ -96,14 +97,15 @@ class RuleExtractor:
         return add_known_names(extraction, document, passage, self._known)
 
 
-def split_sentences(text: str) -> list[str]:
+@lru_cache(maxsize=64)  # rules and definitions split the same passages
+def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, each on one line."""
     found, start = [], 0
     for cut in _SENTENCES.finditer(text):
         found.append(text[start : cut.end()])
         start = cut.end()
     lines = (" ".join(sentence.split()) for sentence in [*found, text[start:]])
-    return [line.lstrip("-*+#>| ") for line in lines if any(map(str.isalnum, line))]
+    return tuple(line.lstrip("-*+#>| ") for line in lines if any(map(str.isalnum, line)))
 
 
 def find_names(sentence: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
 from waylore.text import normalise
 from waylore.types.identity import identity
+from waylore.types.quotes import quote_between
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 Scalar: TypeAlias = str | int | float | bool
@@ -28,6 +29,7 @@ SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
 SAME, RESEMBLES = "same_as", "resembles"  # predicates: two names of one thing, and two similar names
+MENTIONS, LINKS_TO = "mentions", "links_to"  # predicates that say only that two things are named together
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -138,7 +140,23 @@ class Fact:
     vector: Vector | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.subject} —{self.predicate}→ {self.object}"
+        return f"{self.subject} {self.draw_arrow()} {self.object}"
+
+    @property
+    def quote(self) -> tuple[str, bool]:
+        """The words between the two names in the statement of an untyped fact, and whether the subject is first."""
+        is_untyped = self.predicate in (MENTIONS, LINKS_TO)
+        return quote_between(self.statement, self.subject, self.object) if is_untyped else ("", True)
+
+    def draw_arrow(self, *, is_forward: bool = True) -> str:
+        """Return the relation as an arrow from subject to object, or from object to subject.
+
+        An untyped fact is shown by the words of its statement, in their order: `Login ←“is used by”— Sessions`.
+        """
+        words, is_in_order = self.quote
+        named = "names" if self.predicate in (MENTIONS, LINKS_TO) else self.predicate
+        relation = f"“{words}”" if words else named
+        return f"—{relation}→" if is_forward == is_in_order else f"←{relation}—"
 
     @property
     def ends(self) -> tuple[str, ...]:

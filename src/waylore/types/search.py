@@ -7,7 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
+    LINKS_TO,
     LIVE,
+    MENTIONS,
     Document,
     Entity,
     Fact,
@@ -25,6 +27,9 @@ GateOutcome = Literal[
     "unsure",  # the confidence is too low
     "failed",  # the graph could not be searched
 ]
+
+
+StepKind = Literal["typed", "quoted", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +103,20 @@ class Step:
     is_forward: bool = True
 
     def __str__(self) -> str:
-        if self.is_forward:
-            return f"—{self.fact.predicate}→ {self.fact.object}"
-        return f"←{self.fact.predicate}— {self.fact.subject}"
+        other = self.fact.object if self.is_forward else self.fact.subject
+        return f"{self.fact.draw_arrow(is_forward=self.is_forward)} {other}"
+
+    @property
+    def kind(self) -> StepKind:
+        """How the step is shown: by its predicate, by words of the statement, or as a name on the way."""
+        if self.fact.predicate not in (MENTIONS, LINKS_TO):
+            return "typed"
+        return "quoted" if self.words else "named"
+
+    @property
+    def words(self) -> str:
+        """The words of the statement between the two names, if the step is quoted."""
+        return self.fact.quote[0]
 
 
 @dataclass(frozen=True, slots=True)

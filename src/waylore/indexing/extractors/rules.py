@@ -18,14 +18,13 @@ from waylore.names import is_short
 from waylore.protocols import Extraction
 from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units, strip_parentheses
 from waylore.types.identity import identity
-from waylore.types.knowledge import Document, NewFact, Passage
+from waylore.types.knowledge import MENTIONS, Document, NewFact, Passage
 
 MAX_FACTS = 24  # in one passage
 MAX_NAME_WORDS = 8
 MAX_PREDICATE_WORDS = 4
 MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
 WEIGHT, CONFIDENCE = 4.0, 0.6
-MENTIONS = "mentions"
 
 _TITLES = "Mr Mrs Ms Dr St Jr Sr Prof Gen Col Capt Lt Rev Mt Ft"
 _FINISHED = "".join(rf"(?<!\b{word}\.)" for word in ["[A-Z]", *_TITLES.split(), "vs", "No", "Vol"])

@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 from waylore.indexing.blocks import Reading
 from waylore.protocols import Extraction
 from waylore.text import normalise, strip_parentheses
-from waylore.types.knowledge import Document, Metadata, NewFact, Passage
+from waylore.types.knowledge import LINKS_TO, Document, Metadata, NewFact, Passage
 
 CONFIDENCE = 0.9
-LINKS_TO, IMPORTS, DEFINES = "links_to", "imports", "defines"
+IMPORTS, DEFINES = "imports", "defines"
 MAX_VALUE_CHARACTERS = 80  # a longer value is not a name
 MAX_STATEMENT_CHARACTERS = 300
 

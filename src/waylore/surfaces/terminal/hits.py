@@ -124,11 +124,10 @@ def render_path(way: GraphPath) -> Text:
 
 
 def render_step(fact: Fact, *, is_forward: bool) -> Text:
-    """Render a fact as a step: the predicate as an arrow, then the entity at its other end."""
-    predicate = to_line(fact.predicate)
-    arrow = f"—{predicate}→ " if is_forward else f"←{predicate}— "
+    """Render a fact as a step: the relation as an arrow, then the entity at its other end."""
+    arrow = to_line(fact.draw_arrow(is_forward=is_forward))
     other = fact.object if is_forward else fact.subject
-    return Text.assemble((arrow, ARROW), (to_line(other), NAME if fact.object_id else "italic"))
+    return Text.assemble((f"{arrow} ", ARROW), (to_line(other), NAME if fact.object_id else "italic"))
 
 
 def render_footer(result: SearchResult, seconds: float) -> Iterator[Text]:

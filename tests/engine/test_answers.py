@@ -23,7 +23,7 @@ from cachetools import TTLCache
 from retrieval.worlds import EMBEDDER, NOW, QUESTION, SAMPLE, Halves, index_world, list_ids
 from waylore import Filter, NewFact, Waylore
 from waylore.config import CacheConfig, GateConfig
-from waylore.engine.answers import USE_SECONDS
+from waylore.engine.uses import USE_SECONDS
 from waylore.errors import ArgumentError, ModelUnavailable
 from waylore.recipes import CHAIN, HYBRID, RECIPES
 from waylore.store.sqlite.store import SqliteStore

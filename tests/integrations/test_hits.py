@@ -23,9 +23,12 @@ def test_metadata_equals_wire_model(memory: Waylore) -> None:
     assert any(hit.path and hit.path.steps for hit in hits)
     for hit in hits:
         told = build_metadata(hit)["waylore"]
-        same = wire.Hit.of(hit).model_dump(mode="json")
-        for key in ("score", "placements", "path", "explanation"):
+        same = hit.to_dict()
+        wire.Hit.model_validate({key: value for key, value in same.items() if key != "facts"})
+        for key in ("score", "placements", "path", "facts"):
             assert told[key] == same[key]
+        ids = [step["fact_id"] for step in told["path"]["steps"]] if told["path"] else []
+        assert [fact["id"] for fact in told["facts"]] == ids
         passage, document = same["passage"], same["document"]
         assert told["citation"] == {
             "document_id": document["id"],

@@ -23,7 +23,6 @@ from waylore import Waylore
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
 from waylore.recipes import RECIPES
 from waylore.settings.load import load
-from waylore.surfaces import wire
 from waylore.surfaces.cli.app import app
 from waylore.surfaces.mcp import server
 from waylore.surfaces.tools.tools import Agent
@@ -75,7 +74,7 @@ def search_with_python(own: Path, embedder: Model2VecEmbedder) -> Iterator[dict[
                 where=golden.where,
                 as_of=golden.as_of,
             )
-            yield drop_times(wire.SearchResult.of(found).model_dump(mode="json"))
+            yield drop_times(found.to_dict(explain=True))
 
 
 def drop_times(found: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +99,9 @@ def test_command_line_gives_equal_answers(
     for name, value in EMBEDDING.items():
         monkeypatch.setenv(f"WAYLORE_EMBEDDING_{name.upper()}", value)
     for golden, found in zip(SELECTED, expected, strict=True):
-        done = CliRunner().invoke(app, ["search", *make_arguments(golden), "--store", str(own(golden)), "--json"])
+        done = CliRunner().invoke(
+            app, ["search", *make_arguments(golden), "--store", str(own(golden)), "--explain", "--json"]
+        )
         assert done.exit_code == 0, done.output
         assert drop_times(json.loads(done.stdout)) == found, golden.id
 
@@ -132,7 +133,7 @@ async def test_http_gives_equal_answers(own: Callable[[GoldenQuestion], Path], e
 
 def make_body(golden: GoldenQuestion) -> dict[str, Any]:
     """Return the HTTP body of a question."""
-    asked = {"query": golden.question, "method": golden.recipe, "top_k": golden.top_k}
+    asked = {"query": golden.question, "method": golden.recipe, "top_k": golden.top_k, "explain": True}
     labels = {} if golden.labels is None else {"labels": list(golden.labels)}
     as_of = {"as_of": golden.as_of.isoformat()} if golden.as_of else {}
     return {**asked, "where": dict(golden.metadata), **labels, **as_of}

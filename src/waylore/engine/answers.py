@@ -1,34 +1,26 @@
-"""Answer questions from a store: cache answers (S14), and count how often passages and facts were used.
+"""Answer questions from a store, and cache the answers (S14).
 
 An answer is cached under the version of the collection, so a write by any process makes it unreachable. Uses are
-counted after the answer is returned, in a thread of their own, and at most once an hour for each caller and item, so
-that frequent questions raise no score. Each process has its own table of recent uses.
+counted by `uses`, which writes them later; they are written at once if an answer depends on them.
 """
 
-import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import datetime
-from queue import SimpleQueue
 from threading import Lock
 
 from cachetools import TTLCache
 
 from waylore.config import CacheConfig
-from waylore.errors import StoreError
+from waylore.engine.uses import UseCounter
 from waylore.protocols import Embedder, Reranker
-from waylore.recipes import Recipe
+from waylore.recipes import ACTIVATION, Recipe
 from waylore.retrieval.search import NO_EMBEDDER, search
 from waylore.store.partial import get_left_out
 from waylore.store.protocol import Store
 from waylore.types.results import Statistics
 from waylore.types.search import Query, SearchResult
-
-log = logging.getLogger(__name__)
-USE_SECONDS = 3_600.0  # in which a caller's uses of an item count once
-MAX_RECENT_USES = 100_000  # uses that are known to be recent; the oldest are dropped
 
 
 class Answers:
@@ -44,11 +36,7 @@ class Answers:
         self._cached_version = 0
         self._entity_counts: Counter[str] = Counter()
         self._lock = Lock()
-        self._used: SimpleQueue[tuple[str, SearchResult]] = SimpleQueue()
-        self._recent_uses: TTLCache[tuple[str, str], None] = TTLCache(
-            MAX_RECENT_USES, USE_SECONDS, timer=lambda: clock().timestamp()
-        )
-        self._use_counter = ThreadPoolExecutor(1, thread_name_prefix="waylore-usage")
+        self._uses = UseCounter(store, clock)
 
     def search(self, query: Query, recipe: Recipe, route_reason: str, reranker: Reranker | None) -> SearchResult:
         """Return the cached answer to a question, or search the store."""
@@ -70,16 +58,16 @@ class Answers:
             return [name for name, _ in self._entity_counts.most_common(limit)]
 
     def record_use(self, result: SearchResult, caller: str) -> None:
-        """Count the hits of an answer as used by a caller, later."""
-        if result.hits:
-            self._used.put((caller, result))
-            self._use_counter.submit(self._count_uses)
+        """Count the hits of an answer as used by a caller. The counts are written later."""
+        self._uses.record(result, caller)
 
     def close(self) -> None:
-        """Finish counting uses."""
-        self._use_counter.shutdown(wait=True)
+        """Write the counts of uses."""
+        self._uses.close()
 
     def _search_store(self, query: Query, recipe: Recipe, reranker: Reranker | None, mismatch: str) -> SearchResult:
+        if recipe.graph == ACTIVATION.graph:
+            self._uses.write()  # it is the one search that reads them
         now = self._clock()
         valid = query if query.as_of else replace(query, as_of=now)
         embedder = None if mismatch else self._embedder
@@ -99,26 +87,6 @@ class Answers:
         if self._cache is not None:
             with self._lock:
                 self._cache[key] = result
-
-    def _count_uses(self) -> None:
-        """Write the uses of all answers since the last time. An error is logged: a read-only store can be read."""
-        passages: list[str] = []
-        facts: list[str] = []
-        while not self._used.empty():
-            caller, result = self._used.get()
-            passages += self._take_unused(caller, (hit.passage.id for hit in result.hits))
-            facts += self._take_unused(caller, (f.id for hit in result.hits if hit.path for f in hit.path.facts))
-        try:
-            if passages or facts:
-                self._store.count_uses(passages=passages, facts=facts, at=self._clock())
-        except StoreError as error:
-            log.warning("uses were not counted: %s", error)
-
-    def _take_unused(self, caller: str, items: Iterable[str]) -> list[str]:
-        """Return the items that a caller did not use within the last hour, and remember them as used."""
-        unused = [item for item in dict.fromkeys(items) if (caller, item) not in self._recent_uses]
-        self._recent_uses.update({(caller, item): None for item in unused})
-        return unused
 
 
 def describe_mismatch(known: Statistics, embedder: Embedder | None) -> str:

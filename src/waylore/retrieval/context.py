@@ -11,10 +11,10 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import groupby
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from waylore.config import ContextConfig
 from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_title
@@ -54,6 +54,11 @@ class RenderedContext:
     tokens: int
     sources: tuple[Citation, ...] = ()
     removed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the context as plain values, as every surface writes it in JSON."""
+        sources = [asdict(citation) for citation in self.sources]
+        return {"text": self.text, "tokens": self.tokens, "sources": sources, "removed": self.removed}
 
 
 def render_context(

@@ -1,8 +1,8 @@
-"""Define the JSON of Waylore's types: one shape for the command line, MCP and HTTP.
+"""Describe the JSON of Waylore's types: one shape for the command line, MCP and HTTP.
 
-`SearchResult.of(result)` builds a model from what the engine returns, attribute by attribute. The OpenAPI document
-and the MCP tools publish these schemas, so a change here is a change for every client. The models hold no vectors
-and compute nothing.
+The OpenAPI document and the MCP tools publish these schemas, so a change here is a change for every client. Answers
+that are read often are written by `to_dict` and `types/plain.py`, without these models; tests check that the models
+accept what is written. The models of receipts, reports, keys and jobs also write them: `Receipt.of(receipt)`.
 """
 
 from datetime import datetime
@@ -91,16 +91,16 @@ class Placement(Wire):
     """The rank of a hit in one search, and its share of the score; `query` if another query was searched."""
 
     search: str
-    rank: int
+    rank: int | None
     score: float
     share: float
     query: str
 
 
 class Step(Wire):
-    """One fact of a path, and whether it was followed from its subject to its object."""
+    """The id of a fact in `facts`, and whether the fact was followed from its subject to its object."""
 
-    fact: Fact
+    fact_id: str
     is_forward: bool
 
 
@@ -113,21 +113,25 @@ class Path(Wire):
 
 
 class Hit(Wire):
-    """A passage with its score, its rank in each search, the path that led to it, and the explanation as a tree."""
+    """A passage with its score, its rank in each search, and the path that led to it.
+
+    `explanation` is a tree if the request asks for it, else null.
+    """
 
     score: float
     passage: Passage
     document: Document
     placements: list[Placement]
     path: Path | None
-    explanation: Explanation
+    explanation: Explanation | None
 
 
 class SearchResult(Wire):
     """The hits of a question, best first.
 
     `route_reason` is the reason for the choice of the recipe, `skip_reason` the reason why the graph was not used.
-    `missing` lists the searches that could not run. `seconds` and `candidates` are by stage.
+    `facts` has every fact of the paths, and facts of the entities that the question names; each fact once. `missing`
+    lists the searches that could not run. `seconds` and `candidates` are by stage.
     """
 
     query: str

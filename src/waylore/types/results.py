@@ -6,6 +6,7 @@ from typing import Any
 
 from waylore.text import normalise
 from waylore.types.knowledge import SAME, Entity, Fact
+from waylore.types.plain import dump_entity, dump_fact
 from waylore.types.search import Step
 
 
@@ -41,6 +42,15 @@ class Branch:
     def __str__(self) -> str:
         return str(Step(self.fact, self.is_forward))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the branch as plain values, as every surface writes it in JSON."""
+        return {
+            "fact": dump_fact(self.fact),
+            "is_forward": self.is_forward,
+            "entity": dump_entity(self.entity) if self.entity else None,
+            "branches": [branch.to_dict() for branch in self.branches],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class EntityGraph:
@@ -48,6 +58,10 @@ class EntityGraph:
 
     entity: Entity
     branches: tuple[Branch, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the graph as plain values, as every surface writes it in JSON."""
+        return {"entity": dump_entity(self.entity), "branches": [branch.to_dict() for branch in self.branches]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +92,16 @@ class Statistics:
     dimension: int | None
     version: int
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statistics without their details as plain values, as every surface writes them in JSON."""
+        return {
+            "documents": self.documents,
+            "passages": self.passages,
+            "entities": self.entities,
+            "facts": self.facts,
+            "mentions": self.mentions,
+            "model": self.model,
+            "dimension": self.dimension,
+            "version": self.version,
+        }

@@ -18,6 +18,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
+from waylore.types.plain import dump_document, dump_entity, dump_fact, dump_passage
 
 GateOutcome = Literal[
     "open",  # the graph was used
@@ -205,15 +206,22 @@ class Hit:
         path = (Explanation(None, f"path: {self.path}", steps),) if self.path else ()
         return Explanation(self.score, "the sum of its shares", searches + path)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the hit as plain values, as every surface writes it in JSON."""
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the hit alone as plain values, with the facts of its path.
+
+        explain: also return the explanation, which is None otherwise.
+        """
+        facts = {fact.id: fact for fact in self.path.facts} if self.path else {}
+        return {**self._dump(explain), "facts": [dump_fact(fact) for fact in facts.values()]}
+
+    def _dump(self, explain: bool) -> dict[str, Any]:
         return {
             "score": self.score,
-            "passage": _to_dict(self.passage, _PASSAGE_FIELDS),
-            "document": _to_dict(self.document, _DOCUMENT_FIELDS),
-            "placements": [_to_dict(placement, _PLACEMENT_FIELDS) for placement in self.placements],
-            "path": _path_to_dict(self.path) if self.path else None,
-            "explanation": _explanation_to_dict(self.explanation),
+            "passage": dump_passage(self.passage),
+            "document": dump_document(self.document),
+            "placements": [_dump_placement(placement) for placement in self.placements],
+            "path": _dump_path(self.path) if self.path else None,
+            "explanation": _dump_explanation(self.explanation) if explain else None,
         }
 
 
@@ -251,54 +259,53 @@ class SearchResult:
     def __len__(self) -> int:
         return len(self.hits)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values, as every surface writes it in JSON."""
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the result as plain values, as every surface writes it in JSON.
+
+        Each fact is there once, in `facts`; the steps of paths have its id.
+
+        explain: also return the explanations of hits, which are None otherwise.
+        """
         return {
-            **_to_dict(self, _RESULT_FIELDS),
-            "hits": [hit.to_dict() for hit in self.hits],
-            "entities": [_to_dict(entity, _ENTITY_FIELDS) for entity in self.entities],
-            "facts": [_to_dict(fact, _FACT_FIELDS) for fact in self.facts],
+            "query": self.query,
+            "hits": [hit._dump(explain) for hit in self.hits],
+            "recipe": self.recipe,
+            "route_reason": self.route_reason,
+            "confidence": self.confidence,
+            "skip_reason": self.skip_reason,
+            "entities": [dump_entity(entity) for entity in self.entities],
+            "facts": [dump_fact(fact) for fact in self._list_facts()],
+            "missing": list(self.missing),
+            "candidates": dict(self.candidates),
+            "seconds": dict(self.seconds),
         }
 
-
-# The fields of the JSON, which has no vectors and no internal counts. `surfaces/wire.py` has the same.
-_DOCUMENT_FIELDS = ("id", "title", "uri", "source", "metadata", "labels", "recorded_at")
-_PASSAGE_FIELDS = ("id", "document_id", "title", "text", "position", "start", "end", "headings")
-_ENTITY_FIELDS = ("id", "name", "type", "description", "aliases", "passages")
-_FACT_FIELDS = (
-    *("id", "subject", "subject_id", "predicate", "object", "object_id", "statement", "weight", "confidence"),
-    *("source", "status", "valid_from", "valid_to", "passage_id"),
-)
-_PLACEMENT_FIELDS = ("search", "rank", "score", "share", "query")
-_RESULT_FIELDS = (
-    *("query", "recipe", "route_reason", "confidence", "skip_reason", "missing", "candidates", "seconds"),
-)
+    def _list_facts(self) -> Iterable[Fact]:
+        """Return `facts`, then facts of paths that are not among them, each once."""
+        facts = {fact.id: fact for fact in self.facts}
+        for path in (hit.path for hit in self.hits if hit.path):
+            for step in path.steps:
+                facts.setdefault(step.fact.id, step.fact)
+        return facts.values()
 
 
-def _to_dict(thing: object, names: Iterable[str]) -> dict[str, Any]:
-    return {name: _to_plain(getattr(thing, name)) for name in names}
+def _dump_placement(placement: Placement) -> dict[str, Any]:
+    return {
+        "search": placement.search,
+        "rank": placement.rank,
+        "score": placement.score,
+        "share": placement.share,
+        "query": placement.query,
+    }
 
 
-def _to_plain(value: object) -> Any:
-    """Return a value as JSON has it: lists instead of tuples and sets, ISO 8601 text instead of times."""
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, Mapping):
-        return {key: _to_plain(each) for key, each in value.items()}
-    return value
-
-
-def _path_to_dict(path: GraphPath) -> dict[str, Any]:
-    steps = [{"fact": _to_dict(step.fact, _FACT_FIELDS), "is_forward": step.is_forward} for step in path.steps]
+def _dump_path(path: GraphPath) -> dict[str, Any]:
+    steps = [{"fact_id": step.fact.id, "is_forward": step.is_forward} for step in path.steps]
     return {"start": path.start, "steps": steps, "text": path.text}
 
 
-def _explanation_to_dict(explanation: Explanation) -> dict[str, Any]:
-    details = [_explanation_to_dict(detail) for detail in explanation.details]
+def _dump_explanation(explanation: Explanation) -> dict[str, Any]:
+    details = [_dump_explanation(detail) for detail in explanation.details]
     return {"value": explanation.value, "description": explanation.description, "details": details}
 
 

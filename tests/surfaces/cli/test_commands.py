@@ -15,7 +15,6 @@ from surfaces.commands import notes, run, run_json
 from waylore import Filter, NewFact, Waylore
 from waylore.fence import RECALLED_NOTE
 from waylore.recipes import RECIPES
-from waylore.surfaces import wire
 from waylore.surfaces.cli.app import app
 
 QUESTION = "Who owns what Login keeps its tokens in?"
@@ -86,8 +85,14 @@ def test_add_refuses_wrong_arguments(arguments: tuple[str, ...]) -> None:
 def test_search_json_equals_the_python_result(filled: Path, method: str) -> None:
     with Waylore.open("team.waylore") as memory:
         found = memory.search(QUESTION, method=method, record_use=False)
-    asked = run_json("search", QUESTION, "--method", method)
-    assert asked | {"seconds": {}} == wire.SearchResult.of(found).model_dump(mode="json") | {"seconds": {}}
+    asked = run_json("search", QUESTION, "--method", method, "--explain")
+    assert asked | {"seconds": {}} == found.to_dict(explain=True) | {"seconds": {}}
+
+
+def test_search_json_has_explanations_on_request(filled: Path) -> None:
+    with Waylore.open("team.waylore") as memory:
+        found = memory.search(QUESTION, record_use=False)
+    assert run_json("search", QUESTION) | {"seconds": {}} == found.to_dict() | {"seconds": {}}
 
 
 def test_search_takes_the_methods_of_the_specification(filled: Path) -> None:
@@ -164,7 +169,7 @@ def test_facts_as_of_a_date() -> None:
 
 def test_explain_shows_why_a_hit_was_found(filled: Path) -> None:
     third = run_json("explain", QUESTION, "3")
-    found = run_json("search", QUESTION)  # which counts as a use, and so changes what comes after it
+    found = run_json("search", QUESTION, "--explain")  # which counts as a use, and so changes what comes after it
     assert (third["rank"], third["result"]["hits"]) == (3, [found["hits"][2]])
     assert run_json("explain", QUESTION, found["hits"][2]["passage"]["id"][:12])["rank"] == 3
     shown = run("explain", QUESTION, str(len(found["hits"])))
@@ -176,7 +181,7 @@ def test_explain_shows_why_a_hit_was_found(filled: Path) -> None:
 def test_graph_shows_facts_around_an_entity(filled: Path) -> None:
     assert "├── —“Tokens are kept by”→ Sessions\n│   ├── —owner→ Mara" in run("graph", "login", "--hops", "2")
     with Waylore.open("team.waylore") as memory:
-        around = [wire.EntityGraph.of(each).model_dump(mode="json") for each in memory.graph("login", hops=2)]
+        around = [each.to_dict() for each in memory.graph("login", hops=2)]
     assert run_json("graph", "login", "--hops", "2") == around
     assert run_json("graph", "nobody") == []
     assert "no entity 'nobody'" in run("graph", "nobody")

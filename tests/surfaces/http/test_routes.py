@@ -22,7 +22,6 @@ from waylore.cells.open import create_catalogue
 from waylore.errors import NotFound
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import choose_recipe
-from waylore.surfaces import wire
 from waylore.surfaces.http.responses import make_cursor, read_cursor
 
 NOTES = "/v1/collections/default"
@@ -66,7 +65,7 @@ async def test_search_equals_that_of_python(store: str, asked: httpx.AsyncClient
     question = {"query": "Who can help with the login?", "method": "chain"}
     found = read_json(await asked.post(f"{NOTES}/search", json=question))
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
-        same = wire.SearchResult.of(memory.search("Who can help with the login?")).model_dump(mode="json")
+        same = memory.search("Who can help with the login?").to_dict()
     for one, other in zip(found.pop("hits"), same.pop("hits"), strict=True):
         assert one["score"] == pytest.approx(other["score"], abs=1e-4)
         for part in ("passage", "document", "path"):
@@ -92,7 +91,7 @@ async def test_context_cites_passages_within_budget(on_file: httpx.AsyncClient) 
 async def test_explain_returns_one_hit(on_file: httpx.AsyncClient) -> None:
     await add(on_file, LOGIN, MARA)
     question = {"query": "Who can help with the login?"}
-    found = read_json(await on_file.post(f"{NOTES}/search", json=question))
+    found = read_json(await on_file.post(f"{NOTES}/search", json=question | {"explain": True}))
     second = found["hits"][1]
     explained = read_json(await on_file.post(f"{NOTES}/explain", json=question | {"passage": second["passage"]["id"]}))
     assert [hit["passage"]["text"] for hit in found["hits"]] == [LOGIN["text"], MARA["text"]]

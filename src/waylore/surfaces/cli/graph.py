@@ -6,7 +6,6 @@ import typer
 
 from waylore.fence import to_line
 from waylore.store.urls import without_password
-from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
     AsOf,
     CollectionName,
@@ -21,6 +20,7 @@ from waylore.surfaces.cli.options import (
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result
+from waylore.types.plain import dump_fact
 
 EntityName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the entity.", show_default=False)]
 
@@ -42,7 +42,7 @@ def graph(
     with open_without_models(store, collection) as memory:
         around = memory.graph(name, hops=hops, limit=limit, as_of=as_of, where=build_filter(label, ()))
         people = shown.render_graph(around) if around else _report_unknown(name)
-        print_result([wire.EntityGraph.of(each) for each in around], people, as_json)
+        print_result([each.to_dict() for each in around], people, as_json)
 
 
 def facts(
@@ -63,7 +63,7 @@ def facts(
     with open_without_models(store, collection) as memory:
         known = memory.facts(name, as_of=as_of, limit=limit, where=build_filter(label, ()))
         people = shown.render_facts(known) if known else _report_unknown(name)
-        print_result([wire.Fact.of(fact) for fact in known], people, as_json)
+        print_result([dump_fact(fact) for fact in known], people, as_json)
 
 
 def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
@@ -77,7 +77,7 @@ def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson
         size = file.stat().st_size if file else None
         place = without_password(settings.store)
         people = figures.render_statistics(known, store=place, collection=settings.collection, size=size)
-        print_result(wire.Statistics.of(known), people, as_json)
+        print_result(known.to_dict(), people, as_json)
 
 
 def _report_unknown(name: str) -> str:

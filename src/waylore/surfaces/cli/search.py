@@ -1,17 +1,19 @@
 """`waylore search` and `waylore explain`: find passages, and show why a passage was found.
 
-The engine searches; `terminal.hits` prints the result for people, `wire` for programs. Nothing changes but use counts.
+The engine searches; `terminal.hits` renders the result for people, and `to_dict` for programs. Nothing changes but
+use counts.
 """
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from waylore.errors import NotFound
-from waylore.retrieval.context import Layout, RenderedContext
+from waylore.retrieval.context import Layout
 from waylore.surfaces.cli.options import (
     AsOf,
     CollectionName,
@@ -65,10 +67,10 @@ def search(
         result = memory.search(question, **_read_options(method, recipe, top_k, label, where, as_of))
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)
-            print_result(_to_wire(made) if as_json else None, made.text, as_json)
+            print_result(made.to_dict() if as_json else None, made.text, as_json)
         else:
             people = shown.render_result(result, time.perf_counter() - started, explained=explain)
-            print_result(_to_wire(result) if as_json else None, people, as_json)
+            print_result(result.to_dict(explain=explain) if as_json else None, people, as_json)
         if not result.hits and not memory.stats().documents:
             typer.echo("waylore: the collection is empty; add to it with `waylore add PATH`", err=True)
 
@@ -99,21 +101,9 @@ def explain(
         result = memory.search(question, **options, record_use=False)
         seconds = time.perf_counter() - started
         rank = _find_rank(result, hit)
-        of_hit = {"rank": rank, "result": _to_wire(result, rank)} if as_json else None
-        print_result(of_hit, shown.render_explanation(result, rank, seconds), as_json)
-
-
-def _to_wire(result: SearchResult | RenderedContext, rank: int = 0) -> Any:
-    """Return a result as its JSON model, with the one hit of `rank` if it is given.
-
-    The models take as long to define as the rest of a search to import, so that only `--json` imports them.
-    """
-    from waylore.surfaces import wire  # noqa: PLC0415
-
-    if not isinstance(result, SearchResult):
-        return wire.Context.of(result)
-    made = wire.SearchResult.of(result)
-    return made.model_copy(update={"hits": [made.hits[rank - 1]]}) if rank else made
+        of_hit = replace(result, hits=result.hits[rank - 1 : rank]).to_dict(explain=True)
+        people = shown.render_explanation(result, rank, seconds)
+        print_result({"rank": rank, "result": of_hit}, people, as_json)
 
 
 def _read_options(

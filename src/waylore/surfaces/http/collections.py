@@ -17,6 +17,7 @@ from waylore.surfaces.http.access import (
     ReadAccess,
     create_router,
 )
+from waylore.surfaces.http.json_answers import make_json_response
 from waylore.surfaces.http.requests import Cursor, Limit, NewCollection
 from waylore.surfaces.http.responses import (
     BODY_STATUSES,
@@ -89,10 +90,10 @@ async def delete_collection(access: AdminAccess) -> None:
     await access.write(_delete_documents)  # documents added in the meantime
 
 
-@router.get("/{collection}/stats", operation_id="stats")
-async def get_stats(access: ReadAccess) -> Statistics:
+@router.get("/{collection}/stats", operation_id="stats", response_model=Statistics)
+async def get_stats(access: ReadAccess) -> Response:
     """Return the size of a collection, and the embedding model that it was made with."""
-    return Statistics.of(await access.run(lambda waylore: waylore.stats()))
+    return make_json_response((await access.run(lambda waylore: waylore.stats())).to_dict())
 
 
 def _delete_documents(waylore: Waylore) -> None:

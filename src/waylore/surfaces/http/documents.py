@@ -18,6 +18,7 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
 from waylore.store.receipts import get_request_id, record_as
 from waylore.surfaces.http.access import IDEMPOTENT, CollectionAccess, ReadAccess, WriteAccess, create_router
+from waylore.surfaces.http.json_answers import make_json_response
 from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
     VISIBLE_PATTERN,
@@ -43,7 +44,8 @@ from waylore.surfaces.http.responses import (
     make_links,
     read_cursor,
 )
-from waylore.surfaces.wire import Document, IndexedDocument, Receipt
+from waylore.surfaces.wire import IndexedDocument, Receipt
+from waylore.types.plain import dump_document, dump_fact, dump_indexed_document
 
 EXPORT_BATCH_LINES = 64
 router = create_router("documents", "/v1/collections/{collection}")
@@ -93,10 +95,8 @@ async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
     return AddedDocument(id=id_)
 
 
-@router.get("/documents", operation_id="list_documents")
-async def list_documents(
-    access: ReadAccess, under: Under = "", cursor: Cursor = None, limit: Limit = 100
-) -> DocumentPage:
+@router.get("/documents", operation_id="list_documents", response_model=DocumentPage)
+async def list_documents(access: ReadAccess, under: Under = "", cursor: Cursor = None, limit: Limit = 100) -> Response:
     """List documents by address, a page at a time."""
     secret = access.service.secret
     list_name = f"{access.collection}/{under}"
@@ -104,16 +104,16 @@ async def list_documents(
     after = types.Document(id=last[1], uri=last[0])
     page = await access.run(lambda waylore: waylore.documents(under=under, after=after, limit=limit))
     more = make_cursor(secret, list_name, (page[-1].uri, page[-1].id)) if len(page) == limit else None
-    return DocumentPage(documents=[Document.of(each) for each in page], next=more)
+    return make_json_response({"documents": [dump_document(each) for each in page], "next": more})
 
 
-@router.get("/documents/{document}", operation_id="get_document")
-async def get_document(access: ReadAccess, document: DocumentId) -> IndexedDocument:
+@router.get("/documents/{document}", operation_id="get_document", response_model=IndexedDocument)
+async def get_document(access: ReadAccess, document: DocumentId) -> Response:
     """Return a document with its passages, entities and facts."""
 
-    def read(waylore: Waylore) -> IndexedDocument:
+    def read(waylore: Waylore) -> Response:
         try:
-            return IndexedDocument.of(waylore.get(document))
+            return make_json_response(dump_indexed_document(waylore.get(document)))
         except NotFound as error:
             raise _make_not_found_error(document) from error
 
@@ -158,12 +158,13 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     return AddedFacts(ids=list(ids))
 
 
-@router.get("/facts", operation_id="list_facts", tags=["search"])
-async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100) -> Facts:
+@router.get("/facts", operation_id="list_facts", response_model=Facts, tags=["search"])
+async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100) -> Response:
     """Return the facts of an entity, strongest first."""
 
-    def read(waylore: Waylore) -> Facts:
-        return Facts.of({"facts": waylore.facts(entity, as_of=as_of, limit=limit)})
+    def read(waylore: Waylore) -> Response:
+        facts = waylore.facts(entity, as_of=as_of, limit=limit)
+        return make_json_response({"facts": [dump_fact(fact) for fact in facts]})
 
     return await access.run(read)
 

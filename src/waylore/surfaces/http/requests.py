@@ -247,7 +247,7 @@ class ReceiptBody(Body):
         )
 
 
-class SearchRequest(Body):
+class QuestionBody(Body):
     """A question, with the documents that may answer it."""
 
     query: QueryText = Field(examples=["Who can help with the login?"])
@@ -270,14 +270,20 @@ class SearchRequest(Body):
     )
 
 
-class ContextRequest(SearchRequest):
+class SearchRequest(QuestionBody):
+    """A question, with the documents that may answer it."""
+
+    explain: bool = Field(default=False, description="Whether each hit has its explanation.")
+
+
+class ContextRequest(QuestionBody):
     """A question, with the layout and length of the text for a model."""
 
     layout: Layout = "graph"
     max_tokens: Whole = Field(default=4_000, ge=100, le=100_000)
 
 
-class ExplainRequest(SearchRequest):
+class ExplainRequest(QuestionBody):
     """A question and one of its hits."""
 
     passage: Id

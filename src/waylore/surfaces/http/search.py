@@ -3,14 +3,15 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from waylore import types
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
 from waylore.surfaces.http.access import ReadAccess, create_router
 from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit
-from waylore.surfaces.http.requests import ContextRequest, ExplainRequest, SearchRequest
+from waylore.surfaces.http.json_answers import make_json_response
+from waylore.surfaces.http.requests import ContextRequest, ExplainRequest, QuestionBody, SearchRequest
 from waylore.surfaces.http.responses import BODY_STATUSES, Graph, describe_problems, make_links
 from waylore.surfaces.wire import Context, SearchResult
 
@@ -23,38 +24,43 @@ HIT_LINKS = make_links(
 )
 
 
-@router.post("/search", operation_id="search", responses={200: {"links": HIT_LINKS}, **BODY_PROBLEMS})
-async def search(access: ReadAccess, body: SearchRequest) -> SearchResult:
-    """Search the collection and return the best passages, each with its explanation."""
-    return await access.run(lambda waylore: SearchResult.of(_search(waylore, body)))
+@router.post(
+    "/search",
+    operation_id="search",
+    response_model=SearchResult,
+    responses={200: {"links": HIT_LINKS}, **BODY_PROBLEMS},
+)
+async def search(access: ReadAccess, body: SearchRequest) -> Response:
+    """Search the collection and return the best passages. With `explain`, each has its explanation."""
+    return await access.run(lambda waylore: make_json_response(_search(waylore, body).to_dict(explain=body.explain)))
 
 
-@router.post("/context", operation_id="context", responses=BODY_PROBLEMS)
-async def render_context(access: ReadAccess, body: ContextRequest) -> Context:
+@router.post("/context", operation_id="context", response_model=Context, responses=BODY_PROBLEMS)
+async def render_context(access: ReadAccess, body: ContextRequest) -> Response:
     """Return the text to hand to a model, with citation marks, within a budget of tokens."""
 
-    def render(waylore: Waylore) -> Context:
-        result = _search(waylore, body)
-        return Context.of(waylore.context(result, layout=body.layout, max_tokens=body.max_tokens))
+    def render(waylore: Waylore) -> Response:
+        context = waylore.context(_search(waylore, body), layout=body.layout, max_tokens=body.max_tokens)
+        return make_json_response(context.to_dict())
 
     return await access.run(render)
 
 
-@router.post("/explain", operation_id="explain", responses=BODY_PROBLEMS)
-async def explain(access: ReadAccess, body: ExplainRequest) -> SearchResult:
+@router.post("/explain", operation_id="explain", response_model=SearchResult, responses=BODY_PROBLEMS)
+async def explain(access: ReadAccess, body: ExplainRequest) -> Response:
     """Explain one hit: return the result of the search with this hit only."""
 
-    def find(waylore: Waylore) -> SearchResult:
+    def find(waylore: Waylore) -> Response:
         result = _search(waylore, body)
         hits = tuple(hit for hit in result.hits if hit.passage.id == body.passage)
         if not hits:
             raise NotFound(f"passage {body.passage} is not among the {len(result.hits)} hits; raise top_k")
-        return SearchResult.of(replace(result, hits=hits))
+        return make_json_response(replace(result, hits=hits).to_dict(explain=True))
 
     return await access.run(find)
 
 
-@router.get("/graph", operation_id="graph")
+@router.get("/graph", operation_id="graph", response_model=Graph)
 async def get_graph(
     access: ReadAccess,
     entity: EntityName,
@@ -62,17 +68,17 @@ async def get_graph(
     per_entity: Annotated[int, Query(ge=1, le=100, description="Maximum number of facts of each entity.")] = 10,
     limit: FactLimit = 100,
     as_of: AsOf = None,
-) -> Graph:
+) -> Response:
     """Return the facts around an entity, as a tree."""
 
-    def read(waylore: Waylore) -> Graph:
+    def read(waylore: Waylore) -> Response:
         around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of)
-        return Graph.of({"around": around})
+        return make_json_response({"around": [each.to_dict() for each in around]})
 
     return await access.run(read)
 
 
-def _search(waylore: Waylore, body: SearchRequest) -> types.SearchResult:
+def _search(waylore: Waylore, body: QuestionBody) -> types.SearchResult:
     labels = None if body.labels is None else frozenset(body.labels)
     where = types.Filter(labels=labels, metadata=body.where)
     return waylore.search(body.query, top_k=body.top_k, method=body.method, where=where, as_of=body.as_of)

@@ -11,6 +11,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from waylore.types.knowledge import Scalar, Source, Status
+from waylore.types.search import StepKind
 
 
 class Wire(BaseModel):
@@ -98,10 +99,15 @@ class Placement(Wire):
 
 
 class Step(Wire):
-    """The id of a fact in `facts`, and whether the fact was followed from its subject to its object."""
+    """The id of a fact in `facts`, and whether the fact was followed from its subject to its object.
+
+    A fact that only names two things together is `quoted` by the `words` of its statement between the names.
+    """
 
     fact_id: str
     is_forward: bool
+    kind: StepKind
+    words: str
 
 
 class Path(Wire):

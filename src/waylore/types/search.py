@@ -300,7 +300,10 @@ def _dump_placement(placement: Placement) -> dict[str, Any]:
 
 
 def _dump_path(path: GraphPath) -> dict[str, Any]:
-    steps = [{"fact_id": step.fact.id, "is_forward": step.is_forward} for step in path.steps]
+    steps = [
+        {"fact_id": step.fact.id, "is_forward": step.is_forward, "kind": step.kind, "words": step.words}
+        for step in path.steps
+    ]
     return {"start": path.start, "steps": steps, "text": path.text}
 
 

@@ -171,8 +171,7 @@ def get_fields(of: ImportReport) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a busy machine takes minutes to draw the rows
-@settings(deadline=None)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(values=st.lists(rows, max_size=5), format_=st.sampled_from(["triples", "mcp-memory"]))
 def test_lines_are_imported_independently(
     values: list[Any], format_: str, tmp_path_factory: pytest.TempPathFactory

@@ -72,7 +72,7 @@ def compute_limits(recipe: Recipe) -> dict[str, int]:
     """Return the maximum number of rows of each verb in one search that names one entity."""
     walk, linking, chain = recipe.walk, recipe.linking, recipe.chain
     seeds = 1 + 2 * linking.max_facts
-    hybrid = max(chain.hybrid, recipe.top_k) + recipe.top_k  # the best of both orders
+    hybrid = max(chain.hybrid, recipe.top_k)
     missing = recipe.hybrid.count_candidates(recipe.top_k)
     candidates = chain.walked + hybrid
     walked = walk.max_entities * walk.passages_per_entity

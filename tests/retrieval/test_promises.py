@@ -132,6 +132,23 @@ def test_graph_keeps_hybrid_hits_for_any_top_k() -> None:
     assert set(list_ids(hybrid)) <= set(list_ids(found))
 
 
+@promise(30, cases(["chain"]))
+def test_fusion_does_not_change_what_chain_judges(case: Case) -> None:
+    """The walk and the judged candidates are those of the lists. Other hybrid hits stand below in their own order."""
+    few = replace(case.recipe, chain=replace(case.recipe.chain, walked=1, hybrid=1), gate=OPEN)
+    with case.store() as store:
+        weighted, anchored = (
+            replace(case, embedder=EMBEDDER, recipe=replace(few, hybrid=HybridConfig(fusion))).ask(store)
+            for fusion in ("weighted", "anchored")
+        )
+    judged = [hit for hit in anchored.hits if all(p.best is None for p in hit.placements)]
+    scores = {hit.id: (hit.score, hit.placements, hit.path) for hit in weighted.hits}
+    if not anchored.skip_reason:
+        lowest = min((hit.score for hit in judged), default=1.0)
+        assert all(hit.score <= lowest for hit in anchored.hits if hit not in judged)
+        assert all(scores.get(h.id, (h.score, h.placements, h.path)) == (h.score, h.placements, h.path) for h in judged)
+
+
 @promise(30, cases([name for name in GRAPHS if name != "chain"]))
 def test_added_graph_hits_have_paths(case: Case) -> None:
     with case.store() as store:

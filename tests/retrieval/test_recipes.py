@@ -214,8 +214,7 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     base |= {"find_similar_entities": 4 * recipe.resolution.max_similar * looked_at}  # a name has four keys at the most
     hops = walk.facts_per_entity * (links + (walk.max_hops - 1) * walk.frontier)
     expanded = recipe.expansion.max_queries * recipe.expansion.results_per_query
-    seeds, best = links + 2 * link.max_facts, link.hybrid_passages
-    pool = chain.walked + chain.hybrid + recipe.top_k  # the best of both orders of hybrid search
+    seeds, pool, best = links + 2 * link.max_facts, chain.walked + chain.hybrid, link.hybrid_passages
     read = walk.max_entities * walk.passages_per_entity
     graph = {
         "neighbourhood": {

@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +77,7 @@ def make_examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Re
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
-    """Return the candidates of a question without asking the gate, those of hybrid search by the lists alone."""
-    recipe = replace(recipe, hybrid=replace(recipe.hybrid, fusion="weighted"))
+    """Return the candidates of a question without asking the gate."""
     depth = recipe.hybrid.count_candidates(recipe.top_k)
     by_vector, by_keyword, links = yield from read_together(
         search_vectors(query, top_k=depth),

@@ -88,9 +88,8 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         bridges = find_bridges(pool, common=recipe.chain.common)
         columns, best = compute_features(pool, question.query.vector, bridges)
         columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
-        candidates = _drop_unlikely(
-            question, _rank_candidates(question, chain_walk, pool, columns, recipe.chain), recipe
-        )
+        judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
+        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe), recipe)
     with question.trace.measure("paths"):
         leading = {pool.ids[place]: _get_crossing(bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
@@ -164,16 +163,17 @@ def load_candidates(
 ) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
     """Load the best candidates of the walk and of hybrid search with their facts and mentions.
 
-    Those of hybrid search are the best by the lists alone, and all of its top K, which stay in the answer.
+    Those of hybrid search are the best by the lists alone. Its top K, which stay in the answer, are loaded as well.
     """
     config, query, local = recipe.chain, question.query, chain_walk.local
     walked = [s.id for s in chain_walk.result.passages[: config.walked]]
     listed = [f.id for f in chain_walk.listed[: max(config.hybrid, recipe.top_k)]]
-    wanted = list(dict.fromkeys([*walked, *listed, *(f.id for f in question.hybrid[: recipe.top_k])]))
+    wanted = list(dict.fromkeys([*walked, *listed]))
+    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k])]))
     others = [id_ for id_ in wanted if id_ not in local.stated]
     passages, sources, stated, mentioned = yield from read_together(
-        read(Store.passages, wanted, where=query.where, vectors=True),
-        read(Store.sources, wanted, where=query.where),
+        read(Store.passages, shown, where=query.where, vectors=True),
+        read(Store.sources, shown, where=query.where),
         read_passage_facts(query, others, recipe.walk, per_passage=config.facts_per_passage),
         read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
     )
@@ -232,6 +232,15 @@ def _drop_unlikely(
     return tuple(
         candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
     )
+
+
+def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
+    """Add the passages of hybrid search's top K that were not judged, below the others in their own order."""
+    known = {candidate.id for candidate in judged}
+    lowest = min((candidate.score for candidate in judged), default=1.0)
+    rest = [candidate for candidate in question.hybrid[: recipe.top_k] if candidate.id not in known]
+    scaled = {c.id: [replace(p, share=lowest * p.share) for p in c.placements] for c in rest}
+    return tuple(sorted((*judged, *sort_by_score(scaled)), key=lambda candidate: (-candidate.score, candidate.id)))
 
 
 def _make_placements(

@@ -39,6 +39,7 @@ VERBS = (
     "entities_by_names",
     "entities",
     "cosines",
+    "word_scores",
     "passages",
 )
 
@@ -72,6 +73,7 @@ def compute_limits(recipe: Recipe) -> dict[str, int]:
     walk, linking, chain = recipe.walk, recipe.linking, recipe.chain
     seeds = 1 + 2 * linking.max_facts
     hybrid = max(chain.hybrid, recipe.top_k)
+    missing = recipe.hybrid.count_candidates(recipe.top_k)
     candidates = chain.walked + hybrid
     walked = walk.max_entities * walk.passages_per_entity
     return {
@@ -81,7 +83,8 @@ def compute_limits(recipe: Recipe) -> dict[str, int]:
         "entities_of_passages": (linking.hybrid_passages + candidates) * walk.entities_per_passage,
         "entities_by_names": linking.max_entities_per_name,
         "entities": seeds,
-        "cosines": walked + linking.hybrid_passages,
+        "cosines": walked + linking.hybrid_passages + missing,
+        "word_scores": missing,
         "passages": candidates + 2 * recipe.top_k,
     }
 

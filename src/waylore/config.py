@@ -15,20 +15,28 @@ from typing import Literal, TypeAlias
 
 from waylore.types.knowledge import LIVE, Source, Status
 
+Fusion = Literal["anchored", "weighted", "rrf"]
+
 
 @dataclass(frozen=True, slots=True)
 class HybridConfig:
-    """S1: vectors and BM25, merged by weight after min-max, or by reciprocal rank (S15)."""
+    """S1: vectors and BM25, merged by weight, or by reciprocal rank (S15).
 
-    fusion: Literal["weighted", "rrf"] = "weighted"
+    "anchored" knows both scores of every candidate and measures each from the best one. "weighted" scales each
+    ranking to 0..1, and a candidate gets nothing from a ranking that lacks it.
+    """
+
+    fusion: Fusion = "anchored"
     vector_weight: float = 0.7  # S1
     text_weight: float = 0.3  # S1
     rrf_k: int = 60  # S15
-    depth: int = 4  # candidates of each search, as a multiple of top_k
-    candidates: int = 80  # minimum of each search, so that a small top_k does not change the order
+    depth: int = 4  # candidates of each search, as a multiple of top_k; not with "anchored"
+    candidates: int = 80  # minimum of each search; with "anchored" they are read in blocks of this number
 
     def count_candidates(self, top_k: int) -> int:
         """Return the number of candidates that each search returns."""
+        if self.fusion == "anchored":
+            return self.candidates * -(-top_k // self.candidates)
         return max(self.depth * top_k, self.candidates)
 
 

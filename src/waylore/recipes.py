@@ -67,20 +67,26 @@ class Rule:
     reason: str
 
 
-VECTOR = Recipe("vector", hybrid=HybridConfig(text_weight=0.0))  # S16
-KEYWORD = Recipe("keyword", hybrid=HybridConfig(vector_weight=0.0))  # S16
+# Passages of the graph have a score of 0.3 at most, which is fitted to "weighted": anchored scores fall more slowly.
+# With one search alone "weighted" keeps its order.
+WEIGHTED = HybridConfig(fusion="weighted")
+VECTOR = Recipe("vector", hybrid=replace(WEIGHTED, text_weight=0.0))  # S16
+KEYWORD = Recipe("keyword", hybrid=replace(WEIGHTED, vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
-NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood")  # S4, S5
+NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood", hybrid=WEIGHTED)  # S4, S5
 GUIDED = Recipe(  # S11, S15
     "guided", "guided", hybrid=HybridConfig(fusion="rrf"), merge=MergeConfig(graph_weight=0.5)
 )
 ACTIVATION = Recipe(  # S12
     "activation",
     "activation",
+    hybrid=WEIGHTED,
     linking=LinkingConfig(ways=("nearest", "names"), nearest_threshold=-1.0),
     walk=WalkConfig(max_hops=2, facts_per_entity=10, max_facts=30),
 )
-CITATIONS = Recipe("citations", "citations", walk=WalkConfig(max_hops=2, predicates=("cites",)))  # S18
+CITATIONS = Recipe(  # S18
+    "citations", "citations", hybrid=WEIGHTED, walk=WalkConfig(max_hops=2, predicates=("cites",))
+)
 # Ours. Linking by nearest names made answers worse. A second hop of facts did not help: bridges make that step.
 CHAIN = Recipe(
     "chain",
@@ -93,7 +99,7 @@ GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not c
     CHAIN,
     name="graph_only",
     is_graph_only=True,
-    hybrid=HybridConfig(vector_weight=0.0),
+    hybrid=replace(WEIGHTED, vector_weight=0.0),
     gate=GateConfig(min_confidence=0.0),
     walk=WalkConfig(max_hops=2),
     chain=ChainConfig(walked=100),

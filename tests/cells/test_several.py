@@ -80,6 +80,10 @@ class Whole(SqliteStore):
         found = [s for part in self.parts for s in part.lexical(query, top_k=MANY, where=where)]
         return tuple(sorted(found, key=lambda s: (-s.score, s.id))[:top_k])
 
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = Filter()) -> Mapping[str, float]:  # noqa: B008
+        found = [part.word_scores(query, passages, where=where) for part in self.parts]
+        return {id_: score for scores in found for id_, score in scores.items()}
+
 
 @dataclass
 class Grounds:
@@ -195,6 +199,7 @@ def test_searches_and_lists_equal_those_of_one_store(
                 "get_indexed_documents": {"ids": own},
                 "passages": {"ids": passages},
                 "cosines": {"vector": asked, "passages": passages},
+                "word_scores": {"query": question, "passages": passages},
             }
             for verb, options in verbs.items():
                 answers = [getattr(s, verb)(**options, where=where) for s in (several, whole)]

@@ -110,6 +110,15 @@ def test_indexed_set_is_not_written_again(store: str, dataset: Dataset, request:
     assert versions[0] == versions[1] > 0
 
 
+def test_command_line_compares_fusions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--sample", "9", "--embedder", "hashing", "--recipes", "--fusions", "weighted", "anchored"]
+    assert main(["--data", str(folder.parent), "--sets", "worlds", *options]) == 0
+    _, _, weighted, anchored, _, comparison = capsys.readouterr().out.splitlines()
+    assert weighted.startswith("worlds  hybrid, weighted")
+    assert anchored.startswith("worlds  hybrid, anchored")
+    assert comparison.startswith("worlds: hybrid, anchored and hybrid, weighted ")
+
+
 def test_command_line_accepts_store_url(folder: Path, server: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--sample", "5", "--embedder", "hashing"]
     assert main(["--data", str(folder.parent), "--sets", "worlds", "--store", server, *options]) == 0

@@ -27,8 +27,9 @@ from retrieval.worlds import (
     promise,
     search_store,
 )
-from waylore.config import GateConfig, LinkingConfig
+from waylore.config import GateConfig, HybridConfig, LinkingConfig
 from waylore.errors import ModelUnavailable, StoreError, StoreUnavailable
+from waylore.protocols import Vectors
 from waylore.recipes import CHAIN, GRAPH_ONLY, KEYWORD, RECIPES, Recipe
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.knowledge import Vector
@@ -168,7 +169,9 @@ def test_graph_failure_keeps_hybrid_hits(case: Case, broken: frozenset[str]) -> 
         store.broken = broken
         found, hybrid = case.ask(store), case.hybrid(store)
     assert set(list_ids(hybrid)) <= set(list_ids(found))
-    assert (found.skip_reason == GRAPH_FAILED) == any("is broken" in missing for missing in found.missing)
+    failed = {missing.partition(":")[0] for missing in found.missing if "is broken" in missing}
+    assert (found.skip_reason == GRAPH_FAILED) == bool(failed - {"scores"})
+    assert failed <= {"link", "graph", "scores"}
     if found.skip_reason:
         assert found.hits == hybrid.hits
 
@@ -194,6 +197,45 @@ def test_vectors_answer_if_keywords_fail(name: str, store: BrokenStore) -> None:
     near = store.dense(EMBEDDER.embed_query(QUESTION), top_k=3)
     assert found.missing == (() if name == "vector" else ("keyword: lexical is broken",))
     assert {s.id for s in near} <= set(list_ids(found))
+
+
+@pytest.mark.parametrize("name", ["hybrid", "chain"])
+@pytest.mark.parametrize("verb", ["cosines", "word_scores"])
+def test_last_score_of_list_replaces_score_that_cannot_be_read(name: str, verb: str, store: BrokenStore) -> None:
+    recipe = open_gate(name, hybrid=HybridConfig(candidates=4))
+    recipe = replace(recipe, graph="") if verb == "cosines" else recipe  # the walk needs cosines too
+    whole = search_store(store, QUESTION, recipe)
+    store.broken = frozenset({verb})
+    found = search_store(store, QUESTION, recipe)
+    assert verb in store.called
+    assert whole.missing == ()
+    assert found.missing == (f"scores: {verb} is broken",)
+    assert len(found.hits) == len(whole.hits) == 3 if name == "hybrid" else found.hits
+    search, listed = ("vector", store.dense(EMBEDDER.embed_query(QUESTION), top_k=4))
+    if verb == "word_scores":
+        search, listed = "keyword", store.lexical(QUESTION, top_k=4)
+    hybrid = search_store(store, QUESTION, replace(recipe, graph=""))
+    fetched = [p.score for hit in hybrid.hits for p in hit.placements if p.search == search and p.rank is None]
+    assert set(fetched) <= {listed[-1].score}
+
+
+def test_unit_that_cannot_be_measured_is_reported(store: BrokenStore) -> None:
+    class Nameless(Halves):
+        """An embedder that embeds questions only."""
+
+        @property
+        def name(self) -> str:
+            return "questions-only"
+
+        def embed_query(self, text: str) -> Vector:
+            return EMBEDDER.embed_query(text)
+
+        def embed_passages(self, texts: Sequence[str]) -> Vectors:
+            raise ModelUnavailable("the model embeds no passages")
+
+    found = search_store(store, QUESTION, RECIPES["hybrid"], embedder=Nameless(16, quiet=True))
+    assert found.missing == ("scores: the model embeds no passages",)
+    assert {p.search for hit in found.hits for p in hit.placements} == {"vector", "keyword"}
 
 
 def test_search_raises_if_no_search_runs(store: BrokenStore) -> None:

@@ -99,7 +99,8 @@ def assert_no_gaps(found: SearchResult) -> None:
     rankings: dict[str, list[int]] = defaultdict(list)
     for hit in found.hits:
         for placement in hit.placements:
-            rankings[placement.search].append(placement.rank)
+            if placement.rank is not None:
+                rankings[placement.search].append(placement.rank)
     assert all(sorted(ranks) == [*range(1, len(ranks) + 1)] for ranks in rankings.values())
 
 

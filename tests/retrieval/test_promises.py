@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.worlds import (
@@ -23,8 +24,10 @@ from retrieval.worlds import (
     EMBEDDER,
     ENGINE,
     GRAPHS,
+    NAMES,
     QUESTION,
     SAMPLE,
+    WORDS,
     Case,
     DrawnDocument,
     cases,
@@ -36,14 +39,16 @@ from retrieval.worlds import (
     is_valid,
     list_ids,
     promise,
+    questions,
     search_store,
 )
-from waylore.config import GateConfig
+from waylore.config import GateConfig, HybridConfig
 from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import IndexedDocument, NewFact
+from waylore.types.search import Hit
 
 OPEN = GateConfig(min_confidence=0.0, min_graph_score=0.0)
 
@@ -67,10 +72,41 @@ def test_graph_keeps_hybrid_hits_and_respects_limit(case: Case) -> None:
 
 @promise(25, cases())
 def test_hits_are_sorted_by_score_then_id(case: Case) -> None:
+    """Hybrid hits are sorted in blocks: the first candidates of both searches stand above the next ones."""
     with case.store() as store:
         found = case.ask(store)
-    order = [(-hit.score, hit.passage.id) for hit in found.hits]
+    has_blocks = case.recipe.hybrid.fusion == "anchored" and found.skip_reason
+    order = [(get_block(hit, case.recipe) if has_blocks else 0, -hit.score, hit.passage.id) for hit in found.hits]
     assert order == sorted(order)
+
+
+def get_block(hit: Hit, recipe: Recipe) -> int:
+    """Return the block of candidates in which a search lists a hit first."""
+    return min((p.rank - 1) // recipe.hybrid.candidates for p in hit.placements if p.rank)
+
+
+@promise(40, cases(["hybrid"]), st.integers(1, 4), st.integers(1, 12))
+def test_hybrid_hits_do_not_depend_on_top_k(case: Case, candidates: int, top_k: int) -> None:
+    recipe = replace(case.recipe, hybrid=HybridConfig(candidates=candidates))
+    with case.store() as store:
+        few, many = (replace(case, recipe=replace(recipe, top_k=k)).ask(store) for k in (top_k, 200))
+    assert few.hits == many.hits[:top_k]
+
+
+def test_hybrid_hits_do_not_depend_on_large_top_k() -> None:
+    chance = random.Random(7)
+    texts = [" ".join(chance.choices(WORDS + NAMES, k=chance.randint(1, 9))) + f" {i}" for i in range(300)]
+    with fill_store(index_world([DrawnDocument(text) for text in texts]), SqliteStore) as store:
+
+        @settings(max_examples=40)
+        @given(questions, st.integers(1, 200), st.integers(1, 200))
+        def check(question: str, top_k: int, other: int) -> None:
+            one, two = (search_store(store, question, replace(HYBRID, top_k=k)) for k in (top_k, other))
+            assert one.hits[:other] == two.hits[:top_k]
+            assert len(one.hits) == top_k
+            assert one.missing == ()
+
+        check()
 
 
 @promise(25, cases(["hybrid", "vector", "keyword"]))
@@ -94,6 +130,23 @@ def test_graph_keeps_hybrid_hits_for_any_top_k() -> None:
         found = search_store(store, question, replace(CHAIN, top_k=50))
     assert found.skip_reason == ""
     assert set(list_ids(hybrid)) <= set(list_ids(found))
+
+
+@promise(30, cases(["chain"]))
+def test_fusion_does_not_change_what_chain_judges(case: Case) -> None:
+    """The walk and the judged candidates are those of the lists. Other hybrid hits stand below in their own order."""
+    few = replace(case.recipe, chain=replace(case.recipe.chain, walked=1, hybrid=1), gate=OPEN)
+    with case.store() as store:
+        weighted, anchored = (
+            replace(case, embedder=EMBEDDER, recipe=replace(few, hybrid=HybridConfig(fusion))).ask(store)
+            for fusion in ("weighted", "anchored")
+        )
+    judged = [hit for hit in anchored.hits if all(p.best is None for p in hit.placements)]
+    scores = {hit.id: (hit.score, hit.placements, hit.path) for hit in weighted.hits}
+    if not anchored.skip_reason:
+        lowest = min((hit.score for hit in judged), default=1.0)
+        assert all(hit.score <= lowest for hit in anchored.hits if hit not in judged)
+        assert all(scores.get(h.id, (h.score, h.placements, h.path)) == (h.score, h.placements, h.path) for h in judged)
 
 
 @promise(30, cases([name for name in GRAPHS if name != "chain"]))

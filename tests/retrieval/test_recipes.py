@@ -41,7 +41,7 @@ from waylore.types.search import GraphPath, Hit, SearchResult, Step
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages documents passages cosines get_indexed_documents entities facts export
+    entities_of_passages documents passages cosines word_scores get_indexed_documents entities facts export
     find_similar_entities""".split()
 )
 OPEN = GateConfig(min_confidence=0.0, min_graph_score=0.0)
@@ -151,12 +151,20 @@ def test_shares_sum_to_score_and_ranks_match(case: Case) -> None:
     with case.store() as store:
         found = case.ask(store)
         lexical = store.lexical(case.question, top_k=depth, where=case.where)
-        dense = store.dense(EMBEDDER.embed_query(case.question), top_k=depth, where=case.where)
+        vector, ids = EMBEDDER.embed_query(case.question), list_ids(found)
+        dense = store.dense(vector, top_k=depth, where=case.where)
+        fetched = {
+            "vector": store.cosines(vector, ids, where=case.where),
+            "keyword": store.word_scores(case.question, ids, where=case.where),
+        }
     for hit in found.hits:
+        assert all(placement.share >= 0 for placement in hit.placements)
         assert hit.score == pytest.approx(sum(p.share for p in hit.placements), abs=1e-5)
         assert str(hit.explanation).startswith(f"{hit.score:.4f}")
         for placement in hit.placements:
-            if placement.search in ("vector", "keyword"):
+            if placement.rank is None:
+                assert placement.score == fetched[placement.search][hit.passage.id]
+            elif placement.search in ("vector", "keyword"):
                 real = (lexical if placement.search == "keyword" else dense)[placement.rank - 1]
                 assert (real.id, real.score) == (hit.passage.id, placement.score)
 
@@ -169,6 +177,7 @@ def test_ranks_start_at_one_best_first(name: str, sample: SqliteStore) -> None:
         rankings: dict[str, list[tuple[int, float, str]]] = defaultdict(list)
         for hit in found.hits:
             for placement in hit.placements:
+                assert placement.rank is not None
                 rankings[placement.search].append((placement.rank, -placement.score, hit.passage.id))
         assert rankings.keys() - {"vector", "keyword"}
         for ranking in rankings.values():
@@ -198,6 +207,7 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     walk, link, chain, shown = recipe.walk, recipe.linking, recipe.chain, recipe.top_k
     shown += recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
     base = dict.fromkeys(["dense", "lexical"], recipe.hybrid.count_candidates(recipe.top_k))
+    base |= dict.fromkeys(["cosines", "word_scores"], recipe.hybrid.count_candidates(recipe.top_k))
     base |= {"passages": shown, "documents": shown, "entities_by_names": links}
     base |= {"nearest_entities": link.nearest_limit, "entities": link.nearest_limit}
     looked_at = recipe.resolution.max_linked + links + 2 * link.max_facts + recipe.resolution.max_reached

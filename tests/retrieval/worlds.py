@@ -278,7 +278,9 @@ filters = st.builds(
 hybrids = st.sampled_from(
     [
         HybridConfig(),
-        HybridConfig(depth=1, candidates=1),
+        HybridConfig(candidates=1),
+        HybridConfig("weighted"),
+        HybridConfig("weighted", depth=1, candidates=1),
         HybridConfig("rrf"),
         HybridConfig("rrf", 0.5, 0.5, rrf_k=1, candidates=3),
         HybridConfig(vector_weight=0.2, text_weight=0.8, candidates=2),

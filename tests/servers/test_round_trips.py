@@ -9,6 +9,7 @@ from tools.faults import Proxy, start_proxy
 from tools.postgres.server import Server
 
 from databases import make_name
+from waylore.config import HybridConfig
 from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.search import search
 from waylore.store.protocol import Store
@@ -57,8 +58,19 @@ def count_trips(proxy: Proxy, ask: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("where", [Filter(), PUBLIC, Filter(metadata={"lang": "en"})])
-def test_hybrid_search_takes_two_round_trips(store: Store, proxy: Proxy, where: Filter) -> None:
-    assert count_search_trips(store, proxy, "king of Lotharingia", RECIPES["hybrid"], where) == 2
+def test_weighted_hybrid_search_takes_two_round_trips(store: Store, proxy: Proxy, where: Filter) -> None:
+    weighted = replace(RECIPES["hybrid"], hybrid=HybridConfig("weighted"))
+    assert count_search_trips(store, proxy, "king of Lotharingia", weighted, where) == 2
+
+
+@pytest.mark.parametrize("candidates", [2, 80])
+def test_hybrid_search_takes_one_more_round_trip_for_missing_scores(
+    store: Store, proxy: Proxy, candidates: int
+) -> None:
+    recipe = replace(RECIPES["hybrid"], hybrid=HybridConfig(candidates=candidates))
+    assert count_search_trips(store, proxy, "king of Lotharingia", recipe, Filter()) == 3
+    everywhere = "Lothair was king in Tours, is buried at Erstein, and rules"
+    assert count_search_trips(store, proxy, everywhere, RECIPES["hybrid"], PUBLIC) == 2
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])

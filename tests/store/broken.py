@@ -99,6 +99,22 @@ class HiddenNamesStore(SqliteStore):
         return super().find_similar_entities(keys, max_per_key=max_per_key)
 
 
+class HiddenScoresStore(SqliteStore):
+    """Scores the passages that it is given without applying the filter."""
+
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        return super().word_scores(query, passages)
+
+
+class ScaledScoresStore(SqliteStore):
+    """Scales the scores of the given passages to the best of them, so that they differ from those of a search."""
+
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        found = super().word_scores(query, passages, where=where)
+        best = max(found.values(), default=0.0) or 1.0
+        return {id_: round(score / best, 6) for id_, score in found.items()}
+
+
 class UncheckedStore(SqliteStore):
     """Reports that no traces are left, without searching for any."""
 

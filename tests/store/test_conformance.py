@@ -1,4 +1,4 @@
-"""The conformance tests must fail on a broken store: ten broken stores, and the test that detects each."""
+"""The conformance tests must fail on a broken store: twelve broken stores, and the test that detects each."""
 
 import subprocess
 import sys
@@ -29,6 +29,8 @@ class TestBroken(StoreConformance):
         ("PartialWritingStore", "test_batch_is_written_completely_or_not_at_all"),
         ("UnstableTiesStore", "test_ties_are_broken_by_id"),
         ("HiddenNamesStore", "test_hidden_name_is_similar_to_nothing"),
+        ("HiddenScoresStore", "test_reads_hide_document_without_permission"),
+        ("ScaledScoresStore", "test_word_scores_equal_lexical_scores"),
         ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),
         ("SharedLabelStore", "test_limited_author_forgets_only_documents_with_its_own_labels"),
         ("TrustingStore", "test_source_is_lowered_to_that_of_the_author"),

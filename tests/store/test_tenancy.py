@@ -260,6 +260,7 @@ def test_sql_in_text_stays_text(own: PostgresStore, pattern: str) -> None:
         store.passages([SECRET.passages[0].id, text]),
         store.sources([SECRET.passages[0].id, text]),
         store.cosines(question("falcon"), [SECRET.passages[0].id, text]),
+        store.word_scores(text + " falcon", [SECRET.passages[0].id, text]),
         store.entities_of_passages([SECRET.passages[0].id, text], per_passage=99),
         store.find_entities_by_key([text, *naming.keys("Falcon")], max_per_key=99),
         *store.nearby(

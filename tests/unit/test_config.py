@@ -28,12 +28,13 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
     [
         ("S1", HYBRID, "hybrid.vector_weight", 0.7),
         ("S1", HYBRID, "hybrid.text_weight", 0.3),
-        ("S1", HYBRID, "hybrid.fusion", "weighted"),
+        ("S1", HYBRID, "hybrid.fusion", "anchored"),
         ("S3", NEIGHBOURHOOD, "linking.nearest_limit", 3),
         ("S3", NEIGHBOURHOOD, "linking.nearest_threshold", 0.75),
         ("S4", NEIGHBOURHOOD, "walk.max_hops", 1),
         ("S4", NEIGHBOURHOOD, "walk.restart", 0.5),
         ("S4", NEIGHBOURHOOD, "walk.predicates", ()),
+        ("S5", NEIGHBOURHOOD, "hybrid.fusion", "weighted"),
         ("S5", NEIGHBOURHOOD, "merge.hybrid_weight", 0.7),
         ("S5", NEIGHBOURHOOD, "merge.graph_weight", 0.3),
         ("S5", NEIGHBOURHOOD, "merge.max_graph_passages", 4),
@@ -45,6 +46,7 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
         ("S10", NEIGHBOURHOOD, "top_k", 10),
         ("S11", GUIDED, "expansion.results_per_query", 3),
         ("S11", GUIDED, "hybrid.fusion", "rrf"),
+        ("S12", ACTIVATION, "hybrid.fusion", "weighted"),
         ("S12", ACTIVATION, "linking.nearest_limit", 3),
         ("S12", ACTIVATION, "walk.max_hops", 2),
         ("S12", ACTIVATION, "walk.facts_per_entity", 10),
@@ -64,6 +66,7 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
         ("S12", ACTIVATION, "trust.system", 1.2),
         ("S12", ACTIVATION, "trust.conversation", 1.0),
         ("S15", GUIDED, "hybrid.rrf_k", 60),
+        ("S18", CITATIONS, "hybrid.fusion", "weighted"),
         ("S18", CITATIONS, "walk.max_hops", 2),
         ("S18", CITATIONS, "graph", "citations"),
         ("S16", GRAPH_ONLY, "walk.max_hops", 2),
@@ -73,6 +76,17 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
 )
 def test_defaults_equal_the_specification(requirement: str, recipe: Recipe, path: str, value: object) -> None:
     assert attrgetter(path)(recipe) == value, requirement
+
+
+@pytest.mark.parametrize(
+    ("fusion", "top_k", "expected"),
+    [
+        *(("anchored", top_k, depth) for top_k, depth in [(1, 80), (10, 80), (80, 80), (81, 160), (200, 240)]),
+        *(("weighted", top_k, depth) for top_k, depth in [(1, 80), (20, 80), (21, 84), (200, 800)]),
+    ],
+)
+def test_number_of_candidates(fusion: Any, top_k: int, expected: int) -> None:
+    assert config.HybridConfig(fusion).count_candidates(top_k) == expected
 
 
 def test_configs_outside_recipes_have_defaults() -> None:

@@ -276,6 +276,19 @@ def test_hit_explains_its_searches_and_path() -> None:
     assert len(replace(hit, path=None).explanation.details) == 2
 
 
+def test_explanation_of_anchored_shares_names_the_best_scores() -> None:
+    placements = (
+        Placement("vector", None, 0.71, 0.61, best=0.75),
+        Placement("keyword", 2, 9.1, 0.22, best=12.4),
+    )
+    hit = Hit(WHOLE.passages[0], WHOLE.document, 0.83, placements)
+    assert str(hit.explanation).splitlines() == [
+        "0.8300  the sum of its shares",
+        "  0.6100  vector: not among the first, cosine 0.7100, best 0.7500",
+        "  0.2200  keyword: rank 2, BM25 9.1000, best 12.4000",
+    ]
+
+
 # -- all types -----------------------------------------------------------------------------------------
 
 CLASSES = [kind for kind in vars(types).values() if isinstance(kind, type) and is_dataclass(kind)]

@@ -26,9 +26,7 @@ Facts = Mapping[str, tuple[Fact, ...]]  # by the id of an entity or a passage
 
 def merge_rankings(answers: Sequence[Ranking], *, top_k: int) -> Ranking:
     """Return the best `top_k` by score and id. An item of several rankings counts once, with its best score."""
-    best: dict[str, float] = {}
-    for scored in (scored for ranking in answers for scored in ranking):
-        best[scored.id] = max(best.get(scored.id, scored.score), scored.score)
+    best = take_best([{scored.id: scored.score for scored in ranking} for ranking in answers])
     order = sorted(best.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Scored(id_, score) for id_, score in order[:top_k])
 
@@ -36,6 +34,14 @@ def merge_rankings(answers: Sequence[Ranking], *, top_k: int) -> Ranking:
 def take_first(answers: Sequence[Mapping[str, T]]) -> dict[str, T]:
     """Return all items by id, each from the first answer that has it."""
     return {id_: value for answer in reversed(answers) for id_, value in answer.items()}
+
+
+def take_best(answers: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return all scores by id, each from the answer in which it is best, as `merge_rankings` does."""
+    best: dict[str, float] = {}
+    for id_, score in (item for answer in answers for item in answer.items()):
+        best[id_] = max(best.get(id_, score), score)
+    return best
 
 
 def merge_documents(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:

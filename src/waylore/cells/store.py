@@ -25,6 +25,7 @@ from waylore.cells.merge import (
     merge_rankings,
     merge_receipts,
     merge_statistics,
+    take_best,
     take_first,
 )
 from waylore.errors import ConfigError, NotFound
@@ -285,6 +286,10 @@ class FederatedStore:
     def cosines(self, vector: Vector, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
         return self._read(lambda _, s: s.cosines(vector, passages, where=where), take_first)
+
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        return self._read(lambda _, s: s.word_scores(query, passages, where=where), take_best)
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id."""

@@ -5,7 +5,8 @@
 A set is indexed from its own triples and, with `--read-by`, also from its text alone. `--vectors` and
 `--folder` store vectors and indexed sets for the next run; `--store` stores the sets on a server or in cells
 instead. `--sample` limits the number of questions, `--json` writes figures and rankings, and `--beside` adds
-runs from the JSON of another program to the table.
+runs from the JSON of another program to the table. `--fusions weighted anchored` compares hybrid search with each
+of these fusions in one run.
 """
 
 import argparse
@@ -14,7 +15,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
+from waylore.config import Fusion
 from waylore.errors import WayloreError
 from waylore.evaluation import report
 from waylore.evaluation.datasets import Dataset, read_dataset
@@ -23,7 +26,7 @@ from waylore.evaluation.run import Progress, Run, from_json, run_questions, to_j
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.providers.extractors.spacy import SpacyExtractor
-from waylore.recipes import RECIPES, Recipe
+from waylore.recipes import HYBRID, RECIPES, Recipe
 from waylore.store.protocol import Store
 
 
@@ -63,7 +66,7 @@ def _evaluate(
 ) -> tuple[list[report.ReportRow], list[str], list[Run]]:
     """Return the rows of one set, the sentences about them, and the runs behind them."""
     gold = {q.id: q.gold for q in dataset.questions}
-    recipes = [RECIPES[name] for name in options.recipes]
+    recipes = [*(RECIPES[name] for name in options.recipes), *map(_make_fusion, options.fusions)]
     with open_indexed(dataset, embedder, options.folder, options.store) as store:
         runs = {r.name: run_questions(store, embedder, dataset, r, _create_progress(dataset, r)) for r in recipes}
         gates = list(_measure_gates(store, embedder, dataset, runs, gold))
@@ -83,11 +86,16 @@ def _measure_gates(
 
     A run without the gate is compared with hybrid search.
     """
-    for recipe in (RECIPES[name] for name in runs if RECIPES[name].graph and "hybrid" in runs):
+    for recipe in (RECIPES[name] for name in runs if name in RECIPES and RECIPES[name].graph and "hybrid" in runs):
         run, ungated = runs[recipe.name], runs[recipe.name]
         if any(answer.skip_reason for answer in run.answers):
             ungated = run_questions(store, embedder, dataset, _open_gate(recipe), _create_progress(dataset, recipe))
         yield report.format_gate_errors(run, report.measure_gate_errors(run, ungated, runs["hybrid"], gold))
+
+
+def _make_fusion(fusion: Fusion) -> Recipe:
+    """Return hybrid search with another fusion."""
+    return replace(HYBRID, name=f"hybrid, {fusion}", hybrid=replace(HYBRID.hybrid, fusion=fusion))
 
 
 def _open_gate(recipe: Recipe) -> Recipe:
@@ -118,7 +126,10 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--data", type=Path, required=True, help="Folder of the sets")
     parser.add_argument("--sets", nargs="+", required=True)
-    parser.add_argument("--recipes", nargs="+", choices=sorted(RECIPES), default=["hybrid", "chain"])
+    parser.add_argument("--recipes", nargs="*", choices=sorted(RECIPES), default=["hybrid", "chain"])
+    parser.add_argument(
+        "--fusions", nargs="*", choices=get_args(Fusion), default=[], help="Fusions with which hybrid search is run too"
+    )
     parser.add_argument(
         "--read-by",
         nargs="+",

@@ -20,6 +20,7 @@ from waylore.protocols import Embedder, Extractor
 from waylore.providers.embedders.cached import CachedEmbedder
 from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.providers.embedders.model2vec import Model2VecEmbedder
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER
@@ -62,7 +63,7 @@ def _fill(url: str, collection: str, pages: Sequence[IndexedDocument], embedder:
 
 def add_embedder_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the embedder, the caches and the store of the sets."""
-    parser.add_argument("--embedder", choices=("fastembed", "hashing"), default="fastembed")
+    parser.add_argument("--embedder", choices=("fastembed", "model2vec", "hashing"), default="fastembed")
     parser.add_argument("--model", type=Path, help="Folder with the embedder's weights; without it they are downloaded")
     parser.add_argument("--vectors", type=Path, help="Folder for cached vectors")
     parser.add_argument("--folder", type=Path, help="Folder for indexed sets")
@@ -79,8 +80,14 @@ def create_embedder(options: argparse.Namespace) -> Embedder:
         return HashingEmbedder(quiet=True)
     if options.model is not None and not options.model.exists():
         raise ConfigError(f"no model in {options.model}; pass the folder of its weights")
-    embedder = FastEmbedder(path=options.model, threads=1)
+    embedder = _load_embedder(options.embedder, options.model)
     return CachedEmbedder(embedder, options.vectors) if options.vectors else embedder
+
+
+def _load_embedder(kind: str, path: Path | None) -> Embedder:
+    if kind == "fastembed":
+        return FastEmbedder(path=path, threads=1)
+    return Model2VecEmbedder() if path is None else Model2VecEmbedder(path)
 
 
 def extract_from_text(dataset: Dataset, extractor: Extractor) -> Dataset:

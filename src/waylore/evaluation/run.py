@@ -15,6 +15,7 @@ from waylore.evaluation.datasets import Dataset, EvaluationQuestion
 from waylore.protocols import Embedder
 from waylore.recipes import Recipe
 from waylore.retrieval.search import search
+from waylore.retrieval.unit import find_unit, measure_unit
 from waylore.store.protocol import Store
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Filter, Query, SearchResult
@@ -61,7 +62,8 @@ def run_questions(
 
 def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion, recipe: Recipe) -> QuestionResult:
     where = Filter(metadata={"scope": question.scope}) if question.scope else Filter()
-    query = Query(question.text, embedder.embed_query(question.text), where)
+    unit = find_unit(embedder.name) or measure_unit(embedder)
+    query = Query(question.text, embedder.embed_query(question.text), where, unit=unit)
     start = time.perf_counter()
     result = search(store, None, query, recipe, now=EPOCH)
     seconds = time.perf_counter() - start

@@ -1,12 +1,13 @@
 """Merge rankings into one and record the share of each search in every candidate's score.
 
-A candidate that only one search found keeps the share of that search. No candidate is dropped because only
+A candidate that only one search found keeps the share of that search, and with the anchored fusion also has its score
+in the other one. No candidate is dropped because only
 keywords found it, and no hybrid candidate is dropped for a graph candidate (promise 1). Pure arithmetic: it
 reads neither the store nor a model.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from waylore.config import HybridConfig, MergeConfig
@@ -25,15 +26,45 @@ class FusedCandidate:
 def fuse(
     rankings: Mapping[str, Ranking], config: HybridConfig, *, graph_weight: float = 1.0
 ) -> tuple[FusedCandidate, ...]:
-    """Return one ranking of all candidates, best first, with ties broken by id (S1, S15)."""
+    """Return one ranking of all candidates by what the rankings alone say, best first, ties by id (S1, S15).
+
+    Scores are scaled within each ranking; with the fusion "rrf" ranks count instead.
+    """
     weights = {"vector": config.vector_weight, "keyword": config.text_weight}
     placed: dict[str, list[Placement]] = defaultdict(list)
     for search, ranking in rankings.items():
-        shares = _scale_scores(search, ranking) if config.fusion == "weighted" else _score_ranks(ranking, config.rrf_k)
+        shares = _score_ranks(ranking, config.rrf_k) if config.fusion == "rrf" else _scale_scores(search, ranking)
         for rank, (scored, share) in enumerate(zip(ranking, shares, strict=True), start=1):
             weighted = weights.get(search, graph_weight) * share
             placed[scored.id].append(Placement(search, rank, scored.score, weighted))
     return sort_by_score(placed)
+
+
+def fuse_anchored(
+    rankings: Mapping[str, Ranking],
+    fetched: Mapping[str, Mapping[str, float]],
+    config: HybridConfig,
+    *,
+    unit: float,
+) -> tuple[FusedCandidate, ...]:
+    """Return one ranking of all candidates by both scores of each, measured from the best, ties by id.
+
+    `fetched` has the scores, by search, of candidates that a ranking does not list. The first `config.candidates` of
+    each ranking form a block. It stands above the next block, so that longer rankings do not change the result: the
+    best are those of the first block, and a rank that lies in a later block than its candidate does not count.
+    """
+    ranks = {search: {s.id: rank for rank, s in enumerate(ranking, 1)} for search, ranking in rankings.items()}
+    blocks = _number_blocks(ranks.values(), config.candidates)
+    placed: dict[str, list[Placement]] = {id_: [] for id_ in blocks}
+    for search, ranking in rankings.items():
+        scores = {**fetched.get(search, {}), **{s.id: s.score for s in ranking}}
+        best = max((score for id_, score in scores.items() if blocks[id_] == 0), default=0.0)
+        for id_, score in scores.items():
+            share = _measure_vector(score, best, unit) if search == "vector" else _measure_words(score, best)
+            weighted = share * (config.vector_weight if search == "vector" else config.text_weight)
+            rank = _get_rank(ranks[search], id_, (blocks[id_] + 1) * config.candidates)
+            placed[id_].append(Placement(search, rank, score, weighted, best=best))
+    return tuple(sorted(sort_by_score(placed), key=lambda candidate: blocks[candidate.id]))
 
 
 def combine_weighted(
@@ -66,6 +97,30 @@ def sort_by_score(placed: Mapping[str, Sequence[Placement]]) -> tuple[FusedCandi
     """Sort candidates by the sum of their shares, rounded so that ties are equal on every engine."""
     fused = [FusedCandidate(id_, round(sum(p.share for p in ps), 9), tuple(ps)) for id_, ps in placed.items()]
     return tuple(sorted(fused, key=lambda f: (-f.score, f.id)))
+
+
+def _number_blocks(ranks: Iterable[Mapping[str, int]], size: int) -> dict[str, int]:
+    """Return the first block of `size` places in which each candidate is listed, from 0 on."""
+    blocks: dict[str, int] = {}
+    for id_, rank in (item for of_search in ranks for item in of_search.items()):
+        block = (rank - 1) // size
+        blocks[id_] = min(blocks.get(id_, block), block)
+    return blocks
+
+
+def _measure_vector(score: float, best: float, unit: float) -> float:
+    """Return how near a cosine is to the best, from 1 down to 0 at one unit below it."""
+    return min(max(1.0 - (best - score) / unit, 0.0), 1.0)
+
+
+def _measure_words(score: float, best: float) -> float:
+    """Return the ratio of a BM25 score to the best."""
+    return min(score / best, 1.0) if best > 0 else 0.0
+
+
+def _get_rank(ranks: Mapping[str, int], id_: str, last: int) -> int | None:
+    rank = ranks.get(id_)
+    return None if rank is None or rank > last else rank
 
 
 def _scale_scores(search: str, ranking: Ranking) -> list[float]:

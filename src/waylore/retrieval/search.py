@@ -16,7 +16,7 @@ from waylore.errors import StoreError, StoreUnavailable
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import Recipe
 from waylore.retrieval.candidates import search_keywords, search_vectors
-from waylore.retrieval.fusion import FusedCandidate, add_graph_passages, fuse
+from waylore.retrieval.fusion import FusedCandidate, add_graph_passages
 from waylore.retrieval.gate import GateDecision, decide
 from waylore.retrieval.graph.activation import search_activation
 from waylore.retrieval.graph.chain import search_chain
@@ -25,8 +25,10 @@ from waylore.retrieval.graph.guided import search_guided
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.neighbourhood import search_neighbourhood
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
+from waylore.retrieval.hybrid import rank_hybrid, rank_lists
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.trace import Trace
+from waylore.retrieval.unit import find_unit, measure_unit
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
@@ -71,12 +73,12 @@ def _run_stages(
     rankings, named = yield from _run_first_stages(query, recipe, trace)
     if not rankings["vector"]:
         query = replace(query, vector=None)  # no passage has a vector to compare it with
-    question = GraphQuery(query, (), rankings, _fuse_rankings(rankings, recipe), now, embedder, trace)
+    question = GraphQuery(query, (), rankings, rank_lists(rankings, recipe), now, embedder, trace)
     decision, graph = yield from _search_graph(question, named, recipe)
     max_added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
     if not recipe.has_hybrid:
         max_added = min(max_added, recipe.top_k)  # nothing of hybrid search takes a place
-    chosen = add_graph_passages(question.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
+    chosen = add_graph_passages(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
     with trace.measure("hits"):
         hits = yield from _load_hits(query, chosen, graph)
     if reranker is not None:
@@ -104,7 +106,16 @@ def _embed_question(query: Query, embedder: Embedder | None, recipe: Recipe, tra
         trace.missing.append(NO_EMBEDDER)
         return query
     vector = trace.call_model("embedding", lambda: embedder.embed_query(query.text), default=None, stage="vector")
-    return replace(query, vector=vector)
+    is_unit_needed = vector is not None and recipe.hybrid.fusion == "anchored"
+    return replace(query, vector=vector, unit=_get_unit(embedder, trace) if is_unit_needed else None)
+
+
+def _get_unit(embedder: Embedder, trace: Trace) -> float | None:
+    """Return the unit of an embedder. The first search with a model that is not in the table measures it."""
+    unit = find_unit(embedder.name)
+    if unit is not None:
+        return unit
+    return trace.call_model("unit", lambda: measure_unit(embedder), default=None, stage="scores")
 
 
 def _run_first_stages(
@@ -140,32 +151,41 @@ def _find_named_entities(query: Query, recipe: Recipe) -> Reads[NamedEntities]:
     return known.facts, links
 
 
-def _fuse_rankings(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[FusedCandidate, ...]:
-    """Return the hybrid ranking. If only keywords were searched, they make up the whole score."""
-    return fuse(rankings, recipe.hybrid if rankings["vector"] else replace(recipe.hybrid, text_weight=1.0))
-
-
 def _search_graph(
     question: GraphQuery, named: NamedEntities | None, recipe: Recipe
 ) -> Reads[tuple[GateDecision, GraphResult]]:
     """Let the gate decide, then search the graph. If it is not used, return the hybrid ranking alone."""
-    if not recipe.graph:
-        return GateDecision(None, "the recipe does not use the graph", "unused"), GraphResult((), question.hybrid)
-    if named is None:
-        return GateDecision(None, GRAPH_FAILED, "failed"), GraphResult((), question.hybrid)
-    facts, links = named
-    best = max((s.score for s in question.rankings["vector"]), default=None)
-    decision = decide(question.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate)
+    decision, links = _decide(question, named, recipe)
     if not decision.is_open:
-        return decision, GraphResult(links, question.hybrid)
+        return decision, (yield from _rank_without_graph(question, links, recipe))
     graph_search = GRAPH_SEARCHES[recipe.graph](replace(question, links=links), recipe)
     result = yield from question.trace.run_stage("graph", graph_search, default=None)
     if result is None and not recipe.has_hybrid:
         raise _make_search_error(question.trace) from question.trace.causes[-1]
     if result is None:
-        return replace(decision, reason=GRAPH_FAILED, outcome="failed"), GraphResult(links, question.hybrid)
+        failed = replace(decision, reason=GRAPH_FAILED, outcome="failed")
+        return failed, (yield from _rank_without_graph(question, links, recipe))
     question.trace.candidates["graph"] = len(result.candidates)
     return decision, replace(result, paths=_start_at_named_entities(result.paths, result.links))
+
+
+def _decide(
+    question: GraphQuery, named: NamedEntities | None, recipe: Recipe
+) -> tuple[GateDecision, tuple[LinkedEntity, ...]]:
+    """Return whether to use the graph, and the entities that the question names."""
+    if not recipe.graph:
+        return GateDecision(None, "the recipe does not use the graph", "unused"), ()
+    if named is None:
+        return GateDecision(None, GRAPH_FAILED, "failed"), ()
+    facts, links = named
+    best = max((s.score for s in question.rankings["vector"]), default=None)
+    return decide(question.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate), links
+
+
+def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], recipe: Recipe) -> Reads[GraphResult]:
+    """Return the hybrid ranking alone."""
+    hybrid = yield from rank_hybrid(question.query, question.rankings, recipe, question.trace)
+    return GraphResult(links, hybrid, hybrid)
 
 
 def _start_at_named_entities(paths: Mapping[str, GraphPath], links: Sequence[LinkedEntity]) -> dict[str, GraphPath]:

@@ -63,6 +63,17 @@ def widen_limit(max_postings: int, visible: int, passages: int) -> float:
     return max_postings if visible >= max_postings else max_postings * passages / max(visible, 1)
 
 
+def score_rows(
+    rows: Sequence[tuple[bytes, int, bytes]], terms: Sequence[tuple[int, int]], *, passages: int, average_length: float
+) -> dict[str, float]:
+    """Score passages (id, length, packed terms) as a search does, by id. A passage without a term has score 0."""
+    if not terms or not rows:
+        return {id_.hex(): 0.0 for id_, *_ in rows}
+    found = [(length, blob) for _, length, blob in rows]
+    scores = np.round(score(found, terms, passages=passages, average_length=average_length), 6).tolist()
+    return {id_.hex(): each for (id_, *_), each in zip(rows, scores, strict=True)}
+
+
 def score(
     candidates: Sequence[tuple[int, bytes]],
     terms: Sequence[tuple[int, int]],

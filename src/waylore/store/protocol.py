@@ -236,6 +236,10 @@ class Store(Protocol):
         """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
         ...
 
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        ...
+
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""
         ...

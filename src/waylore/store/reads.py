@@ -23,12 +23,14 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
+E = TypeVar("E")
 Q = TypeVar("Q")
 
 RESULT_KINDS = {
     "dense": "passages",
     "lexical": "passages",
     "cosines": "passages",
+    "word_scores": "passages",
     "passages": "passages",
     "nearest_entities": "entities",
     "entities_by_names": "entities",
@@ -68,6 +70,10 @@ def read_together(a: Reads[A], b: Reads[B], /) -> Reads[tuple[A, B]]: ...
 def read_together(a: Reads[A], b: Reads[B], c: Reads[C], /) -> Reads[tuple[A, B, C]]: ...
 @overload
 def read_together(a: Reads[A], b: Reads[B], c: Reads[C], d: Reads[D], /) -> Reads[tuple[A, B, C, D]]: ...
+@overload
+def read_together(
+    a: Reads[A], b: Reads[B], c: Reads[C], d: Reads[D], e: Reads[E], /
+) -> Reads[tuple[A, B, C, D, E]]: ...
 def read_together(*stages: Reads[Any]) -> Reads[tuple[Any, ...]]:
     """Combine independent stages into one that returns all results."""
     return tuple((yield from run_together(stages)))

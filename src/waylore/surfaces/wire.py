@@ -89,13 +89,18 @@ class Explanation(Wire):
 
 
 class Placement(Wire):
-    """The rank of a hit in one search, and its share of the score; `query` if another query was searched."""
+    """The rank of a hit in one search, and its share of the score; `query` if another query was searched.
+
+    `rank` is null if the hit is not among the first of the search, and its score was read by itself. `best` is the
+    best score of the search, if the share was measured from it.
+    """
 
     search: str
     rank: int | None
     score: float
     share: float
     query: str
+    best: float | None
 
 
 class Step(Wire):

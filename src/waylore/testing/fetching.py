@@ -86,6 +86,24 @@ class FetchingTests(StoreFixtures):
         with pytest.raises(DimensionMismatch):
             world.nearby(wrong, every, per_entity=1)
 
+    def test_word_scores_equal_lexical_scores(self, world: Store) -> None:
+        every = [p.id for c in WORLD for p in c.passages]
+        for text in ("king of lotharingia", "Lothair", "mother mother tours", "falcon", "unknown", "", "the of"):
+            found = {s.id: s.score for s in world.lexical(text, top_k=99)}
+            assert world.word_scores(text, [*every, "0" * 32, "no identity"]) == dict.fromkeys(every, 0.0) | found
+            assert world.word_scores(text, every[:1]) == {every[0]: found.get(every[0], 0.0)}
+            [together] = world.read_many([make_request(Store.word_scores, text, every)])
+            assert together == world.word_scores(text, every)
+
+    def test_word_scores_do_not_depend_on_filter(self, world: Store) -> None:
+        """A score that is fetched must equal the score of the search with the same filter."""
+        every = [p.id for c in WORLD for p in c.passages]
+        for where in (PUBLIC, Filter(metadata={"lang": ["en", "fr"]}), Filter(labels=frozenset({"spies"}))):
+            found = {s.id: s.score for s in world.lexical("lothair king of lotharingia", top_k=99, where=where)}
+            scores = world.word_scores("lothair king of lotharingia", every, where=where)
+            assert scores.keys() == world.passages(every, where=where).keys()
+            assert {id_: score for id_, score in scores.items() if score} == found
+
     def test_sources_returns_documents_of_passages(self, world: Store) -> None:
         found = world.sources([KING.passages[0].id, QUEEN.passages[0].id, "0" * 32])
         assert found == {KING.passages[0].id: KING.document, QUEEN.passages[0].id: QUEEN.document}
@@ -128,6 +146,7 @@ class FetchingTests(StoreFixtures):
             world.passages([]),
             world.sources([]),
             world.cosines(question("king"), []),
+            world.word_scores("king", []),
             world.get_indexed_documents([]),
             world.entities([]),
             world.facts([]),

@@ -122,6 +122,7 @@ class FilterTests(StoreFixtures):
         assert world.passages([p.id for c in WORLD for p in c.passages], where=where).keys() == {QUEEN.passages[0].id}
         every = [p.id for c in WORLD for p in c.passages]
         assert world.cosines(question("king"), every, where=where).keys() == {QUEEN.passages[0].id}
+        assert world.word_scores("king", every, where=where).keys() == {QUEEN.passages[0].id}
         assert world.sources(every, where=where).keys() == {QUEEN.passages[0].id}
         entities = [e.id for c in WORLD for e in c.entities]
         assert world.nearby(question("king"), entities, per_entity=9, where=where)[1].keys() == {QUEEN.passages[0].id}

@@ -183,6 +183,7 @@ def assert_unseen(store: Store, where: Filter) -> None:
     assert store.passages([passage], where=where) == {}
     assert store.sources([passage], where=where) == {}
     assert store.cosines(vector, [passage], where=where) == {}
+    assert store.word_scores("Falcon codename rules", [passage], where=where) == {}
     mentions, near = store.nearby(vector, [LOTHAIR, falcon], per_entity=99, where=where)
     assert passage not in {*near, *(m.passage_id for ms in mentions.values() for m in ms)}
     assert store.get_indexed_documents([SECRET.document.id], where=where) == {}

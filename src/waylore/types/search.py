@@ -61,13 +61,15 @@ class Filter:
 class Query:
     """A question with its vector, if there is an embedder, and a filter.
 
-    Facts count if they are valid at `as_of`; with None all facts count.
+    Facts count if they are valid at `as_of`; with None all facts count. `unit` is the unit of the vector's model,
+    the difference of two cosines that counts as much as the whole weight of vector search; None if it is unknown.
     """
 
     text: str
     vector: Vector | None = field(default=None, compare=False, repr=False)
     where: Filter = field(default_factory=Filter)
     as_of: datetime | None = None
+    unit: float | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +81,35 @@ class Scored:
 
 
 Ranking: TypeAlias = tuple[Scored, ...]
+_SCORE_NAMES = {"vector": "cosine", "keyword": "BM25"}
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The rank of a hit in one search, and its share of the final score; `query` if it was another query's."""
+    """The rank of a hit in one search, and its share of the final score; `query` if it was another query's.
+
+    `rank` is None if the hit is not among the first of the search, and its score was read by itself. `best` is the
+    best score of the search, if the share was measured from it.
+    """
 
     search: str
-    rank: int
+    rank: int | None
     score: float
     share: float
     query: str = ""
+    best: float | None = None
 
     def __str__(self) -> str:
+        return f"{self.search}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """Rank and score as text, without the name of the search."""
+        rank = "not among the first" if self.rank is None else f"rank {self.rank}"
         query = f" for “{self.query}”" if self.query else ""
-        return f"{self.search}: rank {self.rank}, score {self.score:.4f}{query}"
+        if self.best is None:
+            return f"{rank}, score {self.score:.4f}{query}"
+        return f"{rank}, {_SCORE_NAMES.get(self.search, 'score')} {self.score:.4f}, best {self.best:.4f}{query}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +312,7 @@ def _dump_placement(placement: Placement) -> dict[str, Any]:
         "score": placement.score,
         "share": placement.share,
         "query": placement.query,
+        "best": placement.best,
     }
 
 

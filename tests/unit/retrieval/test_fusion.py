@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.config import HybridConfig, MergeConfig
-from waylore.retrieval.fusion import FusedCandidate, add_graph_passages, combine_weighted, fuse
+from waylore.retrieval.fusion import FusedCandidate, add_graph_passages, combine_weighted, fuse, fuse_anchored
 from waylore.types.search import Placement, Ranking, Scored
 
-WEIGHTED = HybridConfig(vector_weight=0.7, text_weight=0.3)
+WEIGHTED = HybridConfig("weighted", vector_weight=0.7, text_weight=0.3)
+ANCHORED = HybridConfig(vector_weight=0.7, text_weight=0.3)
 RRF = HybridConfig(fusion="rrf", vector_weight=0.5, text_weight=0.5)
 
 SCORES = st.integers(0, 10**9).map(lambda n: n / 1e6)  # stores round to six places
@@ -101,6 +102,95 @@ def test_fuse_keeps_order_of_single_search(vector: Ranking, config: HybridConfig
 def test_fuse_applies_graph_weight() -> None:
     rankings = {"vector": make_ranking(a=1.0), "graph": make_ranking(b=2.0, a=1.0)}
     assert map_scores(fuse(rankings, RRF, graph_weight=0.3)) == pytest.approx({"a": 0.5 / 61 + 0.3 / 62, "b": 0.3 / 61})
+
+
+# -- both scores of every candidate, measured from the best --------------------------------------------
+
+
+def test_anchored_fusion_measures_from_the_best() -> None:
+    rankings = {"vector": make_ranking(a=0.75, b=0.71, c=0.40), "keyword": make_ranking(d=12.4, b=9.3)}
+    fetched = {"vector": {"d": 0.60}, "keyword": {"a": 3.1, "c": 0.0}}
+    fused = fuse_anchored(rankings, fetched, ANCHORED, unit=0.3)
+    assert map_scores(fused) == pytest.approx(
+        {
+            "b": 0.7 * (1 - 0.04 / 0.3) + 0.3 * 0.75,
+            "a": 0.7 + 0.3 * 0.25,
+            "d": 0.7 * 0.5 + 0.3,
+            "c": 0.0,
+        }
+    )
+    assert [f.id for f in fused] == ["b", "a", "d", "c"]
+    vector, keyword = fused[2].placements
+    assert (vector.search, vector.rank, vector.score, vector.best) == ("vector", None, 0.6, 0.75)
+    assert vector.share == pytest.approx(0.35)
+    assert keyword == Placement("keyword", 1, 12.4, 0.3, best=12.4)
+
+
+def test_anchored_fusion_with_one_search_uses_it_alone() -> None:
+    near = fuse_anchored({"vector": make_ranking(a=0.9, b=0.6), "keyword": ()}, {}, ANCHORED, unit=0.6)
+    assert map_scores(near) == pytest.approx({"a": 0.7, "b": 0.35})
+    only_words = HybridConfig(text_weight=1.0)
+    words = fuse_anchored({"vector": (), "keyword": make_ranking(a=8.0, b=2.0)}, {}, only_words, unit=0.3)
+    assert map_scores(words) == {"a": 1.0, "b": 0.25}
+    assert fuse_anchored({"vector": (), "keyword": ()}, {}, ANCHORED, unit=0.3) == ()
+
+
+def test_anchored_fusion_keeps_candidate_without_vector() -> None:
+    rankings = {"vector": make_ranking(a=0.9), "keyword": make_ranking(b=2.0, a=1.0)}
+    fused = fuse_anchored(rankings, {}, ANCHORED, unit=0.3)
+    assert map_scores(fused) == pytest.approx({"a": 0.85, "b": 0.3})
+    assert [p.search for p in fused[1].placements] == ["keyword"]
+
+
+def test_fetched_score_above_the_best_listed_one_is_the_best() -> None:
+    """A search by words looks at the rarest words alone, so it may not list the best passage of all."""
+    rankings = {"vector": make_ranking(a=0.9), "keyword": make_ranking(b=2.0)}
+    fused = fuse_anchored(rankings, {"vector": {"b": 0.9}, "keyword": {"a": 4.0}}, ANCHORED, unit=0.3)
+    assert map_scores(fused) == pytest.approx({"a": 1.0, "b": 0.7 + 0.3 / 2})
+
+
+def test_later_block_stands_below_and_does_not_change_the_first() -> None:
+    cosines = {"a": 0.9, "e": 0.85, "c": 0.8, "d": 0.7, "f": 0.6, "b": 0.5}
+    words = {"d": 9.0, "e": 8.0, "f": 7.0, "c": 5.0, "a": 1.0, "b": 0.5}
+
+    def fuse_first(number: int) -> tuple[FusedCandidate, ...]:
+        rankings = {"vector": make_ranking(**cosines)[:number], "keyword": make_ranking(**words)[:number]}
+        listed = {s.id for ranking in rankings.values() for s in ranking}
+        fetched = {"vector": {i: cosines[i] for i in listed}, "keyword": {i: words[i] for i in listed}}
+        return fuse_anchored(rankings, fetched, HybridConfig(candidates=2), unit=0.3)
+
+    assert [f.id for f in fuse_first(2)] == ["e", "a", "d"]
+    assert [f.id for f in fuse_first(6)] == ["e", "a", "d", "c", "f", "b"]
+    assert fuse_first(6)[:3] == fuse_first(2)
+    assert fuse_first(6)[:5] == fuse_first(4)
+    assert fuse_first(6)[3].score > fuse_first(6)[2].score  # a better score in a later block
+
+
+@given(RANKINGS, RANKINGS, st.integers(1, 4), st.floats(0.01, 2.0))
+def test_anchored_fusion_keeps_candidates_and_shares_sum_to_score(
+    vector: Ranking, keyword: Ranking, size: int, unit: float
+) -> None:
+    rankings = {"vector": vector, "keyword": keyword}
+    listed = {search: {s.id for s in ranking} for search, ranking in rankings.items()}
+    fetched = {
+        "vector": dict.fromkeys(listed["keyword"] - listed["vector"], 0.5) if vector else {},
+        "keyword": dict.fromkeys(listed["vector"] - listed["keyword"], 0.0) if keyword else {},
+    }
+    fused = fuse_anchored(rankings, fetched, HybridConfig(candidates=size), unit=unit)
+    assert sorted(f.id for f in fused) == sorted(listed["vector"] | listed["keyword"])
+    for f in fused:
+        assert f.score == pytest.approx(sum(p.share for p in f.placements), abs=1e-9)
+        assert 0.0 <= f.score <= 1.0
+        assert all(0.0 <= p.share <= 1.0 for p in f.placements)
+        assert any(p.rank for p in f.placements)
+        assert [p.search for p in f.placements] == [search for search in rankings if rankings[search]]
+
+
+@given(RANKINGS, st.floats(0.01, 2.0))
+def test_anchored_fusion_keeps_order_of_single_search_within_the_unit(vector: Ranking, unit: float) -> None:
+    rank = {s.id: s.score for s in vector}
+    fused = [f for f in fuse_anchored({"vector": vector, "keyword": ()}, {}, ANCHORED, unit=unit) if f.score]
+    assert [rank[f.id] for f in fused] == sorted((rank[f.id] for f in fused), reverse=True)
 
 
 # -- S5: the graph joins hybrid search -----------------------------------------------------------------

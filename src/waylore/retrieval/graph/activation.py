@@ -31,7 +31,8 @@ def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult
     trails = find_trails(question.starts, build_adjacency(facts, scores, both_ways=False), hops=recipe.walk.max_hops)
     ranking = _rank_passages(ranked, scores, recipe.gate.min_graph_score)
     paths = {fact.passage_id: _make_path(fact, trails) for fact in reversed(ranked)}
-    return GraphResult(question.links, combine_weighted(question.hybrid, ranking, recipe.merge), paths, tuple(ranked))
+    candidates = combine_weighted(question.hybrid, ranking, recipe.merge)
+    return GraphResult(question.links, candidates, question.hybrid, paths, tuple(ranked))
 
 
 def read_activated_facts(query: Query, anchors: Sequence[str], config: WalkConfig) -> Reads[tuple[Fact, ...]]:

@@ -36,6 +36,7 @@ from waylore.retrieval.graph.walk import (
     read_passage_facts,
     walk,
 )
+from waylore.retrieval.hybrid import rank_hybrid, rank_lists
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.knowledge import Document, Fact, Mention, Passage
@@ -60,8 +61,13 @@ class LocalFacts:
 
 @dataclass(frozen=True, slots=True)
 class ChainWalk:
-    """A finished walk: the rows it read and the passages it reached."""
+    """A finished walk: the rows it read and the passages it reached.
 
+    It started at the best of `listed`, the hybrid candidates in the order of the lists, to which the weights are
+    fitted.
+    """
+
+    listed: tuple[FusedCandidate, ...]
     local: LocalFacts
     neighbourhood: Neighbourhood
     result: WalkResult
@@ -74,20 +80,21 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
         candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
         paths = _find_paths(question, chain_walk, [candidate.id for candidate in candidates], {}, recipe)
-        return GraphResult(question.links, candidates, paths, _select_facts(question, chain_walk.neighbourhood))
+        facts = _select_facts(question, chain_walk.neighbourhood)
+        return GraphResult(question.links, candidates, question.hybrid, paths, facts)
     with question.trace.measure("pool"):
         pool, loaded = yield from load_candidates(question, chain_walk, recipe)
     with question.trace.measure("chain"):
         bridges = find_bridges(pool, common=recipe.chain.common)
         columns, best = compute_features(pool, question.query.vector, bridges)
         columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
-        candidates = _drop_unlikely(
-            question, _rank_candidates(question, chain_walk, pool, columns, recipe.chain), recipe
-        )
+        judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
+        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe), recipe)
     with question.trace.measure("paths"):
         leading = {pool.ids[place]: _get_crossing(bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
-    return GraphResult(question.links, candidates, paths, _select_facts(question, chain_walk.neighbourhood), loaded)
+    facts = _select_facts(question, chain_walk.neighbourhood)
+    return GraphResult(question.links, candidates, question.hybrid, paths, facts, loaded)
 
 
 def compute_log_odds(columns: Columns, weights: Weights) -> Numbers:
@@ -100,7 +107,8 @@ def compute_log_odds(columns: Columns, weights: Weights) -> Numbers:
 
 def walk_from_question(question: GraphQuery, recipe: Recipe) -> Reads[tuple[GraphQuery, ChainWalk]]:
     """Walk from the entities that the question names, under any name, and from the facts most similar to it."""
-    hybrid = [Scored(f.id, f.score) for f in question.hybrid[: recipe.linking.hybrid_passages]]
+    listed = rank_lists(question.rankings, recipe)
+    hybrid = [Scored(f.id, f.score) for f in listed[: recipe.linking.hybrid_passages]]
     with question.trace.measure("local facts"):
         question, local = yield from _read_local_facts(question, [scored.id for scored in hybrid], recipe)
         facts = local.facts
@@ -118,16 +126,20 @@ def walk_from_question(question: GraphQuery, recipe: Recipe) -> Reads[tuple[Grap
         )
     with question.trace.measure("walk"):
         result = walk(neighbourhood, hybrid, config=recipe.walk, trust=recipe.trust, now=question.now)
-    return question, ChainWalk(local, neighbourhood, result)
+    return question, ChainWalk(listed, local, neighbourhood, result)
 
 
 def _read_local_facts(
     question: GraphQuery, best: Sequence[str], recipe: Recipe
 ) -> Reads[tuple[GraphQuery, LocalFacts]]:
-    """Read facts and mentions of the best hybrid passages, and facts of the linked entities under any name."""
+    """Read facts and mentions of the best hybrid passages, and facts of the linked entities under any name.
+
+    The scores that the order of hybrid search needs are read in the same trip.
+    """
     query, walk = question.query, recipe.walk
     own = replace(walk, facts_per_entity=recipe.linking.facts_per_entity)
-    same, stated, mentioned, linked = yield from read_together(
+    hybrid, same, stated, mentioned, linked = yield from read_together(
+        rank_hybrid(query, question.rankings, recipe, question.trace),
         find_same_entities(query, question.links, recipe.resolution),
         read_passage_facts(query, best, walk, per_passage=recipe.linking.facts_per_passage),
         read(Store.entities_of_passages, best, per_passage=walk.entities_per_passage, where=query.where),
@@ -141,7 +153,7 @@ def _read_local_facts(
         links, linked = (*links, *others), {**linked, **other_facts}
     ids = dict.fromkeys(link.entity.id for link in links)
     facts_by_entity = {id_: linked.get(id_, ()) for id_ in ids}
-    return replace(question, links=links), LocalFacts(
+    return replace(question, links=links, hybrid=hybrid), LocalFacts(
         {id_: stated.get(id_, ()) for id_ in best}, mentioned, facts_by_entity
     )
 
@@ -149,15 +161,19 @@ def _read_local_facts(
 def load_candidates(
     question: GraphQuery, chain_walk: ChainWalk, recipe: Recipe
 ) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
-    """Load the best candidates of the walk and of hybrid search with their facts and mentions."""
+    """Load the best candidates of the walk and of hybrid search with their facts and mentions.
+
+    Those of hybrid search are the best by the lists alone. Its top K, which stay in the answer, are loaded as well.
+    """
     config, query, local = recipe.chain, question.query, chain_walk.local
     walked = [s.id for s in chain_walk.result.passages[: config.walked]]
-    own = [f.id for f in question.hybrid[: max(config.hybrid, recipe.top_k)]]
-    wanted = list(dict.fromkeys([*walked, *own]))
+    listed = [f.id for f in chain_walk.listed[: max(config.hybrid, recipe.top_k)]]
+    wanted = list(dict.fromkeys([*walked, *listed]))
+    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k])]))
     others = [id_ for id_ in wanted if id_ not in local.stated]
     passages, sources, stated, mentioned = yield from read_together(
-        read(Store.passages, wanted, where=query.where, vectors=True),
-        read(Store.sources, wanted, where=query.where),
+        read(Store.passages, shown, where=query.where, vectors=True),
+        read(Store.sources, shown, where=query.where),
         read_passage_facts(query, others, recipe.walk, per_passage=config.facts_per_passage),
         read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
     )
@@ -216,6 +232,15 @@ def _drop_unlikely(
     return tuple(
         candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
     )
+
+
+def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
+    """Add the passages of hybrid search's top K that were not judged, below the others in their own order."""
+    known = {candidate.id for candidate in judged}
+    lowest = min((candidate.score for candidate in judged), default=1.0)
+    rest = [candidate for candidate in question.hybrid[: recipe.top_k] if candidate.id not in known]
+    scaled = {c.id: [replace(p, share=lowest * p.share) for p in c.placements] for c in rest}
+    return tuple(sorted((*judged, *sort_by_score(scaled)), key=lambda candidate: (-candidate.score, candidate.id)))
 
 
 def _make_placements(

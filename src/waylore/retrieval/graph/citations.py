@@ -41,7 +41,8 @@ def search_citations(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]
     scored = [Scored(id_, round(value / best, 6)) for id_, value in relevance.items()]
     ranking = tuple(sorted(scored, key=lambda s: (-s.score, s.id)))
     paths = {id_: (cited | citing)[entity] for id_, entity in papers.items()}
-    return GraphResult(question.links, combine_weighted(question.hybrid, ranking, recipe.merge), paths, facts)
+    candidates = combine_weighted(question.hybrid, ranking, recipe.merge)
+    return GraphResult(question.links, candidates, question.hybrid, paths, facts)
 
 
 def _find_papers(

@@ -44,7 +44,8 @@ def search_guided(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     by_rank = replace(recipe.hybrid, fusion="rrf")
     fused = fuse(rankings, by_rank, graph_weight=recipe.merge.graph_weight)
     tagged = tuple(_tag(candidate, origins) for candidate in fused)
-    return GraphResult(question.links, tagged, {id_: query.path for id_, query in origins.items()}, facts)
+    found = {id_: query.path for id_, query in origins.items()}
+    return GraphResult(question.links, tagged, question.hybrid, found, facts)
 
 
 def build_expansion_queries(

@@ -29,7 +29,8 @@ def search_neighbourhood(question: GraphQuery, recipe: Recipe) -> Reads[GraphRes
         trails = find_trails(question.starts, adjacency, hops=recipe.walk.max_hops)
     with question.trace.measure("mentions"):
         ranking, paths = yield from _rank_passages(question, trails, recipe)
-    return GraphResult(question.links, combine_weighted(question.hybrid, ranking, recipe.merge), paths, facts)
+    candidates = combine_weighted(question.hybrid, ranking, recipe.merge)
+    return GraphResult(question.links, candidates, question.hybrid, paths, facts)
 
 
 def read_facts_around(query: Query, entities: list[str], config: WalkConfig) -> Reads[tuple[Fact, ...]]:

@@ -9,15 +9,20 @@ from waylore.protocols import Embedder
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.graph.linking import LinkedEntity, add_merged_entities
+from waylore.retrieval.hybrid import rank_hybrid
 from waylore.retrieval.trace import Trace
-from waylore.store.reads import Reads
+from waylore.store.reads import Reads, read_together
 from waylore.types.knowledge import Document, Fact, Passage
 from waylore.types.search import GraphPath, Query, Ranking
 
 
 @dataclass(frozen=True, slots=True)
 class GraphQuery:
-    """A question after hybrid search: linked entities, the rankings so far, and the time that counts as now."""
+    """A question after both searches: linked entities, the rankings so far, and the time that counts as now.
+
+    `hybrid` has the order of the lists until `rank_hybrid` has read the missing scores, together with the first read
+    of a graph search.
+    """
 
     query: Query
     links: tuple[LinkedEntity, ...]
@@ -37,11 +42,13 @@ class GraphQuery:
 class GraphResult:
     """The result of a graph search: linked entities, all candidates in one order, paths and facts to show.
 
-    `loaded` has candidates that the search has read already, each with its document.
+    `hybrid` is the order of hybrid search, whose best stay in the answer. `loaded` has candidates that the search has
+    read already, each with its document.
     """
 
     links: tuple[LinkedEntity, ...]
     candidates: tuple[FusedCandidate, ...]
+    hybrid: tuple[FusedCandidate, ...]
     paths: Mapping[str, GraphPath] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     loaded: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
@@ -56,7 +63,10 @@ class GraphSearch(Protocol):
 
 
 def add_same_entities(question: GraphQuery, recipe: Recipe) -> Reads[GraphQuery]:
-    """Return the question with links to the entities that are the same as one of its entities."""
+    """Return the question with links to the entities that are the same as one of its entities, and hybrid's order."""
     with question.trace.measure("resolve"):
-        links = yield from add_merged_entities(question.query, question.links, recipe.resolution)
-    return replace(question, links=links)
+        links, hybrid = yield from read_together(
+            add_merged_entities(question.query, question.links, recipe.resolution),
+            rank_hybrid(question.query, question.rankings, recipe, question.trace),
+        )
+    return replace(question, links=links, hybrid=hybrid)

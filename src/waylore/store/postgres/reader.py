@@ -31,6 +31,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             searching.lexical,
             searching.nearest_entities,
             searching.cosines,
+            searching.word_scores,
             searching.nearby,
             keys.find_entities_by_key,
             keys.find_similar_entities,

@@ -44,6 +44,11 @@ class PostgresCollection:
     next_term: int
     next_access: int
 
+    @property
+    def average_length(self) -> float:
+        """The average length of a passage in terms, at least 1."""
+        return max(self.length / max(self.statistics.passages, 1), 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresScope:

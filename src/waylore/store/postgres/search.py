@@ -99,8 +99,7 @@ def nearby(
 
 def lexical(scope: PostgresScope, query: str, *, top_k: int) -> Steps[Ranking]:
     """Find passages by BM25, best first."""
-    ids = [identity("term", term) for term in sorted(set(terms(query)))]
-    passages = scope.collection.statistics.passages
+    ids = _list_term_ids(query)
     find = _find_by_textsearch if scope.has_textsearch else _find_by_words
     counted, found = yield from run_together(
         [read_rows("terms", ids, collection=scope.collection.key), find(scope, ids, top_k)]
@@ -110,10 +109,30 @@ def lexical(scope: PostgresScope, query: str, *, top_k: int) -> Steps[Ranking]:
     scores = bm25.score(
         [(length, blob) for _, length, blob in found],
         [(number, passages) for _, number, passages in counted],
-        passages=passages,
-        average_length=max(scope.collection.length / max(passages, 1), 1.0),
+        passages=scope.collection.statistics.passages,
+        average_length=scope.collection.average_length,
     )
     return tuple(s for s in _rank([id_.hex() for id_, *_ in found], scores, top_k) if s.score > 0)
+
+
+def word_scores(scope: PostgresScope, query: str, passages: Sequence[str]) -> Steps[dict[str, float]]:
+    """Return the BM25 score of passages."""
+    counted, found = yield from run_together(
+        [
+            read_rows("terms", _list_term_ids(query), collection=scope.collection.key),
+            read_rows("terms_of_passages", passages, **scope.bindings),
+        ]
+    )
+    return bm25.score_rows(
+        found,
+        [(number, count) for _, number, count in counted],
+        passages=scope.collection.statistics.passages,
+        average_length=scope.collection.average_length,
+    )
+
+
+def _list_term_ids(query: str) -> list[str]:
+    return [identity("term", term) for term in sorted(set(terms(query)))]
 
 
 def _find_by_textsearch(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Steps[list[Any]]:

@@ -285,6 +285,10 @@ class PostgresStore:
         """Return the cosine similarity of passages to a vector. Passages without a vector are left out."""
         return self._answer(make_request(Store.cosines, vector, passages, where=where))
 
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        return self._answer(make_request(Store.word_scores, query, passages, where=where))
+
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""
         return self._answer(make_request(Store.get_indexed_documents, ids, where=where))

@@ -36,6 +36,11 @@ class SqliteCollection:
     next_passage: int
     next_entity: int
 
+    @property
+    def average_length(self) -> float:
+        """The average length of a passage in terms, at least 1."""
+        return max(self.length / max(self.statistics.passages, 1), 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class SqliteScope:

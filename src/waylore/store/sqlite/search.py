@@ -54,24 +54,39 @@ def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: S
 
 def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) -> Ranking:
     """Find passages by BM25, best first."""
-    words = tuple(dict.fromkeys(terms(query)))
-    if not words:
-        return ()
-    bound = {"collection": scope.collection.row, "terms": apsw.carray(words)}
-    known: list[Any] = db.execute(SQL["terms"], bound).fetchall()
+    known = _find_terms(db, scope, query)
     if not known:
         return ()
     max_postings = max(bm25.MAX_POSTINGS, 2 * top_k)
     candidates = _match_rows(db, _match_rarest(db, scope, known, max_postings), limit=max_postings)
     found = run_by_rows(db, "passage_terms", candidates)
-    passages = scope.collection.statistics.passages
     scores = bm25.score(
         [(length, blob) for _, length, blob in found],
         [(row, count) for _, row, count in known],
-        passages=passages,
-        average_length=max(scope.collection.length / passages, 1.0),
+        passages=scope.collection.statistics.passages,
+        average_length=scope.collection.average_length,
     )
     return _rank(db, "passage", [row for row, *_ in found], scores, top_k)
+
+
+def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str]) -> dict[str, float]:
+    """Return the BM25 score of passages."""
+    return bm25.score_rows(
+        run_by_ids(db, "terms_of_passages", passages, **scope.bindings),
+        [(row, count) for _, row, count in _find_terms(db, scope, query)],
+        passages=scope.collection.statistics.passages,
+        average_length=scope.collection.average_length,
+    )
+
+
+def _find_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> list[Any]:
+    """Return the terms of a query that the collection has, each with its row and its number of passages."""
+    words = tuple(dict.fromkeys(terms(query)))
+    if not words:
+        return []
+    bound = {"collection": scope.collection.row, "terms": apsw.carray(words)}
+    known: list[Any] = db.execute(SQL["terms"], bound).fetchall()
+    return known
 
 
 def _match_rarest(db: apsw.Connection, scope: SqliteScope, known: Sequence[Any], max_postings: int) -> str:

@@ -289,6 +289,11 @@ class SqliteStore:
         with self._snapshot(where) as (db, scope):
             return searching.cosines(db, scope, vector, passages)
 
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        with self._snapshot(where) as (db, scope):
+            return searching.word_scores(db, scope, query, passages)
+
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""
         with self._snapshot(where) as (db, scope):

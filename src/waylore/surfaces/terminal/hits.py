@@ -26,7 +26,7 @@ ADDRESS_CHARACTERS = 32  # of an address in a card
 MAX_SEARCHED_CHARACTERS = 20_000  # of a passage, in which the snippet is chosen
 BAR_WIDTH = 10
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
-STAGES = ("embedding", "vector", "keyword", "link", "graph", "hits", "reranker")
+STAGES = ("embedding", "unit", "vector", "keyword", "link", "scores", "graph", "hits", "reranker")
 SEARCHES = {"vector": "meaning", "keyword": "words", "graph": "graph"}
 _WORD = re.compile(r"\w+")
 
@@ -163,13 +163,12 @@ def _render_placement(placement: Placement, score: float) -> Text:
     part = placement.share / score if score else 0.0
     full = round(BAR_WIDTH * min(max(part, 0.0), 1.0))
     name = SEARCHES.get(placement.search, placement.search)
-    asked = f" for “{to_line(placement.query)}”" if placement.query else ""
     return Text.assemble(
         f"{name:8}",
         ("█" * full, "green"),
         ("░" * (BAR_WIDTH - full), DIM),
         f" {part:4.0%}  ",
-        (f"rank {placement.rank}, score {placement.score:.4f}{asked}", DIM),
+        (to_line(placement.text), DIM),
     )
 
 

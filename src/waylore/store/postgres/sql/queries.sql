@@ -264,6 +264,14 @@ WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access
     JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
     WHERE t.collection = %(collection)s AND t.document = v.document))
 
+-- name: terms_of_passages
+SELECT p.id, t.length, t.terms FROM passages p
+CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
+    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+    WHERE t.collection = %(collection)s AND t.document = p.document))
+
 -- name: export_passages
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
 FROM passages p

@@ -222,6 +222,13 @@ WHERE p.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
+-- name: terms_of_passages
+SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+CROSS JOIN passage_terms t ON t.row = p.row
+WHERE p.access IN carray(:accesses)
+  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
 -- name: export_passages
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id

@@ -32,17 +32,16 @@ OPEN = replace(ACTIVATION, gate=GateConfig(min_confidence=0.0, min_graph_score=0
 
 
 class Recording(SqliteStore):
-    """A store that remembers how many uses each write had, and refuses as many writes as a test says."""
+    """A store that remembers how many uses each write had, and raises the errors that a test gives it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.batches: list[int] = []
-        self.refusals = 0
+        self.errors: list[Exception] = []
 
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
-        if self.refusals:
-            self.refusals -= 1
-            raise StoreUnavailable
+        if self.errors:
+            raise self.errors.pop()
         super().count_uses(passages=passages, facts=facts, at=at)
         self.batches.append(len(passages) + len(facts))
 
@@ -188,10 +187,11 @@ def test_use_of_a_forgotten_passage_is_not_counted(memory: Waylore, path: Path) 
 
 
 @pytest.mark.usefixtures("no_timer")
+@pytest.mark.parametrize("error", [StoreUnavailable(), RuntimeError("broken")], ids=repr)
 def test_failed_write_is_logged_and_later_uses_are_counted(
-    memory: Waylore, store: Recording, caplog: pytest.LogCaptureFixture
+    memory: Waylore, store: Recording, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.refusals = 1
+    store.errors = [error]
     search_as(memory, "key:a")
     with caplog.at_level(logging.WARNING):
         memory.search(QUESTION, method="activation", record_use=False)

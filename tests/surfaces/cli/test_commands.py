@@ -126,7 +126,7 @@ def test_search_prints_cards(filled: Path) -> None:
 
 def test_search_explain_prints_trees(filled: Path) -> None:
     shown = run("search", QUESTION, "--explain")
-    assert re.search(r"├── words +[█░]{10} +\d+%  rank 1, score \d", shown)
+    assert re.search(r"├── words +[█░]{10} +\d+%  rank 1, BM25 \d+\.\d{4}, best \d", shown)
     assert "└── Sessions —owner→ Mara" in shown
 
 

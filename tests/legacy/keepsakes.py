@@ -7,12 +7,15 @@ the golden tests, and `answers.json` has its answers. Searches record no use, be
 
 import json
 import lzma
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from waylore.config import Fusion
 from waylore.engine.waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import RECIPES, Recipe
 from waylore.types.search import Filter
 
 KEPT = Path(__file__).parent / "kept"
@@ -32,6 +35,13 @@ def open_old(url: str) -> Waylore:
     return Waylore.open(url, collection=COLLECTION, embedder=embedder, clock=lambda: NOW)
 
 
+def get_old_recipe(method: str) -> Recipe:
+    """Return the recipe with the fusion of the old version, which is a setting now."""
+    recipe = RECIPES[method]
+    fusion: Fusion = "rrf" if recipe.hybrid.fusion == "rrf" else "weighted"
+    return replace(recipe, hybrid=replace(recipe.hybrid, fusion=fusion))
+
+
 def check_answers(url: str, engine: str) -> None:
     """Assert that a store gives the answers that the old version gave."""
     kept = ANSWERS[engine]
@@ -41,5 +51,7 @@ def check_answers(url: str, engine: str) -> None:
         for answer in kept["answers"]:
             labels = answer["labels"]
             where = Filter(labels=None if labels is None else frozenset(labels))
-            found = memory.search(answer["question"], method=answer["method"], where=where, record_use=False)
+            found = memory.search(
+                answer["question"], method=get_old_recipe(answer["method"]), where=where, record_use=False
+            )
             assert {hit.passage.id: hit.score for hit in found.hits[:5]} == answer["hits"]

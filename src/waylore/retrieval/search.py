@@ -155,7 +155,7 @@ def _search_graph(
     question: GraphQuery, named: NamedEntities | None, recipe: Recipe
 ) -> Reads[tuple[GateDecision, GraphResult]]:
     """Let the gate decide, then search the graph. If it is not used, return the hybrid ranking alone."""
-    decision, links = _decide(question, named, recipe)
+    decision, links = _ask_gate(question, named, recipe)
     if not decision.is_open:
         return decision, (yield from _rank_without_graph(question, links, recipe))
     graph_search = GRAPH_SEARCHES[recipe.graph](replace(question, links=links), recipe)
@@ -169,7 +169,7 @@ def _search_graph(
     return decision, replace(result, paths=_start_at_named_entities(result.paths, result.links))
 
 
-def _decide(
+def _ask_gate(
     question: GraphQuery, named: NamedEntities | None, recipe: Recipe
 ) -> tuple[GateDecision, tuple[LinkedEntity, ...]]:
     """Return whether to use the graph, and the entities that the question names."""

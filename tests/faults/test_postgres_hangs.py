@@ -35,7 +35,8 @@ def server() -> Iterator[Server]:
 def stop_server(server: Server) -> Iterator[None]:
     """Stop every process of a server while the block runs."""
     postmaster = psutil.Process(server.pid)
-    stopped = [postmaster, *postmaster.children(recursive=True)]
+    os.kill(postmaster.pid, signal.SIGSTOP)  # first, because it may start further processes
+    stopped = [*postmaster.children(recursive=True), postmaster]
     for process in stopped:
         os.kill(process.pid, signal.SIGSTOP)
     try:

@@ -9,6 +9,7 @@ split texts into passages (`chunking` does) and writes nothing.
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -28,10 +29,7 @@ from waylore.indexing.files.addresses import escape
 from waylore.indexing.files.folders import list_paths
 from waylore.indexing.readers.chat import read_json
 from waylore.indexing.readers.code import read_code
-from waylore.indexing.readers.docx import read_docx
-from waylore.indexing.readers.html import read_html
 from waylore.indexing.readers.markdown import read_markdown
-from waylore.indexing.readers.pdf import read_pdf
 from waylore.indexing.readers.plain import read_text
 from waylore.indexing.readers.rows import read_json_lines, read_table
 from waylore.lengths import MAX_TITLE
@@ -53,16 +51,28 @@ Reader: TypeAlias = Callable[[Source], Iterator[Reading | Skipped]]
 _CODE_SUFFIXES = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh
 .cs .swift .m .rb .php .pl .lua .r .jl .dart .ex .exs .erl .hs .clj .ml .fs .sh .bash .zsh .ps1 .sql .proto .graphql
 .tf .toml .yaml .yml .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
+
+
+def _import_reader(module: str, name: str) -> Reader:
+    """Return a reader whose module is imported for its first file, so that a search starts without it."""
+
+    def read_file(source: Source) -> Iterator[Reading | Skipped]:
+        reader: Reader = getattr(import_module(f"waylore.indexing.readers.{module}"), name)
+        return reader(source)
+
+    return read_file
+
+
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org", ""), read_text),
     **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("html", "read_html")),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_table),
     **dict.fromkeys(_CODE_SUFFIXES, read_code),
     ".json": read_json,
-    ".pdf": read_pdf,
-    ".docx": read_docx,
+    ".pdf": _import_reader("pdf", "read_pdf"),
+    ".docx": _import_reader("docx", "read_docx"),
 }
 # These return long files in rows or parts, so that the limit for bytes does not apply.
 _STREAMED = (read_json_lines, read_table, read_text, read_markdown)

@@ -23,11 +23,18 @@ def rank_lists(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[FusedCa
 
 
 def rank_hybrid(
-    query: Query, rankings: Mapping[str, Ranking], recipe: Recipe, trace: Trace
+    query: Query,
+    rankings: Mapping[str, Ranking],
+    as_listed: tuple[FusedCandidate, ...],
+    recipe: Recipe,
+    trace: Trace,
 ) -> Reads[tuple[FusedCandidate, ...]]:
-    """Return the candidates in the order of the recipe's fusion, and read the scores that it needs."""
+    """Return the candidates in the order of the recipe's fusion, and read the scores that it needs.
+
+    `as_listed` is the result of `rank_lists`, which is the order of all fusions but the anchored one.
+    """
     if recipe.hybrid.fusion != "anchored":
-        return rank_lists(rankings, recipe)
+        return as_listed
     listed, worded = rankings["vector"], rankings["keyword"]
     is_complete = len(listed) < recipe.hybrid.count_candidates(recipe.top_k)  # the others have no vector
     far = [] if is_complete else _list_others(worded, listed)

@@ -184,7 +184,7 @@ def _ask_gate(
 
 def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], recipe: Recipe) -> Reads[GraphResult]:
     """Return the hybrid ranking alone."""
-    hybrid = yield from rank_hybrid(question.query, question.rankings, recipe, question.trace)
+    hybrid = yield from rank_hybrid(question.query, question.rankings, question.hybrid, recipe, question.trace)
     return GraphResult(links, hybrid, hybrid)
 
 

@@ -143,10 +143,14 @@ class Fact:
         return f"{self.subject} {self.draw_arrow()} {self.object}"
 
     @property
+    def is_typed(self) -> bool:
+        """Whether the predicate says more than that two things are named together."""
+        return self.predicate not in (MENTIONS, LINKS_TO)
+
+    @property
     def quote(self) -> tuple[str, bool]:
         """The words between the two names in the statement of an untyped fact, and whether the subject is first."""
-        is_untyped = self.predicate in (MENTIONS, LINKS_TO)
-        return quote_between(self.statement, self.subject, self.object) if is_untyped else ("", True)
+        return ("", True) if self.is_typed else quote_between(self.statement, self.subject, self.object)
 
     def draw_arrow(self, *, is_forward: bool = True) -> str:
         """Return the relation as an arrow from subject to object, or from object to subject.
@@ -154,7 +158,7 @@ class Fact:
         An untyped fact is shown by the words of its statement, in their order: `Login ←“is used by”— Sessions`.
         """
         words, is_in_order = self.quote
-        named = "names" if self.predicate in (MENTIONS, LINKS_TO) else self.predicate
+        named = self.predicate if self.is_typed else "names"
         relation = f"“{words}”" if words else named
         return f"—{relation}→" if is_forward == is_in_order else f"←{relation}—"
 

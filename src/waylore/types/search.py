@@ -7,9 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
-    LINKS_TO,
     LIVE,
-    MENTIONS,
     Document,
     Entity,
     Fact,
@@ -126,7 +124,7 @@ class Step:
     @property
     def kind(self) -> StepKind:
         """How the step is shown: by its predicate, by words of the statement, or as a name on the way."""
-        if self.fact.predicate not in (MENTIONS, LINKS_TO):
+        if self.fact.is_typed:
             return "typed"
         return "quoted" if self.words else "named"
 

@@ -36,7 +36,7 @@ from waylore.retrieval.graph.walk import (
     read_passage_facts,
     walk,
 )
-from waylore.retrieval.hybrid import rank_hybrid, rank_lists
+from waylore.retrieval.hybrid import rank_hybrid
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.knowledge import Document, Fact, Mention, Passage
@@ -107,7 +107,7 @@ def compute_log_odds(columns: Columns, weights: Weights) -> Numbers:
 
 def walk_from_question(question: GraphQuery, recipe: Recipe) -> Reads[tuple[GraphQuery, ChainWalk]]:
     """Walk from the entities that the question names, under any name, and from the facts most similar to it."""
-    listed = rank_lists(question.rankings, recipe)
+    listed = question.hybrid  # in the order of the lists until the scores are read
     hybrid = [Scored(f.id, f.score) for f in listed[: recipe.linking.hybrid_passages]]
     with question.trace.measure("local facts"):
         question, local = yield from _read_local_facts(question, [scored.id for scored in hybrid], recipe)
@@ -139,7 +139,7 @@ def _read_local_facts(
     query, walk = question.query, recipe.walk
     own = replace(walk, facts_per_entity=recipe.linking.facts_per_entity)
     hybrid, same, stated, mentioned, linked = yield from read_together(
-        rank_hybrid(query, question.rankings, recipe, question.trace),
+        rank_hybrid(query, question.rankings, question.hybrid, recipe, question.trace),
         find_same_entities(query, question.links, recipe.resolution),
         read_passage_facts(query, best, walk, per_passage=recipe.linking.facts_per_passage),
         read(Store.entities_of_passages, best, per_passage=walk.entities_per_passage, where=query.where),

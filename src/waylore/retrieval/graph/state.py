@@ -67,6 +67,6 @@ def add_same_entities(question: GraphQuery, recipe: Recipe) -> Reads[GraphQuery]
     with question.trace.measure("resolve"):
         links, hybrid = yield from read_together(
             add_merged_entities(question.query, question.links, recipe.resolution),
-            rank_hybrid(question.query, question.rankings, recipe, question.trace),
+            rank_hybrid(question.query, question.rankings, question.hybrid, recipe, question.trace),
         )
     return replace(question, links=links, hybrid=hybrid)

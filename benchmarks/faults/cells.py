@@ -27,7 +27,7 @@ from waylore.engine.waylore import Waylore
 NAMES = ("east", "north", "west")
 FAULTY = "west"
 MAX_NOTES = 1_000_000  # of a collection
-CONFIG = CellsConfig(read_seconds=2.0, rest_seconds=2.0)
+CONFIG = CellsConfig(read_seconds=4.0, rest_seconds=2.0)  # the limit must exceed a stall of the disk under load
 Begin = Callable[[Proxy], AbstractContextManager[None]]
 
 
@@ -105,10 +105,10 @@ def _run_with_fault(fault: str, size: LoadSize, begin: Begin) -> Report:
             time.sleep(size.seconds / 6)
             with begin(cells.proxies[FAULTY]):
                 begun = time.monotonic()
-                time.sleep(max(size.seconds / 2, 2.5 * CONFIG.read_seconds))
+                time.sleep(max(size.seconds / 2, 1.5 * CONFIG.read_seconds))
                 ended = time.monotonic()
             since = time.monotonic()
-            time.sleep(size.seconds / 3 + CONFIG.rest_seconds)
+            time.sleep(size.seconds / 3 + CONFIG.read_seconds + CONFIG.rest_seconds)  # a read of the fault, then a rest
         report = load.report(fault, cells.check(), since)
         report.notes += _describe_waits([r for r in load.requests if begun <= r.begun < ended and r.kind != "write"])
         return report

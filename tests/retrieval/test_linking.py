@@ -12,6 +12,7 @@ from waylore.store.reads import read_together, run_stage
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
 from waylore.types.author import OWNER
+from waylore.types.columns import unique_facts
 from waylore.types.knowledge import NewFact
 from waylore.types.search import Filter, Query
 
@@ -101,8 +102,8 @@ def test_nearest_facts_add_seeds(tmp_path: Path) -> None:
         read_passage_facts(query, [QUEEN.passages[0].id], WalkConfig(), per_passage=50),
         read_entity_facts(query, [found.entity.id for found in links], WalkConfig()),
     )
-    facts = {f.id: f for told in run_stage(store, near) for fs in told.values() for f in fs}
-    assert {f.predicate for f in facts.values()} == {"rules", "mother", "born", "spouse"}
+    facts = unique_facts(run_stage(store, near))
+    assert {facts.make(place).predicate for place in range(facts.size)} == {"rules", "mother", "born", "spouse"}
     begun = weigh_seeds(query, links, facts, LinkingConfig(max_facts=1))
     names = {e.name: begun[e.id] for e in store.entities(list(begun)).values()}
     assert names.keys() == {"Lothair II", "Ermengarde of Tours"}

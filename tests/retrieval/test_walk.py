@@ -13,6 +13,7 @@ from waylore.store.reads import run_stage
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import KING, LOTHAIR, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
 from waylore.types.author import OWNER
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import NewFact, Vector
 from waylore.types.search import Filter, Query, Scored
@@ -58,8 +59,15 @@ def gather_neighbourhood(store: SqliteStore, where: Filter, **options: Any) -> N
     query = Query("Where is the mother of Lothair II buried?", question("mother buried"), where)
     hybrid = [Scored(KING.passages[0].id, 1.0)]
     config = WalkConfig(max_hops=2, **options)
-    stage = gather(query, {LOTHAIR: 1.0}, {}, hybrid, {}, config=config, resolution=ResolutionConfig())
+    stage = gather(
+        query, {LOTHAIR: 1.0}, FactColumns(), hybrid, MentionColumns(), config=config, resolution=ResolutionConfig()
+    )
     return run_stage(store, stage)
+
+
+def list_predicates(neighbourhood: Neighbourhood) -> set[str]:
+    facts = neighbourhood.facts
+    return {facts.make(place).predicate for place in range(facts.size)}
 
 
 def test_two_hops_reach_passage_of_mother(store: CountingStore) -> None:
@@ -72,14 +80,14 @@ def test_two_hops_reach_passage_of_mother(store: CountingStore) -> None:
 def test_walk_sees_nothing_hidden(store: CountingStore) -> None:
     seen = gather_neighbourhood(store, PUBLIC)
     assert SECRET.passages[0].id not in seen.passage_cosines
-    assert not {f.predicate for f in seen.facts.values()} & {"codename"}
-    assert entity_id("Falcon") not in {m.entity_id for m in seen.mentions}
+    assert not list_predicates(seen) & {"codename"}
+    assert entity_id("Falcon") not in seen.mentions.entities
     assert SECRET.passages[0].id in gather_neighbourhood(store, Filter(labels=frozenset({"spies"}))).passage_cosines
 
 
 def test_walk_follows_given_predicates_only(store: CountingStore) -> None:
     seen = gather_neighbourhood(store, Filter(), predicates=("mother",))
-    assert {f.predicate for f in seen.facts.values()} == {"mother"}
+    assert list_predicates(seen) == {"mother"}
 
 
 def test_walk_respects_read_limits(store: CountingStore) -> None:

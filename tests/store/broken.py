@@ -7,7 +7,8 @@ from datetime import datetime
 from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER, Author
-from waylore.types.knowledge import LIVE, Fact, IndexedDocument, SimilarEntities, Status, Vector
+from waylore.types.columns import FactColumns, to_fact_columns
+from waylore.types.knowledge import LIVE, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
 from waylore.types.search import NO_FILTER, Filter, Ranking
 
@@ -51,7 +52,7 @@ class HiddenAssertionStore(SqliteStore):
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         found = super().facts_of_entities(
             entities,
             per_entity=per_entity,
@@ -61,7 +62,7 @@ class HiddenAssertionStore(SqliteStore):
             where=where,
         )
         facts = self.facts([f.id for fs in found.values() for f in fs], statuses=statuses, as_of=as_of)
-        return {e: tuple(facts[f.id] for f in fs) for e, fs in found.items()}
+        return to_fact_columns({e: [facts[f.id] for f in fs] for e, fs in found.items()})
 
 
 class PartialWritingStore(SqliteStore):

@@ -20,10 +20,11 @@ from waylore.cells.merge import (
     pick_most_trusted,
 )
 from waylore.store.protocol import Store
+from waylore.types.columns import FactColumns, to_fact_columns
 from waylore.types.knowledge import STATUSES, Fact
 from waylore.types.search import FactFilter
 
-FactsByCollection = Sequence[tuple[str, Facts]]  # the name of each collection, and its answer
+FactsByCollection = Sequence[tuple[str, FactColumns]]  # the name of each collection, and its answer
 
 
 def read_facts(members: Members, ids: Sequence[str], fact_filter: FactFilter) -> Mapping[str, Fact]:
@@ -38,10 +39,10 @@ def read_facts_of_entities(
     per_entity: int,
     predicates: Sequence[str],
     fact_filter: FactFilter,
-) -> Facts:
+) -> FactColumns:
     """Return facts by subject or object, strongest first."""
 
-    def read(store: Store, limit: int) -> Facts:
+    def read(store: Store, limit: int) -> FactColumns:
         return store.facts_of_entities(
             entities,
             per_entity=limit,
@@ -62,19 +63,17 @@ def read_facts_of_entities(
 
 def read_facts_of_passages(
     members: Members, passages: Sequence[str], per_passage: int, fact_filter: FactFilter
-) -> Facts:
+) -> FactColumns:
     """Return the facts that passages state, strongest first, each as its passage states it."""
     statuses = fact_filter.statuses if members.is_one else STATUSES
 
-    def read(store: Store, limit: int) -> Facts:
+    def read(store: Store, limit: int) -> FactColumns:
         return store.facts_of_passages(
             passages, per_passage=limit, statuses=statuses, as_of=fact_filter.as_of, where=fact_filter.where
         )
 
     def merge(answers: FactsByCollection) -> Facts:
         of_passage = [facts for _, facts in answers]
-        if members.is_one:
-            return of_passage[0]
         ids = list(dict.fromkeys(id_ for facts in of_passage for id_ in index_by_id(facts)))
         trusted = _read_most_trusted(members, {}, ids, fact_filter)
         return merge_facts_of_passages(of_passage, trusted, statuses=fact_filter.statuses)
@@ -92,7 +91,7 @@ def _read_most_trusted(
 
     `known` has the facts that each collection has returned already; they are not read again.
     """
-    if not ids or (members.is_one and known):
+    if not ids:
         return pick_most_trusted(known.values())
     others = members.read_all(
         lambda placement, store: store.facts(
@@ -106,23 +105,25 @@ def _read_most_trusted(
 
 
 def _read_with_name(
-    read: Callable[[Store, int], Facts], limit: int, placement: CollectionPlacement, store: Store
-) -> tuple[str, Facts]:
+    read: Callable[[Store, int], FactColumns], limit: int, placement: CollectionPlacement, store: Store
+) -> tuple[str, FactColumns]:
     return placement.collection, read(store, limit)
 
 
 def _read_until_enough(
     members: Members,
-    read: Callable[[Store, int], Facts],
+    read: Callable[[Store, int], FactColumns],
     merge: Callable[[FactsByCollection], Facts],
     wanted: int,
     ids: Sequence[str],
-) -> Facts:
+) -> FactColumns:
     """Return `wanted` facts of each id if they exist. Double the limit while merging leaves too few."""
     limit = wanted
     while True:
         answers = members.read_all(partial(_read_with_name, read, limit))
+        if members.is_one:
+            return answers[0][1]
         merged = merge(answers)
         if not is_short(merged, [facts for _, facts in answers], wanted=wanted, requested=limit):
-            return cap(merged, wanted, ids)
+            return to_fact_columns(cap(merged, wanted, ids))
         limit *= 2

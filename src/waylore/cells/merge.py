@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from waylore.store.receipts import KINDS
 from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
+from waylore.types.columns import MentionColumns, to_mention_columns
 from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
 from waylore.types.results import Receipt, Statistics
 from waylore.types.search import Ranking, Scored
@@ -127,19 +128,18 @@ def _drop_contained(texts: Iterable[str]) -> Iterator[str]:
 # -- the graph -----------------------------------------------------------------------------------------
 
 
-def merge_mentions(
-    answers: Sequence[Mapping[str, Sequence[Mention]]], *, limit: int, ids: Sequence[str]
-) -> dict[str, tuple[Mention, ...]]:
+def merge_mentions(answers: Sequence[MentionColumns], *, limit: int, ids: Sequence[str]) -> MentionColumns:
     """Return at most `limit` mentions of each id, in a store's order, each pair of entity and passage once."""
     merged: dict[str, dict[tuple[str, str], Mention]] = defaultdict(dict)
     for id_, mentions in (item for answer in reversed(answers) for item in answer.items()):
         merged[id_] |= {(m.passage_id, m.entity_id): m for m in mentions}
-    return cap({id_: sort_mentions(mentions.values()) for id_, mentions in merged.items()}, limit, ids)
+    best = {id_: sort_mentions(mentions.values()) for id_, mentions in merged.items()}
+    return to_mention_columns(cap(best, limit, ids))
 
 
 def merge_nearby(
-    answers: Sequence[tuple[Mapping[str, Sequence[Mention]], Mapping[str, float]]], *, limit: int
-) -> tuple[dict[str, tuple[Mention, ...]], dict[str, float]]:
+    answers: Sequence[tuple[MentionColumns, Mapping[str, float]]], *, limit: int
+) -> tuple[MentionColumns, dict[str, float]]:
     """Return merged mentions, and the similarity of their passages."""
     mentions = [of_entity for of_entity, _ in answers]
     ids = [id_ for of_entity in mentions for id_ in of_entity]

@@ -35,6 +35,7 @@ from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import run_request
 from waylore.store.requests import ReadRequest, make_request
 from waylore.types.author import Author
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -42,7 +43,6 @@ from waylore.types.knowledge import (
     Entity,
     Fact,
     IndexedDocument,
-    Mention,
     Passage,
     SimilarEntities,
     Status,
@@ -194,7 +194,7 @@ class FederatedStore:
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return facts by subject or object, strongest first, as the most trusted assertion states them."""
         fact_filter = FactFilter(statuses, as_of, where)
         return read_facts_of_entities(self._members, entities, per_entity, predicates, fact_filter)
@@ -207,18 +207,18 @@ class FederatedStore:
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return the facts that passages state, strongest first, each as its passage states it."""
         fact_filter = FactFilter(statuses, as_of, where)
         return read_facts_of_passages(self._members, passages, per_passage, fact_filter)
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the mentions of entities: first in passages about the entity, then by count."""
         return self._read(
             lambda _, s: s.passages_of_entities(entities, per_entity=per_entity, where=where),
-            partial(merge_mentions, limit=per_entity, ids=entities),
+            lambda answers: merge_mentions(answers, limit=per_entity, ids=entities),
         )
 
     def nearby(
@@ -230,7 +230,7 @@ class FederatedStore:
         keys: Sequence[str] = (),
         max_per_key: int = 0,
         where: Filter = NO_FILTER,
-    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+    ) -> tuple[MentionColumns, Mapping[str, float]]:
         """Return the result of `passages_of_entities`, and the similarity of those passages to a vector."""
         request = make_request(
             Store.nearby,
@@ -246,11 +246,11 @@ class FederatedStore:
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the entities that passages mention: first the passage's subject, then by count."""
         return self._read(
             lambda _, s: s.entities_of_passages(passages, per_passage=per_passage, where=where),
-            partial(merge_mentions, limit=per_passage, ids=passages),
+            lambda answers: merge_mentions(answers, limit=per_passage, ids=passages),
         )
 
     # -- fetching --------------------------------------------------------------------------------------

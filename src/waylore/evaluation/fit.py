@@ -30,7 +30,6 @@ from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
     Bridges,
     Columns,
-    Numbers,
     Pool,
     compute_features,
     compute_second_features,
@@ -40,6 +39,7 @@ from waylore.retrieval.graph.linking import link_entities
 from waylore.retrieval.graph.state import GraphQuery
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read_together, run_stage
+from waylore.types.columns import Numbers
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Query
 

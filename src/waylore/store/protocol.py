@@ -1,11 +1,11 @@
 """The Store protocol: the methods that Waylore needs from a database.
 
-A store is the view of one collection. Every method takes and returns batches of domain types. Every reading
-method takes a `Filter` and applies it inside the query: items that the caller may not see are not counted,
-ranked or cut off. Results have a fixed order, and ties are broken by id, so that equal rows give equal answers
-on every engine. Only `dense` and `nearest_entities` (which scan bits on SQLite), `export`, `activate_model`,
-`find_remains` and `compact` may take time in proportion to the collection. `waylore.testing.StoreConformance`
-tests this protocol.
+A store is the view of one collection. Every method takes and returns batches of domain types; facts and mentions of
+many items come as columns (`types.columns`), which make an object when it is looked up. Every reading method takes a
+`Filter` and applies it inside the query: items that the caller may not see are not counted, ranked or cut off.
+Results have a fixed order, and ties are broken by id, so that equal rows give equal answers on every engine. Only
+`dense` and `nearest_entities` (which scan bits on SQLite), `export`, `activate_model`, `find_remains` and `compact`
+may take time in proportion to the collection. `waylore.testing.StoreConformance` tests this protocol.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from waylore.store.requests import ReadRequest
 from waylore.types.author import Author
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -22,7 +23,6 @@ from waylore.types.knowledge import (
     Entity,
     Fact,
     IndexedDocument,
-    Mention,
     Passage,
     SimilarEntities,
     Status,
@@ -157,7 +157,7 @@ class Store(Protocol):
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return facts by subject or object, strongest first.
 
         Each fact is returned as the most trusted assertion that the caller may see states it.
@@ -172,13 +172,13 @@ class Store(Protocol):
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return the facts that these passages state, strongest first, each as its passage states it."""
         ...
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the mentions of entities: first in passages about the entity, then by count."""
         ...
 
@@ -191,7 +191,7 @@ class Store(Protocol):
         keys: Sequence[str] = (),
         max_per_key: int = 0,
         where: Filter = NO_FILTER,
-    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+    ) -> tuple[MentionColumns, Mapping[str, float]]:
         """Return `passages_of_entities`, and the cosine similarity of each of those passages to a vector.
 
         Entities whose names have one of `keys` are included, if no more than `max_per_key` entities share that
@@ -201,7 +201,7 @@ class Store(Protocol):
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the entities that passages mention: first the passage's subject, then by count."""
         ...
 

@@ -16,6 +16,7 @@ from waylore.deadline import check_deadline
 from waylore.errors import DeadlineExceeded, StoreUnavailable, WayloreError
 from waylore.store.protocol import Store
 from waylore.store.requests import ReadRequest, make_request
+from waylore.types.columns import Groups
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -101,6 +102,8 @@ def count_rows(fetch: Fetch, rows: Counter[str]) -> Fetch:
 
 def _size(answer: Any) -> int:
     """Count the items of a ranking, of a mapping's values, or of the first mapping of a pair (`nearby`)."""
+    if isinstance(answer, Groups):
+        return answer.size
     if isinstance(answer, Mapping):
         return sum(len(value) if isinstance(value, tuple) else 1 for value in answer.values())
     if isinstance(answer, WayloreError):

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, TypeVar
+
+import numpy as np
 
 from waylore.store.vectors import from_half, from_int8
 from waylore.text import normalise
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import (
     EPOCH,
     SOURCES,
+    STATUSES,
     Document,
     Entity,
     Fact,
@@ -220,12 +226,44 @@ def _to_fact(row: Row, vector: Vector | None) -> Fact:
     )
 
 
-def group_strongest(rows: Sequence[Row], limit: int) -> dict[str, tuple[Fact, ...]]:
+def group_strongest(rows: Sequence[Row], limit: int) -> FactColumns:
     """Group facts by the item that they were requested for, each once, strongest first."""
-    groups: dict[bytes, dict[str, Fact]] = defaultdict(dict)
-    for row, fact in zip(rows, to_facts(rows), strict=True):
-        groups[row[0]][fact.id] = fact
-    return {id_.hex(): sort_by_strength(groups[id_].values())[:limit] for id_ in sorted(groups)}
+    unique = {(row[0], row[1]): row for row in rows}
+    ordered = sorted(unique.values(), key=lambda row: (row[0], -row[9] * row[10], row[1]))
+    return _to_fact_columns(_cap_groups(ordered, limit))
+
+
+def _cap_groups(ordered: Iterable[Row], limit: int) -> list[Row]:
+    """Return at most `limit` rows of each group. The first column of a row is its group."""
+    return [row for _, rows in groupby(ordered, key=itemgetter(0)) for row in islice(rows, limit)]
+
+
+def _to_fact_columns(rows: Sequence[Row]) -> FactColumns:
+    if not rows:
+        return FactColumns()
+    columns = list(zip(*rows, strict=True))
+    blobs = columns[18]
+    has_vector = np.array([blob is not None for blob in blobs], np.bool_)
+    vectors = from_int8([blob for blob in blobs if blob is not None])
+    if len(vectors) < len(rows):
+        filled = np.zeros((len(rows), vectors.shape[1]), np.float32)
+        filled[has_vector] = vectors
+        vectors = filled
+    return FactColumns(
+        of=tuple(map(bytes.hex, columns[0])),
+        ids=tuple(map(bytes.hex, columns[1])),
+        subjects=tuple(map(bytes.hex, columns[2])),
+        objects=tuple("" if id_ is None else id_.hex() for id_ in columns[6]),
+        weights=np.array(columns[9], np.float64),
+        confidences=np.array(columns[10], np.float64),
+        sources=np.array(list(map(SOURCES.index, columns[11])), np.int64),
+        statuses=np.array(list(map(STATUSES.index, columns[12])), np.int64),
+        recorded_at=np.array(columns[15], np.int64),
+        vectors=vectors,
+        has_vector=has_vector,
+        rows=tuple(rows),
+        convert=_to_fact,
+    )
 
 
 def sort_by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -239,16 +277,32 @@ def to_mention(row: Row) -> Mention:
     return Mention(entity.hex(), passage.hex(), count, bool(is_own))
 
 
-def group_by_entity(rows: Iterable[Row], limit: int) -> dict[str, tuple[Mention, ...]]:
+def group_by_entity(rows: Iterable[Row], limit: int) -> MentionColumns:
     """Group mentions by entity, in the order of `sort_mentions`."""
-    groups = group_pairs((m.entity_id, m) for m in map(to_mention, rows))
-    return {id_: sort_mentions(groups[id_])[:limit] for id_ in sorted(groups)}
+    ordered = sorted((entity, not is_own, -count, passage) for entity, passage, count, is_own in rows)
+    entities, is_other, counts, passages = _split(_cap_groups(ordered, limit))
+    return _make_mentions(entities, entities, passages, counts, is_other)
 
 
-def group_by_passage(rows: Iterable[Row], limit: int) -> dict[str, tuple[Mention, ...]]:
+def group_by_passage(rows: Iterable[Row], limit: int) -> MentionColumns:
     """Group mentions by passage, in the order of `sort_mentions`."""
-    groups = group_pairs((m.passage_id, m) for m in map(to_mention, rows))
-    return {id_: sort_mentions(groups[id_])[:limit] for id_ in sorted(groups)}
+    ordered = sorted((passage, not is_own, -count, entity) for entity, passage, count, is_own in rows)
+    passages, is_other, counts, entities = _split(_cap_groups(ordered, limit))
+    return _make_mentions(passages, entities, passages, counts, is_other)
+
+
+def _split(rows: Sequence[Row]) -> Iterable[tuple[Any, ...]]:
+    return zip(*rows, strict=True) if rows else ((), (), (), ())
+
+
+def _make_mentions(of: Row, entities: Row, passages: Row, negative_counts: Row, is_other: Row) -> MentionColumns:
+    return MentionColumns(
+        tuple(map(bytes.hex, of)),
+        tuple(map(bytes.hex, entities)),
+        tuple(map(bytes.hex, passages)),
+        -np.array(negative_counts, np.int64),
+        ~np.array(is_other, np.bool_),
+    )
 
 
 def sort_mentions(mentions: Iterable[Mention]) -> tuple[Mention, ...]:

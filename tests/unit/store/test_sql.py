@@ -28,8 +28,8 @@ ONLY_SQLITE = {
     },
     "rows have a number beside their id": {"collection_row", "passage_ids", "entity_ids"},
     "bits replace an index of vectors": {
-        *("new_block", "blocks", "resize_blocks", "all_blocks", "passage_vectors", "visible_entities"),
-        *("collection_passage_vectors", "collection_entity_vectors"),
+        *("new_block", "blocks", "resize_blocks", "all_blocks", "joined_passage_vectors", "visible_entities"),
+        *("collection_passage_vectors", "collection_entity_vectors", "joined_entity_vectors"),
     },
     "FTS5 is a separate table and needs the text that it deletes": {
         *("insert_words", "delete_words", "passage_terms", "passage_rows_of_documents", "tags_of_documents"),

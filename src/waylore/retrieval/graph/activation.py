@@ -8,7 +8,8 @@ always hold, although the sketch in the specification lets facts exceed them.
 
 from collections.abc import Sequence
 from datetime import datetime
-from math import log10
+
+import numpy as np
 
 from waylore.config import TrustConfig, WalkConfig
 from waylore.recipes import Recipe
@@ -17,6 +18,7 @@ from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_entities
 from waylore.retrieval.graph.walk import compute_trust, read_entity_facts
 from waylore.store.reads import Reads
+from waylore.types.columns import FactColumns, Numbers, to_fact_columns
 from waylore.types.knowledge import Fact
 from waylore.types.search import GraphPath, Query, Ranking, Scored, Step
 
@@ -26,9 +28,12 @@ def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult
     question = yield from add_same_entities(question, recipe)
     with question.trace.measure("walk"):
         facts = yield from read_activated_facts(question.query, list(question.starts), recipe.walk)
-    scores = {f.id: score_fact(f, recipe.trust, question.now) for f in facts}
+    columns = to_fact_columns({"": facts})
+    values = score_facts(columns, recipe.trust, question.now).tolist()
+    scores = dict(zip(columns.ids, values, strict=True))
     ranked = sorted(facts, key=lambda f: (-scores[f.id], f.id))
-    trails = find_trails(question.starts, build_adjacency(facts, scores, both_ways=False), hops=recipe.walk.max_hops)
+    adjacency = build_adjacency(columns, values, both_ways=False)
+    trails = find_trails(question.starts, adjacency, hops=recipe.walk.max_hops)
     ranking = _rank_passages(ranked, scores, recipe.gate.min_graph_score)
     paths = {fact.passage_id: _make_path(fact, trails) for fact in reversed(ranked)}
     candidates = combine_weighted(question.hybrid, ranking, recipe.merge)
@@ -49,10 +54,13 @@ def read_activated_facts(query: Query, anchors: Sequence[str], config: WalkConfi
     return tuple(found.values())
 
 
-def score_fact(fact: Fact, trust: TrustConfig, now: datetime) -> float:
-    """Return the trust in a fact, which grows with its uses and decays from the last one on (S12)."""
-    usage = 1.0 + trust.usage * log10(fact.access_count + 1)
-    return usage * compute_trust(fact, trust, now - (fact.last_accessed or fact.recorded_at))
+def score_facts(facts: FactColumns, trust: TrustConfig, now: datetime) -> Numbers:
+    """Return the trust in each fact, which grows with its uses and decays from the last one on (S12)."""
+    made = [facts.make(place) for place in range(facts.size)]
+    usage = 1.0 + trust.usage * np.log10(np.array([fact.access_count for fact in made]) + 1)
+    days = np.array([(now - (fact.last_accessed or fact.recorded_at)).days for fact in made])
+    scores: Numbers = usage * compute_trust(facts, trust, days)
+    return scores
 
 
 def _rank_passages(ranked: Sequence[Fact], fact_scores: dict[str, float], min_score: float) -> Ranking:

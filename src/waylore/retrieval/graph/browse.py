@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from waylore.retrieval.graph.validity import Facts, select_current
+from waylore.retrieval.graph.validity import select_current
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
+from waylore.types.columns import FactColumns
 from waylore.types.knowledge import Entity, Fact
 from waylore.types.results import Branch, EntityGraph
 from waylore.types.search import Query
@@ -45,7 +46,7 @@ def browse(
     return tuple(EntityGraph(entity, _build_branches(entity.id, tree, entities)) for entity in named)
 
 
-def _add_level(level: Sequence[str], facts: Facts, tree: _Tree, limit: int) -> list[str]:
+def _add_level(level: Sequence[str], facts: FactColumns, tree: _Tree, limit: int) -> list[str]:
     """Add the facts of one level to the tree and return the entities that they lead to."""
     reached: dict[str, None] = {}
     for id_ in level:

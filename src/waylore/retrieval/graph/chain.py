@@ -19,7 +19,7 @@ from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
     Bridges,
     Columns,
-    Numbers,
+    Places,
     Pool,
     compute_features,
     compute_second_features,
@@ -27,6 +27,7 @@ from waylore.retrieval.graph.features import (
 )
 from waylore.retrieval.graph.linking import find_same_entities, load_merged_entities, weigh_seeds
 from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
+from waylore.retrieval.graph.same_as import map_end_names
 from waylore.retrieval.graph.state import GraphQuery, GraphResult
 from waylore.retrieval.graph.walk import (
     Neighbourhood,
@@ -39,9 +40,11 @@ from waylore.retrieval.graph.walk import (
 from waylore.retrieval.hybrid import rank_hybrid
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
-from waylore.types.knowledge import Document, Fact, Mention, Passage
+from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
+from waylore.types.knowledge import Document, Fact, Passage
 from waylore.types.search import GraphPath, Placement, Ranking, Scored
 
+OWN_MENTION = 4.0  # factor for a mention in a passage that is about the entity, when a path is chosen
 Crossing: TypeAlias = tuple[Fact, str]  # the fact of a bridge and the entity it leads to
 
 
@@ -49,14 +52,15 @@ Crossing: TypeAlias = tuple[Fact, str]  # the fact of a bridge and the entity it
 class LocalFacts:
     """Facts and mentions of the best hybrid passages, and facts of the entities that the question names."""
 
-    stated: Mapping[str, tuple[Fact, ...]]
-    mentioned: Mapping[str, tuple[Mention, ...]]
-    linked: Mapping[str, tuple[Fact, ...]]  # by entity that the question names
+    passages: frozenset[str]
+    stated: FactColumns
+    mentioned: MentionColumns
+    linked: FactColumns
 
     @property
-    def facts(self) -> dict[str, Fact]:
-        """All facts by id."""
-        return {f.id: f for facts in (*self.stated.values(), *self.linked.values()) for f in facts}
+    def facts(self) -> FactColumns:
+        """All facts, each once."""
+        return unique_facts([self.stated, self.linked])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
         candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
         paths = _find_paths(question, chain_walk, [candidate.id for candidate in candidates], {}, recipe)
-        facts = _select_facts(question, chain_walk.neighbourhood)
+        facts = _select_facts(question, chain_walk.neighbourhood, recipe)
         return GraphResult(question.links, candidates, question.hybrid, paths, facts)
     with question.trace.measure("pool"):
         pool, loaded = yield from load_candidates(question, chain_walk, recipe)
@@ -91,9 +95,9 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
         candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe), recipe)
     with question.trace.measure("paths"):
-        leading = {pool.ids[place]: _get_crossing(bridges, number) for place, number in best.items()}
+        leading = {pool.ids[place]: _get_crossing(pool, bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
-    facts = _select_facts(question, chain_walk.neighbourhood)
+    facts = _select_facts(question, chain_walk.neighbourhood, recipe)
     return GraphResult(question.links, candidates, question.hybrid, paths, facts, loaded)
 
 
@@ -122,7 +126,7 @@ def walk_from_question(question: GraphQuery, recipe: Recipe) -> Reads[tuple[Grap
             local.mentioned,
             config=recipe.walk,
             resolution=recipe.resolution,
-            read_before=local.linked,
+            read_before=question.starts,
         )
     with question.trace.measure("walk"):
         result = walk(neighbourhood, hybrid, config=recipe.walk, trust=recipe.trust, now=question.now)
@@ -150,12 +154,10 @@ def _read_local_facts(
         others, other_facts = yield from read_together(
             load_merged_entities(query, same), read_entity_facts(query, list(same.same_as), own)
         )
-        links, linked = (*links, *others), {**linked, **other_facts}
-    ids = dict.fromkeys(link.entity.id for link in links)
-    facts_by_entity = {id_: linked.get(id_, ()) for id_ in ids}
-    return replace(question, links=links, hybrid=hybrid), LocalFacts(
-        {id_: stated.get(id_, ()) for id_ in best}, mentioned, facts_by_entity
-    )
+        links, linked = (*links, *others), join_facts([linked, other_facts])
+    question = replace(question, links=links, hybrid=hybrid)
+    linked = linked.take([place for place, id_ in enumerate(linked.of) if id_ in question.starts])
+    return question, LocalFacts(frozenset(best), stated, mentioned, linked)
 
 
 def load_candidates(
@@ -170,7 +172,7 @@ def load_candidates(
     listed = [f.id for f in chain_walk.listed[: max(config.hybrid, recipe.top_k)]]
     wanted = list(dict.fromkeys([*walked, *listed]))
     shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k])]))
-    others = [id_ for id_ in wanted if id_ not in local.stated]
+    others = [id_ for id_ in wanted if id_ not in local.passages]
     passages, sources, stated, mentioned = yield from read_together(
         read(Store.passages, shown, where=query.where, vectors=True),
         read(Store.sources, shown, where=query.where),
@@ -178,7 +180,7 @@ def load_candidates(
         read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
     )
     loaded = {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
-    facts, mentions = {**local.stated, **stated}, {**local.mentioned, **mentioned}
+    facts, mentions = join_facts([local.stated, stated]), join_mentions([local.mentioned, mentioned])
     return _build_pool(
         question, chain_walk, [passages[id_] for id_ in wanted if id_ in passages], facts, mentions
     ), loaded
@@ -188,22 +190,33 @@ def _build_pool(
     question: GraphQuery,
     chain_walk: ChainWalk,
     passages: Sequence[Passage],
-    facts: Mapping[str, tuple[Fact, ...]],
-    mentions: Mapping[str, tuple[Mention, ...]],
+    facts: FactColumns,
+    mentions: MentionColumns,
 ) -> Pool:
     """Put the candidates into columns. Candidates without a vector are left out."""
     vectors = {p.id: p.vector for p in passages if p.vector is not None}
     activation = {s.id: s.score for s in chain_walk.result.passages}
     words = {s.id: s.score for s in _scale_to_best(question.rankings["keyword"])}
+    stated, stating = _place_rows(facts.of, tuple(vectors))
+    mentioned, mentioning = _place_rows(mentions.of, tuple(vectors))
     return Pool(
         ids=tuple(vectors),
         vectors=np.stack(list(vectors.values())),
         keyword=np.array([words.get(id_, 0.0) for id_ in vectors]),
         activation=np.array([activation.get(id_, 0.0) for id_ in vectors]),
-        facts=tuple(facts.get(id_, ()) for id_ in vectors),
-        mentions=tuple(mentions.get(id_, ()) for id_ in vectors),
+        facts=facts.take(stated),
+        stating=stating,
+        mentions=mentions.take(mentioned),
+        mentioning=mentioning,
         named=frozenset(question.starts),
     )
+
+
+def _place_rows(of: Sequence[str], ids: Sequence[str]) -> tuple[list[int], Places]:
+    """Return the rows that belong to one of the ids, in the order of these, and the place of the id of each."""
+    place_of = dict(zip(ids, range(len(ids)), strict=True))
+    rows = sorted((row for row, id_ in enumerate(of) if id_ in place_of), key=lambda row: place_of[of[row]])
+    return rows, np.array([place_of[of[row]] for row in rows], np.int64)
 
 
 def _rank_candidates(
@@ -294,38 +307,38 @@ def _find_paths(
     """Return the path to each candidate over its best bridge, or to the most active entity that it mentions."""
     trails = _find_trails(question, chain_walk.neighbourhood, recipe)
     active, wanted = chain_walk.result.entities, set(ids).difference(leading)
-    best_mentions: dict[str, Mention] = {}
-    for mention in chain_walk.neighbourhood.mentions:
-        if mention.passage_id in wanted and mention.entity_id in trails:
-            best = best_mentions.get(mention.passage_id)
-            if best is None or _score_mention(mention, active) > _score_mention(best, active):
-                best_mentions[mention.passage_id] = mention
-    paths = {passage: trails.find_path(mention.entity_id) for passage, mention in best_mentions.items()}
+    mentions = chain_walk.neighbourhood.mentions
+    rows = list(zip(mentions.entities, mentions.passages, mentions.is_own.tolist(), strict=True))
+    best: dict[str, tuple[float, str]] = {}
+    for entity, passage, is_own in rows:
+        if passage in wanted and entity in trails:
+            score = active[entity] * (OWN_MENTION if is_own else 1.0)
+            if passage not in best or score > best[passage][0]:
+                best[passage] = (score, entity)
+    paths = {passage: trails.find_path(entity) for passage, (_, entity) in best.items()}
     paths |= {passage: trails.find_path_over(*crossing) for passage, crossing in leading.items()}
-    named = [m for m in chain_walk.neighbourhood.mentions if m.is_own and m.entity_id in question.starts]
-    return paths | {m.passage_id: trails.find_path(m.entity_id) for m in named if m.passage_id in paths}
+    named = [(entity, passage) for entity, passage, is_own in rows if is_own and entity in question.starts]
+    return paths | {passage: trails.find_path(entity) for entity, passage in named if passage in paths}
 
 
 def _find_trails(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> Trails:
     """Find trails from the entities of the question. Seeds that these do not reach become starts as well."""
-    facts, hops = neighbourhood.facts.values(), recipe.walk.max_hops + 2
-    adjacency = build_adjacency(facts, neighbourhood.fact_cosines)
+    facts, hops = neighbourhood.facts, recipe.walk.max_hops + 2
+    adjacency = build_adjacency(facts, neighbourhood.fact_cosines.tolist())
     named = find_trails(question.starts, adjacency, hops=hops)
-    names = {f.object_id: f.object for f in facts} | {f.subject_id: f.subject for f in facts}
-    seeds = {id_: names[id_] for id_ in neighbourhood.seeds if id_ in names and id_ not in named}
+    seeds = map_end_names(facts, [id_ for id_ in neighbourhood.seeds if id_ not in named])
     return find_trails({**question.starts, **seeds}, adjacency, hops=hops) if seeds else named
 
 
-def _score_mention(mention: Mention, active: Mapping[str, float]) -> float:
-    return active[mention.entity_id] * (4.0 if mention.is_own else 1.0)
-
-
-def _get_crossing(bridges: Bridges, number: int) -> Crossing:
-    fact = bridges.facts[bridges.fact[number]]
+def _get_crossing(pool: Pool, bridges: Bridges, number: int) -> Crossing:
+    fact = pool.facts.make(int(bridges.fact[number]))
     return fact, fact.ends[bridges.end[number]]
 
 
-def _select_facts(question: GraphQuery, neighbourhood: Neighbourhood) -> tuple[Fact, ...]:
+def _select_facts(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> tuple[Fact, ...]:
     """Return the facts of the entities that the question names, the most similar to it first."""
-    facts = [f for f in neighbourhood.facts.values() if not question.starts.keys().isdisjoint(f.ends)]
-    return tuple(sorted(facts, key=lambda f: (-neighbourhood.fact_cosines[f.id], f.id)))
+    facts, cosines = neighbourhood.facts, neighbourhood.fact_cosines.tolist()
+    ends = zip(facts.subjects, facts.objects, strict=True)
+    named = [place for place, pair in enumerate(ends) if not question.starts.keys().isdisjoint(pair)]
+    best = sorted(named, key=lambda place: (-cosines[place], facts.ids[place]))
+    return tuple(facts.make(place) for place in best[: recipe.merge.max_facts])

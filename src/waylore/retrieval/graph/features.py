@@ -6,7 +6,6 @@ judgement of the candidates at the other ends of their bridges. Each feature bel
 explanation can give each search its share. Pure arithmetic: it reads neither the store nor a model.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from waylore.retrieval.graph.similarity import compute_cosines
-from waylore.types.knowledge import Fact, Mention, Vector
+from waylore.types.columns import FactColumns, MentionColumns, Numbers
+from waylore.types.knowledge import Vector
 
-Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Columns = Mapping[str, Numbers]
 
@@ -59,14 +58,20 @@ ROWS_PER_PRODUCT = 16
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The candidates in columns: vectors, scores, the facts they state and the entities they mention."""
+    """The candidates in columns: vectors, scores, the facts they state and the entities they mention.
+
+    Facts and mentions are in the order of the candidates; `stating` and `mentioning` have the place of the candidate
+    of each.
+    """
 
     ids: tuple[str, ...]
     vectors: npt.NDArray[np.float32]
     keyword: Numbers
     activation: Numbers
-    facts: tuple[tuple[Fact, ...], ...]
-    mentions: tuple[tuple[Mention, ...], ...]
+    facts: FactColumns
+    stating: Places
+    mentions: MentionColumns
+    mentioning: Places
     named: frozenset[str]
 
 
@@ -74,7 +79,6 @@ class Pool:
 class Bridges:
     """All bridges of a pool in columns: source and target candidate, the fact, and the end that it shares."""
 
-    facts: tuple[Fact, ...]
     source: Places
     target: Places
     fact: Places
@@ -83,48 +87,56 @@ class Bridges:
 
 
 def find_bridges(pool: Pool, *, common: int) -> Bridges:
-    """Find the bridges between candidates.
+    """Find the bridges between candidates, by source, fact, end and target.
 
     An entity that more than `common` candidates mention leads only to the passage that is about it.
     """
-    mentioning: dict[str, list[tuple[int, bool]]] = defaultdict(list)
-    for place, mentions in enumerate(pool.mentions):
-        for mention in mentions:
-            mentioning[mention.entity_id].append((place, mention.is_own))
-    facts: list[Fact] = []
-    rows: list[tuple[int, int, int, int, bool]] = []
-    for source, stated in enumerate(pool.facts):
-        own = {m.entity_id for m in pool.mentions[source] if m.is_own}
-        for fact in stated:
-            for end, entity_id in enumerate(dict.fromkeys(fact.ends)):
-                if entity_id not in own and (targets := mentioning.get(entity_id)):
-                    is_rare = len(targets) <= common
-                    rows += [
-                        (source, target, len(facts), end, is_own)
-                        for target, is_own in targets
-                        if target != source and (is_own or is_rare)
-                    ]
-            facts.append(fact)
-    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
-    columns = table.T
-    return Bridges(tuple(facts), columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.float64))
+    codes: dict[str, int] = {}
+    mentioned = np.array([codes.setdefault(id_, len(codes)) for id_ in pool.mentions.entities], np.int64)
+    subjects = np.array([codes.get(id_, -1) for id_ in pool.facts.subjects], np.int64)
+    objects = np.array([codes.get(id_, -1) for id_ in pool.facts.objects], np.int64)
+    objects[[one == other for one, other in zip(pool.facts.subjects, pool.facts.objects, strict=True)]] = -1
+    ends = np.column_stack([subjects, objects]).ravel()  # two for each fact; -1 for one that no candidate mentions
+    order, first, number = _group_by_entity(mentioned, len(codes))
+    known = np.flatnonzero(ends >= 0)
+    end = np.repeat(known, number[ends[known]])
+    mention = order[_expand(first[ends[known]], number[ends[known]])]
+    source, target, entity = pool.stating[end // 2], pool.mentioning[mention], mentioned[mention]
+    is_own = pool.mentions.is_own[mention]
+    own = pool.mentioning[pool.mentions.is_own] * len(codes) + mentioned[pool.mentions.is_own]
+    leads_away = ~np.isin(source * len(codes) + entity, own)
+    kept = leads_away & (target != source) & (is_own | (number[entity] <= common))
+    return Bridges(source[kept], target[kept], end[kept] // 2, end[kept] % 2, is_own[kept].astype(np.float64))
+
+
+def _group_by_entity(mentioned: Places, entities: int) -> tuple[Places, Places, Places]:
+    """Return the places of mentions by entity, and for each entity its first among them and their number."""
+    number = np.bincount(mentioned, minlength=entities)
+    return np.argsort(mentioned, kind="stable"), np.cumsum(number) - number, number
+
+
+def _expand(first: Places, number: Places) -> Places:
+    """Return `first`, `first` + 1 and so on, `number` places for each."""
+    before: Places = np.cumsum(number) - number
+    return np.arange(number.sum()) + np.repeat(first - before, number)
 
 
 def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[dict[str, Numbers], dict[int, int]]:
     """Return the features of the first judgement by name, and the number of the best bridge by candidate."""
     cosine = np.einsum("ij,j->i", pool.vectors, question).astype(np.float64)
-    fact_cosines = np.array(compute_cosines(question, bridges.facts))
+    fact_cosines = compute_cosines(question, pool.facts)
+    is_named = np.array([id_ in pool.named for id_ in pool.mentions.entities], np.bool_)
     own = {
         "cosine": cosine,
         "cosine_below_best": cosine - cosine.max(),
         "hybrid_rank": _invert_ranks(cosine + 0.15 * pool.keyword),
         "keyword": pool.keyword,
         "activation": _scale(np.log(pool.activation + 1e-5)),
-        "is_named": np.array([float(_is_named(ms, pool.named)) for ms in pool.mentions]),
-        "names": np.array([float(len(pool.named.intersection(m.entity_id for m in ms))) for ms in pool.mentions]),
+        "is_named": np.minimum(_count_at(pool.mentioning[is_named & pool.mentions.is_own], len(pool.ids)), 1.0),
+        "names": _count_at(pool.mentioning[is_named], len(pool.ids)),
         "best_fact": _find_best_facts(pool, fact_cosines),
     }
-    bridged, best = _compute_bridge_features(pool, question, bridges, own, fact_cosines)
+    bridged, best = _compute_bridge_features(pool, bridges, own, fact_cosines)
     return {**own, **bridged, "best_cosine": np.maximum(cosine, bridged["bridge_cosine"])}, best
 
 
@@ -143,12 +155,12 @@ def compute_second_features(first: Columns, odds: Numbers, bridges: Bridges) -> 
 
 
 def _compute_bridge_features(
-    pool: Pool, question: Vector, bridges: Bridges, own: Columns, fact_cosines: Numbers
+    pool: Pool, bridges: Bridges, own: Columns, fact_cosines: Numbers
 ) -> tuple[dict[str, Numbers], dict[int, int]]:
     """Compute the features of candidates that come from the bridges into them."""
     size, source, target = len(pool.ids), bridges.source, bridges.target
     values = {
-        "bridge_cosine": _compute_bridge_cosines(pool, question, bridges, own["cosine"], fact_cosines),
+        "bridge_cosine": _compute_bridge_cosines(pool, bridges, own["cosine"], fact_cosines),
         "bridge_fact": fact_cosines[bridges.fact],
         "bridge_source": own["cosine"][source],
         "bridge_activation": own["activation"][source],
@@ -166,16 +178,13 @@ def _compute_bridge_features(
     return columns, best
 
 
-def _compute_bridge_cosines(
-    pool: Pool, question: Vector, bridges: Bridges, cosine: Numbers, fact_cosines: Numbers
-) -> Numbers:
+def _compute_bridge_cosines(pool: Pool, bridges: Bridges, cosine: Numbers, fact_cosines: Numbers) -> Numbers:
     """Return the cosine of each bridge's target and unit(question + fact)."""
     if not len(bridges.source):
         return np.zeros(0)
     used, row = np.unique(bridges.fact, return_inverse=True)
-    blank = np.zeros_like(question)
-    vectors = [blank if (vector := bridges.facts[i].vector) is None else vector for i in used.tolist()]
-    stacked = np.stack(vectors)
+    dimension = pool.vectors.shape[1]
+    stacked = pool.facts.vectors[used] if pool.facts.has_vector.any() else np.zeros((len(used), dimension), np.float32)
     slices = [stacked[at : at + ROWS_PER_PRODUCT] @ pool.vectors.T for at in range(0, len(stacked), ROWS_PER_PRODUCT)]
     table = np.concatenate(slices)
     sums: Numbers = cosine[bridges.target] + table[row, bridges.target]
@@ -183,12 +192,9 @@ def _compute_bridge_cosines(
 
 
 def _find_best_facts(pool: Pool, fact_cosines: Numbers) -> Numbers:
-    """Return the best cosine of a fact that each candidate states."""
-    best, start = np.full(len(pool.ids), 0.5), 0
-    for place, facts in enumerate(pool.facts):
-        if facts:
-            best[place] = fact_cosines[start : start + len(facts)].max()
-        start += len(facts)
+    """Return the best cosine of a fact that each candidate states, 0.5 if it states none."""
+    best = _find_best_at(pool.stating, fact_cosines, len(pool.ids), minimum=-1.0)
+    best[_count_at(pool.stating, len(pool.ids)) == 0] = 0.5
     return best
 
 
@@ -199,8 +205,8 @@ def _find_best_at(places: Places, values: Numbers, size: int, *, minimum: float 
     return best
 
 
-def _is_named(mentions: tuple[Mention, ...], named: frozenset[str]) -> bool:
-    return any(mention.is_own and mention.entity_id in named for mention in mentions)
+def _count_at(places: Places, size: int) -> Numbers:
+    return np.bincount(places, minlength=size).astype(np.float64)
 
 
 def _invert_ranks(scores: Numbers) -> Numbers:

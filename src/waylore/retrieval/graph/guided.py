@@ -16,6 +16,7 @@ from waylore.retrieval.graph.neighbourhood import read_facts_around
 from waylore.retrieval.graph.paths import build_adjacency, find_trails
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_entities
 from waylore.store.reads import Reads, run_together
+from waylore.types.columns import to_fact_columns
 from waylore.types.search import GraphPath, Ranking, Scored
 
 
@@ -34,7 +35,8 @@ def search_guided(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     with question.trace.measure("walk"):
         facts = yield from read_facts_around(question.query, list(question.starts), recipe.walk)
         strengths = {f.id: f.weight * f.confidence for f in facts}
-        trails = find_trails(question.starts, build_adjacency(facts, strengths), hops=recipe.walk.max_hops)
+        adjacency = build_adjacency(to_fact_columns({"": facts}), list(strengths.values()))
+        trails = find_trails(question.starts, adjacency, hops=recipe.walk.max_hops)
         paths = [trails.find_path(id_) for id_ in trails.before]
         queries = build_expansion_queries(question.starts, paths, strengths)[: recipe.expansion.max_queries]
     with question.trace.measure("expansion"):

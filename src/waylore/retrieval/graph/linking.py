@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from waylore.config import LinkingConfig, ResolutionConfig
 from waylore.names import is_short, list_matching_keys
 from waylore.retrieval.graph.same_as import find_merges
-from waylore.retrieval.graph.similarity import map_cosines
+from waylore.retrieval.graph.similarity import compute_cosines
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise, split_units
+from waylore.types.columns import FactColumns
 from waylore.types.knowledge import Entity, Fact
 from waylore.types.search import Query
 
@@ -122,15 +123,15 @@ def load_merged_entities(query: Query, same: SameEntities) -> Reads[tuple[Linked
 
 
 def weigh_seeds(
-    query: Query, links: Sequence[LinkedEntity], facts: Mapping[str, Fact], config: LinkingConfig
+    query: Query, links: Sequence[LinkedEntity], facts: FactColumns, config: LinkingConfig
 ) -> dict[str, float]:
     """Return the weights of the entities where the walk starts: links and the ends of the best facts."""
-    cosines = map_cosines(query.vector, facts.values())
-    best = sorted(facts.values(), key=lambda f: (-cosines[f.id], f.id))[: config.max_facts]
+    cosines = compute_cosines(query.vector, facts).tolist()
+    best = sorted(range(facts.size), key=lambda place: (-cosines[place], facts.ids[place]))[: config.max_facts]
     end_cosines: dict[str, list[float]] = defaultdict(list)
-    for fact in best:
-        for end in fact.ends:
-            end_cosines[end].append(cosines[fact.id])
+    for place in best:
+        for end in filter(None, (facts.subjects[place], facts.objects[place])):
+            end_cosines[end].append(cosines[place])
     weights = {end: max(sum(values) / len(values), 0.0) for end, values in end_cosines.items()}
     for link in links:
         weights[link.entity.id] = weights.get(link.entity.id, 0.0) + max(link.words, 1)

@@ -16,6 +16,7 @@ from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_enti
 from waylore.retrieval.graph.walk import read_entity_facts
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
+from waylore.types.columns import to_fact_columns
 from waylore.types.knowledge import Entity, Fact
 from waylore.types.search import GraphPath, Query, Ranking, Scored
 
@@ -25,7 +26,7 @@ def search_neighbourhood(question: GraphQuery, recipe: Recipe) -> Reads[GraphRes
     question = yield from add_same_entities(question, recipe)
     with question.trace.measure("walk"):
         facts = yield from read_facts_around(question.query, list(question.starts), recipe.walk)
-        adjacency = build_adjacency(facts, {f.id: f.weight * f.confidence for f in facts})
+        adjacency = build_adjacency(to_fact_columns({"": facts}), [f.weight * f.confidence for f in facts])
         trails = find_trails(question.starts, adjacency, hops=recipe.walk.max_hops)
     with question.trace.measure("mentions"):
         ranking, paths = yield from _rank_passages(question, trails, recipe)

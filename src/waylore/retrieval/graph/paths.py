@@ -4,21 +4,32 @@ It works on facts that were read before and does not read the store.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from waylore.types.columns import FactColumns
 from waylore.types.knowledge import Fact
 from waylore.types.search import GraphPath, Step
 
-Adjacency = Mapping[str, list[tuple[int, Fact]]]
+
+@dataclass(frozen=True, slots=True)
+class Adjacency:
+    """The facts of each entity as pairs of their rank and their place among `facts`, the best first."""
+
+    facts: FactColumns
+    by_entity: Mapping[str, Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Trails:
-    """The starts of paths and, for every other entity within reach, the last fact and the entity before it."""
+    """The starts of paths and, for every other entity within reach, the entity before it and the fact between them.
 
+    The fact is given by its place among `facts`.
+    """
+
+    facts: FactColumns
     starts: Mapping[str, str]
-    before: Mapping[str, tuple[Fact, str]]
+    before: Mapping[str, tuple[int, str]]
 
     def __contains__(self, entity_id: str) -> bool:
         return entity_id in self.starts or entity_id in self.before
@@ -27,8 +38,8 @@ class Trails:
         """Return the path to an entity within reach."""
         steps: list[Step] = []
         while entity_id not in self.starts:
-            fact, previous = self.before[entity_id]
-            steps.append(Step(fact, is_forward=fact.object_id == entity_id))
+            place, previous = self.before[entity_id]
+            steps.append(Step(self.facts.make(place), is_forward=self.facts.objects[place] == entity_id))
             entity_id = previous
         return GraphPath(self.starts[entity_id], tuple(reversed(steps)))
 
@@ -47,15 +58,15 @@ class Trails:
         return GraphPath(earlier.start, (*earlier.steps, step))
 
 
-def build_adjacency(facts: Iterable[Fact], values: Mapping[str, float], *, both_ways: bool = True) -> Adjacency:
+def build_adjacency(facts: FactColumns, values: Sequence[float], *, both_ways: bool = True) -> Adjacency:
     """Return the facts of each entity with their rank, the one with the highest value first."""
-    adjacency: dict[str, list[tuple[int, Fact]]] = defaultdict(list)
-    ends_differ = [f for f in facts if f.object_id and f.object_id != f.subject_id]
-    for rank, fact in enumerate(sorted(ends_differ, key=lambda f: (-values[f.id], f.id))):
-        adjacency[fact.subject_id].append((rank, fact))
-        if both_ways:
-            adjacency[fact.object_id].append((rank, fact))
-    return adjacency
+    by_entity: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    ends = list(zip(facts.subjects, facts.objects, strict=True))
+    connecting = [place for place, (subject, object_) in enumerate(ends) if object_ not in ("", subject)]
+    for rank, place in enumerate(sorted(connecting, key=lambda place: (-values[place], facts.ids[place]))):
+        for end in ends[place] if both_ways else ends[place][:1]:
+            by_entity[end].append((rank, place))
+    return Adjacency(facts, by_entity)
 
 
 def find_trails(starts: Mapping[str, str], adjacency: Adjacency, *, hops: int) -> Trails:
@@ -63,16 +74,16 @@ def find_trails(starts: Mapping[str, str], adjacency: Adjacency, *, hops: int) -
 
     `starts` has names by entity id.
     """
-    before: dict[str, tuple[Fact, str]] = {}
+    facts, before = adjacency.facts, dict[str, tuple[int, str]]()
     frontier = list(starts)
     for _ in range(hops):
-        best: dict[str, tuple[int, Fact, str]] = {}
+        best: dict[str, tuple[int, int, str]] = {}
         for id_ in frontier:
-            for rank, fact in adjacency.get(id_, ()):
-                end = fact.object_id if fact.subject_id == id_ else fact.subject_id
+            for rank, place in adjacency.by_entity.get(id_, ()):
+                end = facts.objects[place] if facts.subjects[place] == id_ else facts.subjects[place]
                 is_known = end in starts or end in before
                 if not is_known and (end not in best or rank < best[end][0]):
-                    best[end] = (rank, fact, id_)
-        before |= {end: (fact, id_) for end, (_, fact, id_) in best.items()}
+                    best[end] = (rank, place, id_)
+        before |= {end: (place, id_) for end, (_, place, id_) in best.items()}
         frontier = list(best)
-    return Trails(starts, before)
+    return Trails(facts, starts, before)

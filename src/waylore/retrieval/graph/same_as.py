@@ -16,6 +16,7 @@ from waylore.names import is_short, list_matching_keys, split_significant_words,
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.text import normalise
+from waylore.types.columns import FactColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import RESEMBLES, SAME, SOURCES, STATUSES, Entity, Fact, SimilarEntities
 from waylore.types.results import Merge
@@ -139,11 +140,11 @@ def _make_trust_key(fact: Fact) -> tuple[int, float, bool, str]:
     return -SOURCES.index(fact.source), fact.weight * fact.confidence, fact.status == "retracted", fact.id
 
 
-def map_end_names(facts: Iterable[Fact]) -> dict[str, str]:
-    """Return the names of the entities at the ends of facts, by id."""
-    names: dict[str, str] = {}
-    for fact in facts:
-        names.setdefault(fact.subject_id, fact.subject)
-        if fact.object_id:
-            names.setdefault(fact.object_id, fact.object)
-    return names
+def map_end_names(facts: FactColumns, entities: Iterable[str]) -> dict[str, str]:
+    """Return the names of entities, by id, as the first fact with one of them at an end gives it."""
+    first: dict[str, int] = {}
+    for place, ends in enumerate(zip(facts.subjects, facts.objects, strict=True)):
+        for end in ends:
+            first.setdefault(end, place)
+    known = {id_: facts.make(first[id_]) for id_ in entities if id_ in first}
+    return {id_: fact.subject if fact.subject_id == id_ else fact.object for id_, fact in known.items()}

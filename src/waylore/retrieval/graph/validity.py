@@ -15,18 +15,20 @@ from datetime import datetime
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import normalise
+from waylore.types.columns import FactColumns, to_fact_columns
 from waylore.types.knowledge import SOURCES, Fact
 from waylore.types.search import Query
 
 MAX_RIVAL_FACTS = 64  # facts of one subject that are compared
 
-Facts = Mapping[str, tuple[Fact, ...]]
 
-
-def select_current(query: Query, facts: Facts, single_valued: Sequence[str]) -> Reads[Facts]:
+def select_current(query: Query, facts: FactColumns, single_valued: Sequence[str]) -> Reads[FactColumns]:
     """Set the end of contradicted facts and drop facts that ended before `as_of`."""
+    if not single_valued:
+        return facts
     normalised = frozenset(map(normalise, single_valued))
-    subjects = {f.subject_id for fs in facts.values() for f in fs if normalise(f.predicate) in normalised}
+    made = map(facts.make, range(facts.size))
+    subjects = {fact.subject_id for fact in made if normalise(fact.predicate) in normalised}
     if not subjects:
         return facts
     rivals = yield from read(
@@ -37,7 +39,8 @@ def select_current(query: Query, facts: Facts, single_valued: Sequence[str]) -> 
         where=query.where,
     )
     ends = find_ends(rival for facts_of_one in rivals.values() for rival in facts_of_one)
-    return {id_: tuple(f for f in (_end_fact(f, ends) for f in fs) if _is_valid(f, query)) for id_, fs in facts.items()}
+    ended = {id_: [_end_fact(fact, ends) for fact in of_one] for id_, of_one in facts.items()}
+    return to_fact_columns({id_: [f for f in of_one if _is_valid(f, query)] for id_, of_one in ended.items()})
 
 
 def find_ends(rivals: Iterable[Fact]) -> dict[str, datetime]:

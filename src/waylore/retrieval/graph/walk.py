@@ -6,11 +6,10 @@ edge is the trust in its fact (S12) times its relevance to the question. The gra
 so the cost does not depend on its size. The passages are ranked elsewhere.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import chain, islice
-from math import exp
+from datetime import datetime
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,26 @@ import numpy.typing as npt
 from waylore.config import ResolutionConfig, TrustConfig, WalkConfig
 from waylore.names import list_word_keys
 from waylore.retrieval.graph.same_as import find_merges, map_end_names
-from waylore.retrieval.graph.similarity import NEUTRAL, map_cosines
+from waylore.retrieval.graph.similarity import NEUTRAL, compute_cosines
 from waylore.retrieval.graph.validity import select_current
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.text import normalise
-from waylore.types.knowledge import Fact, Mention
+from waylore.types.columns import (
+    MICROSECOND,
+    FactColumns,
+    MentionColumns,
+    Numbers,
+    join_mentions,
+    to_fact_columns,
+    unique_facts,
+)
+from waylore.types.knowledge import EPOCH, SOURCES, STATUSES
 from waylore.types.search import Query, Scored
 
 DAYS_PER_WEEK = 7
-Numbers = npt.NDArray[np.float64]
+MICROSECONDS_PER_DAY = 86_400_000_000
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,9 @@ class Neighbourhood:
     """The rows that a walk read: seeds, facts and passages with their cosine to the question, and mentions."""
 
     seeds: Mapping[str, float]
-    facts: Mapping[str, Fact]
-    fact_cosines: Mapping[str, float]
-    mentions: tuple[Mention, ...]
-    mentioned: Mapping[str, tuple[Mention, ...]]  # by hybrid passage
+    facts: FactColumns
+    fact_cosines: Numbers
+    mentions: MentionColumns
     passage_cosines: Mapping[str, float]
 
 
@@ -60,13 +68,12 @@ def walk(
 ) -> WalkResult:
     """Spread activation from the seeds and, very lightly, from the best hybrid passages."""
     near = neighbourhood
-    ends = {end for fact in near.facts.values() for end in fact.ends}
-    entities = sorted({m.entity_id for m in near.mentions} | set(near.seeds) | ends)
-    passages = sorted(near.passage_cosines)
-    nodes = {id_: place for place, id_ in enumerate([*entities, *passages])}
-    edges = [(nodes[a], nodes[b], weight) for a, b, weight in _list_edges(near, config, trust, now)]
+    ends = {*near.facts.subjects, *near.facts.objects, *near.mentions.entities, *near.seeds} - {""}
+    entities, passages = sorted(ends), sorted(near.passage_cosines)
+    nodes = dict(zip([*entities, *passages], range(len(entities) + len(passages)), strict=True))
+    edges = _join_edges(_list_fact_edges(near, nodes, config, trust, now), _list_mention_edges(near, nodes, config))
     start = _make_start(near, hybrid, nodes, config)
-    activation = spread(edges, start, restart=config.restart, rounds=config.rounds).tolist()
+    activation = spread(*edges, start, restart=config.restart, rounds=config.rounds).tolist()
     reached = [Scored(id_, round(activation[nodes[id_]], 9)) for id_ in passages]
     return WalkResult(
         tuple(sorted(reached, key=lambda s: (-s.score, s.id))),
@@ -74,19 +81,33 @@ def walk(
     )
 
 
-def _list_edges(
-    near: Neighbourhood, config: WalkConfig, trust: TrustConfig, now: datetime
-) -> Iterator[tuple[str, str, float]]:
-    """Yield an edge for each fact between two entities, and for each mention in a passage that was read."""
-    for fact in near.facts.values():
-        if fact.object_id and fact.object_id != fact.subject_id:
-            relevance = exp(config.question * (near.fact_cosines[fact.id] - NEUTRAL))
-            yield fact.subject_id, fact.object_id, compute_weight(fact, trust, now) * relevance
-    relevances = {id_: exp(config.question * (c - NEUTRAL)) for id_, c in near.passage_cosines.items()}
-    for mention in near.mentions:
-        if mention.passage_id in relevances:
-            own = config.own_passage if mention.is_own else 1.0
-            yield mention.entity_id, mention.passage_id, own * relevances[mention.passage_id]
+Edges = tuple[Places, Places, Numbers]  # two ends and a weight
+
+
+def _list_fact_edges(
+    near: Neighbourhood, nodes: Mapping[str, int], config: WalkConfig, trust: TrustConfig, now: datetime
+) -> Edges:
+    """Return an edge for each fact between two entities."""
+    facts = near.facts
+    subjects = np.array([nodes[id_] for id_ in facts.subjects], np.int64)
+    objects = np.array([nodes.get(id_, -1) for id_ in facts.objects], np.int64)
+    weights = compute_weights(facts, trust, now) * np.exp(config.question * (near.fact_cosines - NEUTRAL))
+    is_edge = (objects >= 0) & (objects != subjects)
+    return subjects[is_edge], objects[is_edge], weights[is_edge]
+
+
+def _list_mention_edges(near: Neighbourhood, nodes: Mapping[str, int], config: WalkConfig) -> Edges:
+    """Return an edge for each mention."""
+    mentions, cosines = near.mentions, near.passage_cosines
+    relevances = np.exp(config.question * (np.array([cosines[id_] for id_ in mentions.passages]) - NEUTRAL))
+    own = np.where(mentions.is_own, config.own_passage, 1.0)
+    entities = np.array([nodes[id_] for id_ in mentions.entities], np.int64)
+    return entities, np.array([nodes[id_] for id_ in mentions.passages], np.int64), own * relevances
+
+
+def _join_edges(one: Edges, other: Edges) -> Edges:
+    first, second, weight = (np.concatenate(pair) for pair in zip(one, other, strict=True))
+    return first, second, weight
 
 
 def _make_start(near: Neighbourhood, hybrid: Sequence[Scored], nodes: Mapping[str, int], config: WalkConfig) -> Numbers:
@@ -100,14 +121,12 @@ def _make_start(near: Neighbourhood, hybrid: Sequence[Scored], nodes: Mapping[st
     return start
 
 
-def spread(edges: Sequence[tuple[int, int, float]], start: Numbers, *, restart: float, rounds: int) -> Numbers:
+def spread(first: Places, second: Places, weight: Numbers, start: Numbers, *, restart: float, rounds: int) -> Numbers:
     """Return the activation of each node: personalised PageRank over undirected edges."""
     total = start.sum()
-    if not edges or not total:
+    if not len(weight) or not total:
         return start
     start = start / total
-    table = np.array(edges)
-    first, second, weight = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
     source, target = np.concatenate([first, second]), np.concatenate([second, first])
     weight = np.concatenate([weight, weight])
     flow = weight / np.maximum(np.bincount(source, weight, len(start)), 1e-12)[source]
@@ -121,9 +140,9 @@ def spread(edges: Sequence[tuple[int, int, float]], start: Numbers, *, restart: 
 def gather(
     query: Query,
     weights: Mapping[str, float],
-    facts: Mapping[str, Fact],
+    facts: FactColumns,
     hybrid: Sequence[Scored],
-    mentioned: Mapping[str, tuple[Mention, ...]],
+    mentioned: MentionColumns,
     *,
     config: WalkConfig,
     resolution: ResolutionConfig,
@@ -135,77 +154,94 @@ def gather(
     already: they include all facts of the entities in `read_before`. `mentioned` has the mentions of the hybrid
     passages.
     """
-    seeds, known, cosines = yield from _read_hops(query, weights, facts, read_before, config)
-    reached = [*sorted(seeds), *_rank_promising(known.values(), set(seeds), cosines)]
+    seeds, known = yield from _read_hops(query, weights, facts, read_before, config)
+    promising = _rank_promising(known, set(seeds), compute_cosines(query.vector, known))
     own = [scored.id for scored in hybrid]
-    merged, mentions, passage_cosines = yield from _read_surroundings(
-        query, reached, len(seeds), known, own, config, resolution
+    merged, mentions, cosines = yield from _read_surroundings(
+        query, [*sorted(seeds), *promising], len(seeds), known, own, config, resolution
     )
-    known |= merged
-    cosines |= map_cosines(query.vector, merged.values())
-    all_mentions = {(m.entity_id, m.passage_id): m for ms in (*mentions.values(), *mentioned.values()) for m in ms}
-    passages = sorted({*own, *(passage for _, passage in all_mentions)})
-    near = {id_: passage_cosines.get(id_, NEUTRAL) for id_ in passages}
-    return Neighbourhood(seeds, known, cosines, tuple(all_mentions.values()), mentioned, near)
+    known = unique_facts([known, merged])
+    mentions = _drop_repeated(join_mentions([mentions, mentioned]))
+    passages = sorted({*own, *mentions.passages})
+    near = {id_: cosines.get(id_, NEUTRAL) for id_ in passages}
+    return Neighbourhood(seeds, known, compute_cosines(query.vector, known), mentions, near)
+
+
+def _drop_repeated(mentions: MentionColumns) -> MentionColumns:
+    """Return each pair of entity and passage once."""
+    pairs = zip(mentions.entities, mentions.passages, strict=True)
+    return mentions.take(list(dict(zip(pairs, range(mentions.size), strict=True)).values()))
 
 
 def _read_hops(
     query: Query,
     weights: Mapping[str, float],
-    facts: Mapping[str, Fact],
+    facts: FactColumns,
     read_before: Collection[str],
     config: WalkConfig,
-) -> Reads[tuple[dict[str, float], dict[str, Fact], dict[str, float]]]:
-    """Return the seeds that exist, all facts within `max_hops`, and the cosine of each fact to the question."""
+) -> Reads[tuple[dict[str, float], FactColumns]]:
+    """Return the seeds that exist, and all facts within `max_hops`."""
     frontier = sorted(set(weights).difference(read_before))
     entities, listed = yield from read_together(
         read(Store.entities, sorted(weights), where=query.where), read_entity_facts(query, frontier, config)
     )
     seeds = {id_: weights[id_] / max(entity.passages, 1) for id_, entity in entities.items()}
-    listed = {id_: entity_facts for id_, entity_facts in listed.items() if id_ in seeds}
-    known, cosines, walked = dict(facts), map_cosines(query.vector, facts.values()), set(seeds)
+    listed = listed.take([place for place, id_ in enumerate(listed.of) if id_ in seeds])
+    known, walked = facts, set(seeds)
     for hop in range(config.max_hops):
-        listed = (yield from read_entity_facts(query, frontier, config)) if hop else listed
-        new = {f.id: f for fs in listed.values() for f in fs if f.id not in known}
-        new = dict(islice(new.items(), max(config.max_facts - len(known), 0)))
-        known |= new
-        cosines |= map_cosines(query.vector, new.values())
-        frontier = _rank_promising(known.values(), walked, cosines)[: config.frontier]
-        walked.update(frontier)
-    return seeds, known, cosines
+        if hop:
+            frontier = _rank_promising(known, walked, compute_cosines(query.vector, known))[: config.frontier]
+            walked.update(frontier)
+            listed = yield from read_entity_facts(query, frontier, config)
+        known = _add_new(known, listed, config)
+    return seeds, known
+
+
+def _add_new(known: FactColumns, listed: FactColumns, config: WalkConfig) -> FactColumns:
+    """Return the known facts, and the others of the list, up to `max_facts`."""
+    ids = set(known.ids)
+    last = {id_: place for place, id_ in enumerate(listed.ids) if id_ not in ids}
+    return unique_facts([known, listed.take(list(last.values())[: max(config.max_facts - known.size, 0)])])
 
 
 def _read_surroundings(
     query: Query,
     reached: Sequence[str],
     seeds: int,
-    known: Mapping[str, Fact],
+    known: FactColumns,
     own: Sequence[str],
     config: WalkConfig,
     resolution: ResolutionConfig,
-) -> Reads[tuple[dict[str, Fact], dict[str, tuple[Mention, ...]], dict[str, float]]]:
+) -> Reads[tuple[FactColumns, MentionColumns, dict[str, float]]]:
     """Read the merges of reached entities, the mentions of all of them, and the cosines of their passages."""
     cut, within = seeds + resolution.max_reached, reached[: config.max_entities]
-    names = map_end_names(known.values())
+    names = map_end_names(known, reached[:cut])
     keys = {id_: list_word_keys(names[id_]) for id_ in reached[:cut] if id_ in names}
     merges, (mentions, cosines), own_cosines = yield from read_together(
         find_merges(query, keys, resolution),
         _read_mentions(query, within, config, keys=list(chain(*keys.values())), max_per_key=resolution.max_similar + 1),
         _read_cosines(query, own),
     )
-    merged = merges.facts
-    others = [end for fact in merged.values() for end in fact.ends]
+    merged = to_fact_columns({"": merges.facts.values()})
+    others = [end for fact in merges.facts.values() for end in fact.ends]
     wanted = list(dict.fromkeys([*reached[:cut], *others, *reached[cut:]]))[: config.max_entities]
     further = [id_ for id_ in wanted if id_ not in within and id_ not in mentions]
     if further:
         more, more_cosines = yield from _read_mentions(query, further, config)
-        mentions, cosines = {**mentions, **more}, {**cosines, **more_cosines}
-    return merged, {id_: mentions[id_] for id_ in wanted if id_ in mentions}, {**cosines, **own_cosines}
+        mentions, cosines = join_mentions([mentions, more]), {**cosines, **more_cosines}
+    return merged, _sort_groups(mentions, wanted), {**cosines, **own_cosines}
+
+
+def _sort_groups(mentions: MentionColumns, wanted: Sequence[str]) -> MentionColumns:
+    """Return the mentions of wanted entities, in the order of these."""
+    order = dict(zip(wanted, range(len(wanted)), strict=True))
+    places = [place for place, id_ in enumerate(mentions.of) if id_ in order]
+    return mentions.take(sorted(places, key=lambda place: order[mentions.of[place]]))
 
 
 def _read_mentions(
     query: Query, entities: Sequence[str], config: WalkConfig, *, keys: Sequence[str] = (), max_per_key: int = 0
-) -> Reads[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
+) -> Reads[tuple[MentionColumns, Mapping[str, float]]]:
     """Read the mentions of entities, and of those with one of the keys, with cosines if there are vectors."""
     per_entity, where = config.passages_per_entity, query.where
     if query.vector is None:
@@ -229,9 +265,7 @@ def _read_cosines(query: Query, passages: Sequence[str]) -> Reads[Mapping[str, f
     return (yield from read(Store.cosines, query.vector, passages, where=query.where))
 
 
-def read_entity_facts(
-    query: Query, entities: Sequence[str], config: WalkConfig
-) -> Reads[Mapping[str, tuple[Fact, ...]]]:
+def read_entity_facts(query: Query, entities: Sequence[str], config: WalkConfig) -> Reads[FactColumns]:
     """Read the facts of entities that a walk may follow, strongest first."""
     facts = yield from read(
         Store.facts_of_entities,
@@ -247,7 +281,7 @@ def read_entity_facts(
 
 def read_passage_facts(
     query: Query, passages: Sequence[str], config: WalkConfig, *, per_passage: int
-) -> Reads[Mapping[str, tuple[Fact, ...]]]:
+) -> Reads[FactColumns]:
     """Read the facts that passages state and that a walk may follow."""
     stated = yield from read(
         Store.facts_of_passages,
@@ -261,30 +295,34 @@ def read_passage_facts(
     if not config.predicates:
         return stated
     wanted = set(map(normalise, config.predicates))
-    return {id_: tuple(f for f in fs if normalise(f.predicate) in wanted) for id_, fs in stated.items()}
+    return stated.take([place for place in range(stated.size) if normalise(stated.make(place).predicate) in wanted])
 
 
-def compute_weight(fact: Fact, trust: TrustConfig, now: datetime) -> float:
-    """Return the weight of a fact in a walk: its own weight times the trust in it.
+def compute_weights(facts: FactColumns, trust: TrustConfig, now: datetime) -> Numbers:
+    """Return the weight of each fact in a walk: its own weight times the trust in it.
 
     Uses do not count here, so that the same question always gets the same scores.
     """
-    return fact.weight / 10 * compute_trust(fact, trust, now - fact.recorded_at)
+    days = ((now - EPOCH) // MICROSECOND - facts.recorded_at) // MICROSECONDS_PER_DAY
+    return facts.weights / 10 * compute_trust(facts, trust, days)
 
 
-def compute_trust(fact: Fact, trust: TrustConfig, age: timedelta) -> float:
-    """Return the trust in a fact by its confidence, source, age and status (S12)."""
-    weeks = age.days / DAYS_PER_WEEK  # in whole days, so that an answer stays the same for a day
-    decay = (1.0 - trust.decay_per_week) ** max(weeks - trust.grace_weeks, 0.0)
-    status = trust.confirmed if fact.status == "confirmed" else 1.0
-    return float(fact.confidence * trust.get_weight(fact.source) * decay * status)
+def compute_trust(facts: FactColumns, trust: TrustConfig, days: Places) -> Numbers:
+    """Return the trust in each fact by its confidence, source, age and status (S12).
+
+    Ages are in whole days, so that an answer stays the same for a day.
+    """
+    decay = (1.0 - trust.decay_per_week) ** np.maximum(days / DAYS_PER_WEEK - trust.grace_weeks, 0.0)
+    sources = np.array([trust.get_weight(source) for source in SOURCES])[facts.sources]
+    statuses = np.where(facts.statuses == STATUSES.index("confirmed"), trust.confirmed, 1.0)
+    product: Numbers = facts.confidences * sources * decay * statuses
+    return product
 
 
-def _rank_promising(facts: Iterable[Fact], walked: set[str], cosines: Mapping[str, float]) -> list[str]:
+def _rank_promising(facts: FactColumns, walked: set[str], cosines: Numbers) -> list[str]:
     """Return the entities not walked yet, by the best cosine of a fact that leads to each."""
     best: dict[str, float] = {}
-    for fact in facts:
-        for end in fact.ends:
-            if end not in walked:
-                best[end] = max(best.get(end, -1.0), cosines[fact.id])
-    return sorted(best, key=lambda id_: (-best[id_], id_))
+    for subject, object_, cosine in zip(facts.subjects, facts.objects, cosines.tolist(), strict=True):
+        best[subject] = max(best.get(subject, -1.0), cosine)
+        best[object_] = max(best.get(object_, -1.0), cosine)
+    return sorted(best.keys() - walked - {""}, key=lambda id_: (-best[id_], id_))

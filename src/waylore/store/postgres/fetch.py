@@ -12,8 +12,9 @@ from waylore.store.postgres.scope import PostgresScope, bind_fact_filter
 from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids, read_rows
 from waylore.store.rows import MAX_DESCRIPTIONS, group_pairs
 from waylore.text import normalise
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.identity import identity
-from waylore.types.knowledge import LIVE, Document, Entity, Fact, IndexedDocument, Mention, Passage, Status
+from waylore.types.knowledge import LIVE, Document, Entity, Fact, IndexedDocument, Passage, Status
 from waylore.types.results import Statistics
 from waylore.types.search import FactFilter
 
@@ -43,7 +44,7 @@ def facts_of_entities(
     predicates: Sequence[str] = (),
     statuses: Sequence[Status] = LIVE,
     as_of: datetime | None = None,
-) -> Steps[Mapping[str, tuple[Fact, ...]]]:
+) -> Steps[FactColumns]:
     """Return facts by subject or object, strongest first."""
     bound = {**scope.bindings, **bind_fact_filter(FactFilter(statuses, as_of)), "cap": per_entity}
     if predicates:
@@ -59,23 +60,19 @@ def facts_of_passages(
     per_passage: int,
     statuses: Sequence[Status] = LIVE,
     as_of: datetime | None = None,
-) -> Steps[Mapping[str, tuple[Fact, ...]]]:
+) -> Steps[FactColumns]:
     """Return the facts that these passages state, strongest first."""
     bound = {**scope.bindings, **bind_fact_filter(FactFilter(statuses, as_of))}
     return columns.group_strongest((yield from read_rows("facts_of_passages", passages, **bound)), per_passage)
 
 
-def passages_of_entities(
-    scope: PostgresScope, entities: Sequence[str], *, per_entity: int
-) -> Steps[Mapping[str, tuple[Mention, ...]]]:
+def passages_of_entities(scope: PostgresScope, entities: Sequence[str], *, per_entity: int) -> Steps[MentionColumns]:
     """Return the mentions of entities: first in passages about the entity, then by count."""
     found = yield from read_rows("mentions_of_entities", entities, **scope.bindings, cap=per_entity)
     return columns.group_by_entity(found, per_entity)
 
 
-def entities_of_passages(
-    scope: PostgresScope, passages: Sequence[str], *, per_passage: int
-) -> Steps[Mapping[str, tuple[Mention, ...]]]:
+def entities_of_passages(scope: PostgresScope, passages: Sequence[str], *, per_passage: int) -> Steps[MentionColumns]:
     """Return the entities that passages mention: first the passage's subject, then by count."""
     found = yield from read_rows("mentions_of_passages", passages, **scope.bindings)
     return columns.group_by_passage(found, per_passage)

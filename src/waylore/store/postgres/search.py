@@ -33,8 +33,9 @@ from waylore.store.postgres.steps import (
 )
 from waylore.store.reads import run_together
 from waylore.text import terms
+from waylore.types.columns import MentionColumns
 from waylore.types.identity import identity
-from waylore.types.knowledge import Mention, Vector
+from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking, Scored
 
 MIN_CANDIDATES = 200  # minimum number of nearest items that are ranked by their vectors
@@ -86,7 +87,7 @@ def nearby(
     per_entity: int,
     keys: Sequence[str] = (),
     max_per_key: int = 0,
-) -> Steps[tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]]:
+) -> Steps[tuple[MentionColumns, Mapping[str, float]]]:
     """Return the mentions of entities, and the cosine similarity of those passages to a vector."""
     is_near = is_embedded(scope.collection.statistics, vector)
     ids = {"ids": to_array(identity("key", key) for key in keys), "entities": to_array(filter_ids(entities))}

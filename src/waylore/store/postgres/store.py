@@ -29,6 +29,7 @@ from waylore.store.reads import drive
 from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest, make_request
 from waylore.types.author import Author
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -36,7 +37,6 @@ from waylore.types.knowledge import (
     Entity,
     Fact,
     IndexedDocument,
-    Mention,
     Passage,
     SimilarEntities,
     Status,
@@ -184,7 +184,7 @@ class PostgresStore:
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return facts by subject or object, strongest first."""
         return self._answer(
             make_request(
@@ -206,7 +206,7 @@ class PostgresStore:
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return the facts that these passages state, strongest first, each as its passage states it."""
         return self._answer(
             make_request(
@@ -221,7 +221,7 @@ class PostgresStore:
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the mentions of entities: first in passages about the entity, then by count."""
         return self._answer(make_request(Store.passages_of_entities, entities, per_entity=per_entity, where=where))
 
@@ -234,7 +234,7 @@ class PostgresStore:
         keys: Sequence[str] = (),
         max_per_key: int = 0,
         where: Filter = NO_FILTER,
-    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+    ) -> tuple[MentionColumns, Mapping[str, float]]:
         """Return `passages_of_entities`, and the cosine similarity of each of those passages to a vector."""
         return self._answer(
             make_request(
@@ -250,7 +250,7 @@ class PostgresStore:
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the entities that passages mention: first the passage's subject, then by count."""
         return self._answer(make_request(Store.entities_of_passages, passages, per_passage=per_passage, where=where))
 

@@ -14,7 +14,8 @@ from waylore.store import vectors as codes
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.scope import SqliteScope, bind_fact_filter, run_by_ids, run_by_rows
 from waylore.text import normalise
-from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, Passage
+from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Passage
 from waylore.types.search import FactFilter
 
 SQL = load_queries("waylore.store.sqlite")
@@ -45,7 +46,7 @@ def facts_of_entities(
     entities: Sequence[str],
     per_entity: int,
     predicates: Sequence[str],
-) -> Mapping[str, tuple[Fact, ...]]:
+) -> FactColumns:
     """Return facts by subject or object, strongest first."""
     bound = {**scope.bindings, **bind_fact_filter(facts), "cap": per_entity}
     if not predicates:
@@ -57,7 +58,7 @@ def facts_of_entities(
 
 def facts_of_passages(
     db: apsw.Connection, scope: SqliteScope, facts: FactFilter, passages: Sequence[str], per_passage: int
-) -> Mapping[str, tuple[Fact, ...]]:
+) -> FactColumns:
     """Return the facts that these passages state, strongest first."""
     rows = run_by_ids(db, "facts_of_passages", passages, **scope.bindings, **bind_fact_filter(facts))
     return columns.group_strongest(rows, per_passage)
@@ -65,7 +66,7 @@ def facts_of_passages(
 
 def passages_of_entities(
     db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int
-) -> Mapping[str, tuple[Mention, ...]]:
+) -> MentionColumns:
     """Return the mentions of entities: first in passages about the entity, then by count."""
     rows = run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
     return columns.group_by_entity(rows, per_entity)
@@ -73,7 +74,7 @@ def passages_of_entities(
 
 def entities_of_passages(
     db: apsw.Connection, scope: SqliteScope, passages: Sequence[str], per_passage: int
-) -> Mapping[str, tuple[Mention, ...]]:
+) -> MentionColumns:
     """Return the entities that passages mention: first the passage's subject, then by count."""
     rows = run_by_ids(db, "mentions_of_passages", passages, **scope.bindings)
     return columns.group_by_passage(rows, per_passage)

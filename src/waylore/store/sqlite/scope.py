@@ -148,8 +148,8 @@ def run_by_ids(db: apsw.Connection, query: str, ids: Sequence[str], **bound: Any
 
 
 def run_by_rows(db: apsw.Connection, query: str, rows: Sequence[int] | Rows, **bound: Any) -> list[Any]:
-    """Run a query over rows. Without rows no query is run."""
+    """Run a query over rows, of which an array has each once. Without rows no query is run."""
     if not len(rows):
         return []
-    array = apsw.carray(np.unique(np.asarray(rows, dtype=np.int64)))
+    array = apsw.carray(rows if isinstance(rows, np.ndarray) else np.array(sorted(set(rows)), dtype=np.int64))
     return db.execute(SQL[query], {**bound, "rows": array}).fetchall()

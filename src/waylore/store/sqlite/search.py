@@ -11,6 +11,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from waylore.errors import StoreError
 from waylore.store import bm25, vectors
 from waylore.store.checks import is_embedded
 from waylore.store.sql import load_queries
@@ -140,12 +141,12 @@ def _filter_entities(db: apsw.Connection, scope: SqliteScope, rows: Rows) -> Row
 
 
 def _rank_by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k: int) -> Ranking:
-    found = run_by_rows(db, f"{kind}_vectors", rows)
-    if not found:
+    if not len(rows):
         return ()
-    return _rank(
-        db, kind, [row for row, _ in found], vectors.compute_cosines([blob for _, blob in found], vector), top_k
-    )
+    count, joined = db.execute(SQL[f"joined_{kind}_vectors"], {"rows": apsw.carray(rows)}).get
+    if count != len(rows):
+        raise StoreError(f"{db.filename}: {len(rows) - count} vectors of {kind} rows are missing: run `waylore doctor`")
+    return _rank(db, kind, rows.tolist(), vectors.compute_cosines([joined], vector), top_k)
 
 
 def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArray[Any], top_k: int) -> Ranking:

@@ -32,6 +32,7 @@ from waylore.store.sqlite import search as searching
 from waylore.store.sqlite import verify as verifying
 from waylore.store.sqlite import write as writing
 from waylore.types.author import Author
+from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -39,7 +40,6 @@ from waylore.types.knowledge import (
     Entity,
     Fact,
     IndexedDocument,
-    Mention,
     Passage,
     SimilarEntities,
     Status,
@@ -200,7 +200,7 @@ class SqliteStore:
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return facts by subject or object, strongest first."""
         with self._snapshot(where) as (db, scope):
             facts = FactFilter(statuses, as_of)
@@ -214,7 +214,7 @@ class SqliteStore:
         statuses: Sequence[Status] = LIVE,
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
-    ) -> Mapping[str, tuple[Fact, ...]]:
+    ) -> FactColumns:
         """Return the facts that these passages state, strongest first, each as its passage states it."""
         with self._snapshot(where) as (db, scope):
             facts = FactFilter(statuses, as_of)
@@ -222,7 +222,7 @@ class SqliteStore:
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the mentions of entities: first in passages about the entity, then by count."""
         with self._snapshot(where) as (db, scope):
             return reading.passages_of_entities(db, scope, entities, per_entity)
@@ -236,7 +236,7 @@ class SqliteStore:
         keys: Sequence[str] = (),
         max_per_key: int = 0,
         where: Filter = NO_FILTER,
-    ) -> tuple[Mapping[str, tuple[Mention, ...]], Mapping[str, float]]:
+    ) -> tuple[MentionColumns, Mapping[str, float]]:
         """Return `passages_of_entities`, and the cosine similarity of each of those passages to a vector."""
         with self._snapshot(where) as (db, scope):
             sharing = name_keys.find_entities_by_key(db, scope, keys, max_per_key).values()
@@ -248,7 +248,7 @@ class SqliteStore:
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
-    ) -> Mapping[str, tuple[Mention, ...]]:
+    ) -> MentionColumns:
         """Return the entities that passages mention: first the passage's subject, then by count."""
         with self._snapshot(where) as (db, scope):
             return reading.entities_of_passages(db, scope, passages, per_passage)

@@ -20,6 +20,7 @@ from waylore.retrieval.graph.features import (
     compute_second_features,
     find_bridges,
 )
+from waylore.types.columns import to_fact_columns, to_mention_columns
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Fact, Mention, Vector
 
@@ -54,8 +55,10 @@ def make_pool(candidates: Sequence[Candidate], named: str = "") -> Pool:
         vectors=np.stack([c.vector for c in candidates]),
         keyword=np.array([c.keyword for c in candidates]),
         activation=np.array([c.activation for c in candidates]),
-        facts=tuple(c.facts for c in candidates),
-        mentions=tuple(mentions),
+        facts=to_fact_columns({str(place): c.facts for place, c in enumerate(candidates)}),
+        stating=np.repeat(np.arange(len(candidates)), [len(c.facts) for c in candidates]),
+        mentions=to_mention_columns({str(place): of_one for place, of_one in enumerate(mentions)}),
+        mentioning=np.repeat(np.arange(len(candidates)), [len(of_one) for of_one in mentions]),
         named=frozenset(entity_id(name) for name in named),
     )
 
@@ -66,10 +69,11 @@ def make_embedded_fact(subject: str, object_: str, vector: Vector = QUESTION) ->
 
 def list_bridges(candidates: Sequence[Candidate], *, common: int = 8) -> set[tuple[int, int, str, bool]]:
     """Return bridges as source, target, the name they lead to, and whether the target is about it."""
-    found = find_bridges(make_pool(candidates), common=common)
+    pool = make_pool(candidates)
+    found = find_bridges(pool, common=common)
     names = {entity_id(name): name for name in "ABCDE"}
     rows = zip(found.source, found.target, found.fact, found.end, found.is_own, strict=True)
-    return {(int(s), int(t), names[found.facts[f].ends[e]], bool(own)) for s, t, f, e, own in rows}
+    return {(int(s), int(t), names[pool.facts.make(f).ends[e]], bool(own)) for s, t, f, e, own in rows}
 
 
 def compute_columns(candidates: Sequence[Candidate], named: str = "") -> dict[str, list[float]]:
@@ -163,7 +167,7 @@ def test_best_of_several_bridges_is_used() -> None:
         world = make_pool(candidates)
         found = find_bridges(world, common=8)
         columns, best = compute_features(world, QUESTION, found)
-        assert found.facts[found.fact[best[0]]].subject == "D"
+        assert world.facts.make(found.fact[best[0]]).subject == "D"
         assert columns["bridges"][0] == pytest.approx(np.log(3))
 
 

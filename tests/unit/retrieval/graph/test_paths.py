@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from unit.retrieval.samples import make_fact
 from waylore.retrieval.graph.paths import build_adjacency, find_trails
+from waylore.types.columns import to_fact_columns
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Fact
 from waylore.types.search import GraphPath, Step
@@ -24,8 +25,9 @@ def make_starts(*names: str) -> dict[str, str]:
 
 def describe_paths(facts: list[Fact], *starts: str, hops: int = 3, both_ways: bool = True) -> dict[str, str]:
     """Return all paths as text, by the name of their end. The best fact is the one with the first name."""
-    bearing = {f.id: -ord(f.predicate[0]) for f in facts}
-    known = find_trails(make_starts(*starts), build_adjacency(facts, bearing, both_ways=both_ways), hops=hops)
+    bearing = [-float(ord(f.predicate[0])) for f in facts]
+    adjacency = build_adjacency(to_fact_columns({"": facts}), bearing, both_ways=both_ways)
+    known = find_trails(make_starts(*starts), adjacency, hops=hops)
     names = {end: name for f in facts for end, name in zip(f.ends, (f.subject, f.object), strict=False)}
     reached = {id_: name for id_, name in (names | make_starts(*starts)).items() if id_ in known}
     return {name: str(known.find_path(id_)).removesuffix(" → this passage") for id_, name in reached.items()}
@@ -56,9 +58,8 @@ def test_plain_values_and_loops_lead_nowhere() -> None:
 
 
 def find_path_over(facts: list[Fact], last: Fact, to: str, *starts: str) -> GraphPath:
-    return find_trails(make_starts(*starts), build_adjacency(facts, {f.id: 1.0 for f in facts}), hops=3).find_path_over(
-        last, entity_id(to)
-    )
+    adjacency = build_adjacency(to_fact_columns({"": facts}), [1.0 for _ in facts])
+    return find_trails(make_starts(*starts), adjacency, hops=3).find_path_over(last, entity_id(to))
 
 
 def test_path_over_fact_ends_with_it_unless_shorter_exists() -> None:
@@ -99,7 +100,9 @@ def compute_distances(facts: list[Fact], hops: int, *, both_ways: bool) -> dict[
 
 @given(links)
 def test_steps_are_connected(facts: list[Fact]) -> None:
-    known = find_trails(make_starts("A"), build_adjacency(facts, {f.id: f.weight for f in facts}), hops=6)
+    known = find_trails(
+        make_starts("A"), build_adjacency(to_fact_columns({"": facts}), [f.weight for f in facts]), hops=6
+    )
     for reached in known.before:
         at = entity_id("A")
         for step in known.find_path(reached).steps:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.config import TrustConfig
-from waylore.retrieval.graph.activation import score_fact
-from waylore.retrieval.graph.walk import compute_weight, spread
+from waylore.retrieval.graph.activation import score_facts
+from waylore.retrieval.graph.walk import compute_weights, spread
+from waylore.types.columns import to_fact_columns
 from waylore.types.knowledge import Fact
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
@@ -38,11 +39,11 @@ edges = st.lists(
 )
 def test_trust_follows_specification(change: dict[str, object], expected: float) -> None:
     fact = replace(FACT, **change)  # type: ignore[arg-type]
-    assert score_fact(fact, TrustConfig(), NOW) == pytest.approx(expected)
-    unused = replace(fact, access_count=0, last_accessed=None)
+    assert score_facts(to_fact_columns({"": [fact]}), TrustConfig(), NOW) == pytest.approx([expected])
+    unused = to_fact_columns({"": [replace(fact, access_count=0, last_accessed=None)]})
     for weight in (5.0, 10.0):
-        walked = compute_weight(replace(fact, weight=weight), TrustConfig(), NOW)
-        assert walked == pytest.approx(weight / 10 * score_fact(unused, TrustConfig(), NOW))
+        walked = compute_weights(to_fact_columns({"": [replace(fact, weight=weight)]}), TrustConfig(), NOW)
+        assert walked == pytest.approx(weight / 10 * score_facts(unused, TrustConfig(), NOW))
 
 
 @given(edges, st.lists(st.floats(0, 1), min_size=6, max_size=6).filter(lambda s: sum(s) > 0.01))
@@ -56,9 +57,11 @@ def test_spread_equals_personalised_pagerank(links: list[tuple[int, int, float]]
     degree = adjacency.sum(axis=1, keepdims=True)
     flow = np.divide(adjacency, degree, out=np.zeros_like(adjacency), where=degree > 0).T
     exact = 0.5 * np.linalg.solve(np.eye(6) - 0.5 * flow, seed)
-    assert np.allclose(spread(links, np.array(start), restart=0.5, rounds=40), exact, atol=1e-6)
+    first, second, weights = (np.array(column) for column in zip(*links, strict=True))
+    assert np.allclose(spread(first, second, weights, np.array(start), restart=0.5, rounds=40), exact, atol=1e-6)
 
 
 def test_activation_stays_without_edges() -> None:
     start = np.array([0.2, 0.8])
-    assert spread([], start, restart=0.5, rounds=12) is start
+    nowhere = np.empty(0, np.int64)
+    assert spread(nowhere, nowhere, np.empty(0), start, restart=0.5, rounds=12) is start

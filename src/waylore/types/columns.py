@@ -1,0 +1,192 @@
+"""Facts and mentions as columns, as a store returns them, without an object for each row.
+
+Both are mappings from the ids that they were read for to tuples of objects. An object is made when it is looked up,
+so a search can work on the columns and make objects only of what it shows.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, Mention, Vector
+
+T = TypeVar("T")
+MICROSECOND = timedelta(microseconds=1)
+Ids = tuple[str, ...]
+Numbers = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
+NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector")
+
+
+class Groups(Mapping[str, tuple[T, ...]]):
+    """Rows in groups. `of` has the id that each row was read for; rows of one id follow each other."""
+
+    of: Ids
+
+    @abstractmethod
+    def make(self, place: int) -> T:
+        """Make the object of a row."""
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.of)
+
+    def __getitem__(self, id_: str) -> tuple[T, ...]:
+        return tuple(map(self.make, self._spans[id_]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans)
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    @cached_property
+    def _spans(self) -> dict[str, range]:
+        starts = [place for place, id_ in enumerate(self.of) if not place or id_ != self.of[place - 1]]
+        return {self.of[start]: range(start, end) for start, end in pairwise([*starts, len(self.of)])}
+
+
+@dataclass(frozen=True, eq=False)
+class MentionColumns(Groups[Mention]):
+    """Mentions: the entity, the passage, how often, and whether the passage is about the entity."""
+
+    of: Ids = ()
+    entities: Ids = ()
+    passages: Ids = ()
+    counts: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    is_own: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+
+    def make(self, place: int) -> Mention:
+        """Make the object of a row."""
+        return Mention(self.entities[place], self.passages[place], int(self.counts[place]), bool(self.is_own[place]))
+
+    def take(self, places: Sequence[int]) -> "MentionColumns":
+        """Return some of the rows, in the given order."""
+        at = np.array(places, np.intp)
+        of, entities, passages = (
+            tuple(map(column.__getitem__, places)) for column in (self.of, self.entities, self.passages)
+        )
+        return MentionColumns(of, entities, passages, self.counts[at], self.is_own[at])
+
+
+@dataclass(frozen=True, eq=False)
+class FactColumns(Groups[Fact]):
+    """Facts: their ids, ends and trust, and their vectors as the rows of a matrix, 0 where `has_vector` is false.
+
+    `objects` is empty for a plain value. `sources` and `statuses` are places in SOURCES and STATUSES, `recorded_at` is
+    in microseconds since 1970. `rows` has what `convert` makes an object of, together with the vector; a row may also
+    be the object itself.
+    """
+
+    of: Ids = ()
+    ids: Ids = ()
+    subjects: Ids = ()
+    objects: Ids = ()
+    weights: Numbers = field(default_factory=lambda: np.empty(0))
+    confidences: Numbers = field(default_factory=lambda: np.empty(0))
+    sources: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    statuses: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    recorded_at: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    vectors: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    has_vector: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    rows: tuple[Any, ...] = ()
+    convert: Callable[[Any, Vector | None], Fact] | None = None
+
+    def make(self, place: int) -> Fact:
+        """Make the object of a row."""
+        row = self.rows[place]
+        if isinstance(row, Fact) or self.convert is None:
+            return row  # type: ignore[no-any-return]
+        return self.convert(row, self.vectors[place] if self.has_vector[place] else None)
+
+    def take(self, places: Sequence[int]) -> "FactColumns":
+        """Return some of the rows, in the given order."""
+        at = np.array(places, np.intp)
+        columns: dict[str, Any] = {name: tuple(map(getattr(self, name).__getitem__, places)) for name in ID_COLUMNS}
+        columns |= {name: getattr(self, name)[at] for name in (*NUMBER_COLUMNS, "vectors")}
+        return FactColumns(**columns, convert=self.convert)
+
+
+def join_facts(parts: Sequence[FactColumns]) -> FactColumns:
+    """Return the rows of all parts."""
+    known = [part for part in parts if part.size]
+    if len(known) < 2:
+        return known[0] if known else FactColumns()
+    dimension = max(part.vectors.shape[1] for part in known)
+    columns: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(part, name) for part in known)) for name in ID_COLUMNS
+    }
+    columns |= {name: np.concatenate([getattr(part, name) for part in known]) for name in NUMBER_COLUMNS}
+    columns["vectors"] = np.concatenate([_widen(part.vectors, dimension) for part in known])
+    convert = next((part.convert for part in known if part.convert is not None), None)
+    return FactColumns(**columns, convert=convert)
+
+
+def unique_facts(parts: Sequence[FactColumns]) -> FactColumns:
+    """Return each fact once: at its first place, as the last row states it."""
+    joined = join_facts(parts)
+    last = dict(zip(joined.ids, range(joined.size), strict=True))
+    return joined if len(last) == joined.size else joined.take(list(last.values()))
+
+
+def to_fact_columns(groups: Mapping[str, Iterable[Fact]]) -> FactColumns:
+    """Return facts as columns, grouped as given."""
+    pairs = [(id_, fact) for id_, facts in groups.items() for fact in facts]
+    facts = tuple(fact for _, fact in pairs)
+    dimension = max((len(fact.vector) for fact in facts if fact.vector is not None), default=0)
+    blank = np.zeros(dimension, np.float32)
+    vectors = [blank if fact.vector is None else fact.vector for fact in facts]
+    return FactColumns(
+        tuple(id_ for id_, _ in pairs),
+        tuple(fact.id for fact in facts),
+        tuple(fact.subject_id for fact in facts),
+        tuple(fact.object_id for fact in facts),
+        weights=np.array([fact.weight for fact in facts], np.float64),
+        confidences=np.array([fact.confidence for fact in facts], np.float64),
+        sources=np.array([SOURCES.index(fact.source) for fact in facts], np.int64),
+        statuses=np.array([STATUSES.index(fact.status) for fact in facts], np.int64),
+        recorded_at=np.array([(fact.recorded_at - EPOCH) // MICROSECOND for fact in facts], np.int64),
+        vectors=np.array(vectors, np.float32).reshape(len(facts), dimension),
+        has_vector=np.array([fact.vector is not None for fact in facts], np.bool_),
+        rows=facts,
+    )
+
+
+def to_mention_columns(groups: Mapping[str, Iterable[Mention]]) -> MentionColumns:
+    """Return mentions as columns, grouped as given."""
+    pairs = [(id_, mention) for id_, mentions in groups.items() for mention in mentions]
+    return MentionColumns(
+        tuple(id_ for id_, _ in pairs),
+        tuple(mention.entity_id for _, mention in pairs),
+        tuple(mention.passage_id for _, mention in pairs),
+        np.array([mention.count for _, mention in pairs], np.int64),
+        np.array([mention.is_own for _, mention in pairs], np.bool_),
+    )
+
+
+def join_mentions(parts: Sequence[MentionColumns]) -> MentionColumns:
+    """Return the rows of all parts."""
+    return MentionColumns(
+        tuple(chain.from_iterable(part.of for part in parts)),
+        tuple(chain.from_iterable(part.entities for part in parts)),
+        tuple(chain.from_iterable(part.passages for part in parts)),
+        np.concatenate([part.counts for part in parts]),
+        np.concatenate([part.is_own for part in parts]),
+    )
+
+
+def _widen(vectors: npt.NDArray[np.float32], dimension: int) -> npt.NDArray[np.float32]:
+    """Return vectors with a dimension; rows that have none become 0."""
+    return vectors if vectors.shape[1] == dimension else np.zeros((len(vectors), dimension), np.float32)

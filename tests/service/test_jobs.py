@@ -38,8 +38,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "memory.waylore") if request.param == "file" else create_database()
 
 
-def settings(store: str, folder: Path, *, concurrency: int = 2, **http: Any) -> Settings:
-    jobs = {"concurrency": concurrency, "heartbeat_timeout": 1.5}
+def settings(store: str, folder: Path, *, concurrency: int = 2, heartbeat: float = 1.5, **http: Any) -> Settings:
+    jobs = {"concurrency": concurrency, "heartbeat_timeout": heartbeat}
     return load(store=store, http={"upload_dir": folder / "spool", **http}, jobs=jobs)
 
 
@@ -396,7 +396,7 @@ async def test_job_of_stopped_worker_is_resumed_by_the_next(postgres: Server, tm
     gate = Gate(store)
     gate.open.clear()
     rows = "".join(f'{{"text": "Note {n} is about the login of Mara {n}."}}\n' for n in range(4_000))
-    of = settings(store, tmp_path)
+    of = settings(store, tmp_path, heartbeat=60.0)  # a busy machine may delay a heartbeat, which would be another run
     async with background(of, gate) as opened:
         job = submit(opened, "a.jsonl", content=rows)
         await when(opened, job, lambda now: now.state == "running")

@@ -7,6 +7,7 @@ WayloreError
  ├── DeadlineExceeded           the time limit of a request passed
  ├── StoreError                 the database refused
  │    ├── StoreUnavailable      it cannot be reached, opened or locked
+ │    ├── DamagedStore          its file does not have the bytes that were written
  │    ├── SchemaOutdated        its schema is not the one that this version reads
  │    ├── NotFound              no such document, passage, file or collection
  │    └── Forbidden             the caller may not do that
@@ -49,6 +50,10 @@ class StoreError(WayloreError):
 
 class StoreUnavailable(StoreError):
     """The store cannot be reached, opened or locked; check its address and which other process uses it."""
+
+
+class DamagedStore(StoreError):
+    """The file of the store is damaged; restore a copy of it, and see `waylore doctor`."""
 
 
 class SchemaOutdated(StoreError):

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import apsw
 import psycopg
 import pytest
 from hypothesis import given, settings
@@ -27,6 +26,7 @@ from waylore.cells.catalogue.protocol import Catalogue, Cell, CollectionPlacemen
 from waylore.cells.catalogue.sqlite import SqliteCatalogue
 from waylore.cells.open import create_catalogue
 from waylore.errors import ConfigError, Forbidden, SchemaOutdated, StoreUnavailable
+from waylore.store.sqlite.file import open_file
 from waylore.store.urls import open_store
 
 Opening = Callable[[], Catalogue]
@@ -252,7 +252,7 @@ def _run_as_superuser(sql: str, url: str) -> list[tuple[Any, ...]]:
 
 def test_newer_schema_is_refused(tmp_path: Path) -> None:
     SqliteCatalogue(tmp_path / "catalogue.waylore").close()
-    with apsw.Connection(str(tmp_path / "catalogue.waylore")) as db:
+    with open_file(str(tmp_path / "catalogue.waylore")) as db:
         db.execute("INSERT INTO catalogue_migrations VALUES (99, 'from the future', 0, '')")
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         SqliteCatalogue(tmp_path / "catalogue.waylore")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from waylore.errors import ArgumentError
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import RECIPES
+from waylore.store.sqlite.file import open_file
 from waylore.testing.world import OTHER_EMBEDDER, day
 
 EMBEDDER = HashingEmbedder(256, quiet=True)
@@ -178,7 +178,7 @@ def test_old_file_gets_name_keys_when_it_is_opened(tmp_path: Path) -> None:
         memory.add_facts([("Québec Band", "sang", "songs"), ("Quebec Band", "sang", "hymns")])
         expected = memory.merges("Quebec Band")
     assert expected
-    with apsw.Connection(str(tmp_path / "old.waylore")) as db:
+    with open_file(str(tmp_path / "old.waylore")) as db:
         db.execute("DROP TABLE entity_keys; DELETE FROM migrations WHERE name = 'entity_keys'")
     with open_memory(tmp_path / "old.waylore") as memory:
         assert memory.merges("Quebec Band") == expected

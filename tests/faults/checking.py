@@ -17,6 +17,7 @@ from faults.documents import EMBEDDER, NOW, Edition, get_id, make_document, open
 from waylore.engine.waylore import Waylore
 from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
+from waylore.store.sqlite.verify import check_pages
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
@@ -32,6 +33,8 @@ def check_file(path: Path) -> None:
         db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
     finally:
         db.close()
+    checked = check_pages(str(path))
+    assert (checked.has_checksums, checked.damaged) == (True, ())
 
 
 def open_bare(path: Path) -> apsw.Connection:

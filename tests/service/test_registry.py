@@ -9,7 +9,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-import apsw
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +28,7 @@ from waylore.service.registry.protocol import (
     RegisteredCollection,
     Registry,
 )
+from waylore.store.sqlite.file import open_file
 from waylore.types.knowledge import SOURCES
 
 Opening = Callable[[], Registry]
@@ -103,7 +103,7 @@ def _run(url: str, *statements: str) -> None:
             for statement in statements:
                 server.execute(statement)
         return
-    with closing(apsw.Connection(url)) as file:
+    with closing(open_file(url)) as file:
         for statement in statements:
             file.execute(statement)
 
@@ -218,7 +218,7 @@ def test_newer_schema_is_refused(url: str) -> None:
         with psycopg.connect(url) as server:
             server.execute("INSERT INTO waylore_service.migrations (number, name) VALUES (99, 'new')")
     else:
-        file = apsw.Connection(url)
+        file = open_file(url)
         file.execute("INSERT INTO registry_migrations VALUES (99, 'from the future', 0, '')")
         file.close()
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):

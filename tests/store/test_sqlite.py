@@ -2,7 +2,9 @@
 
 import os
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +22,9 @@ from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound, Sche
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import RegisteredCollection
 from waylore.store import bm25
-from waylore.store.sqlite.file import CATALOGUE, STORE
+from waylore.store.sqlite.file import CATALOGUE, STORE, open_file
 from waylore.store.sqlite.store import SqliteStore
+from waylore.store.sqlite.verify import check_pages
 from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page
@@ -38,7 +41,7 @@ class TestSqlite(StoreConformance):
 
 def test_newer_schema_raises_error(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "a.waylore").close()
-    with apsw.Connection(str(tmp_path / "a.waylore")) as db:
+    with open_file(str(tmp_path / "a.waylore")) as db:
         db.execute("INSERT INTO migrations VALUES (9999, 'from the future', 0, '')")
     with pytest.raises(SchemaOutdated, match="upgrade Waylore"):
         SqliteStore(tmp_path / "a.waylore")
@@ -46,7 +49,7 @@ def test_newer_schema_raises_error(tmp_path: Path) -> None:
 
 def test_schema_from_other_sql_raises_error(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "a.waylore").close()
-    with apsw.Connection(str(tmp_path / "a.waylore")) as db:
+    with open_file(str(tmp_path / "a.waylore")) as db:
         db.execute("UPDATE migrations SET checksum = 'another' WHERE number = 2")
     with pytest.raises(SchemaOutdated, match=r"migration 2 \(files\).* import the export"):
         SqliteStore(tmp_path / "a.waylore")
@@ -61,6 +64,29 @@ def test_write_to_locked_file_raises_error(tmp_path: Path) -> None:
     other.execute("ROLLBACK")
     assert store.write([KING], author=OWNER, model=MODEL) == 1
     store.close()
+
+
+def test_waiting_for_a_lock_lets_other_threads_run(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "a.waylore")) as store:
+        other = apsw.Connection(str(tmp_path / "a.waylore"))
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as thread:
+            written = thread.submit(store.write, [KING], author=OWNER, model=MODEL)
+            during = _count_wakings()
+            assert not written.done()
+            other.execute("ROLLBACK")
+            other.close()
+            assert written.result() == 1
+        assert during > _count_wakings() / 4
+
+
+def _count_wakings() -> int:
+    """Return how often a thread wakes up in a second if it wants to each millisecond."""
+    deadline, count = time.monotonic() + 1, 0
+    while time.monotonic() < deadline:
+        time.sleep(0.001)
+        count += 1
+    return count
 
 
 def test_reads_do_not_wait_for_writer(tmp_path: Path) -> None:
@@ -177,6 +203,21 @@ def test_read_only_file_can_be_read(closed: Path) -> None:
     assert [each.name for each in closed.parent.iterdir()] == [closed.name]
 
 
+def test_read_only_file_without_checksums_can_be_read(public: Path) -> None:
+    path = public / "a.waylore"
+    with closing(apsw.Connection(str(path))) as other:  # makes the first page, and keeps the file from being rewritten
+        other.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; SELECT * FROM sqlite_schema").fetchall()
+        with closing(SqliteStore(path)) as store:
+            store.write([KING, QUEEN], author=OWNER, model=MODEL)
+    path.chmod(0o444)
+    before = path.read_bytes()
+    with as_nobody(), closing(SqliteStore(path)) as store:
+        assert len(store.lexical("king", top_k=3)) == 1
+        assert len(list(store.export())) == 2
+    assert path.read_bytes() == before
+    assert not check_pages(str(path)).has_checksums
+
+
 def test_read_only_file_refuses_writes(closed: Path) -> None:
     with as_nobody(), closing(SqliteStore(closed)) as store:
         message = r"a #1\?\.waylore is read-only, nothing was written.*`cp '.*a #1\?\.waylore' elsewhere`"
@@ -191,7 +232,7 @@ def test_read_only_file_refuses_writes(closed: Path) -> None:
 
 
 def test_read_only_file_of_old_schema_is_refused(closed: Path) -> None:
-    with apsw.Connection(str(closed)) as db:
+    with open_file(str(closed)) as db:
         db.execute("DELETE FROM migrations WHERE number > 3")
     db.close()
     with as_nobody(), pytest.raises(SchemaOutdated, match=r"read-only and has schema 3.*`cp '.*' elsewhere`"):
@@ -199,7 +240,7 @@ def test_read_only_file_of_old_schema_is_refused(closed: Path) -> None:
 
 
 def test_read_only_file_of_newer_schema_is_refused(closed: Path) -> None:
-    with apsw.Connection(str(closed)) as db:
+    with open_file(str(closed)) as db:
         db.execute("INSERT INTO migrations VALUES (9999, 'from the future', 0, '')")
     db.close()
     with as_nobody(), pytest.raises(SchemaOutdated, match="upgrade Waylore"):
@@ -252,7 +293,7 @@ def test_empty_path_raises_error() -> None:
 
 def remove_application_id(path: Path) -> None:
     """Make a file as versions before application ids left it."""
-    with closing(apsw.Connection(str(path))) as db:
+    with closing(open_file(str(path))) as db:
         db.pragma("application_id", 0)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite import pages
+from waylore.store.sqlite.file import open_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import KING, MODEL, QUEEN, SECRET, WORLD, day, page
 from waylore.types.author import OWNER
@@ -35,7 +36,7 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def damage(path: Path, sql: str) -> None:
-    with closing(apsw.Connection(str(path))) as db:
+    with closing(open_file(str(path))) as db:
         db.execute(sql).fetchall()
 
 
@@ -184,7 +185,7 @@ def _restore_first_schema(path: Path) -> None:
     """Restore the words and the recorded migrations of the first schema."""
     (_, _, first), *_ = load_migrations("waylore.store.sqlite")
     start = first.index("CREATE VIRTUAL TABLE words")
-    with closing(apsw.Connection(str(path))) as db:
+    with closing(open_file(str(path))) as db:
         db.execute("CREATE VIRTUAL TABLE temp.v USING fts5vocab (main, words, instance)")
         rows = db.execute(
             "SELECT doc, group_concat(coalesce(t.collection || '·' || t.term, v.term), ' ') "

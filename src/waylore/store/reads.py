@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
 from waylore.deadline import check_deadline
-from waylore.errors import DeadlineExceeded, StoreUnavailable, WayloreError
+from waylore.errors import DamagedStore, DeadlineExceeded, StoreUnavailable, WayloreError
 from waylore.store.protocol import Store
 from waylore.store.requests import ReadRequest, make_request
 from waylore.types.columns import Groups
@@ -117,7 +117,7 @@ def _fetch_answers(store: Store, requests: Sequence[ReadRequest[Any]]) -> Sequen
         return store.read_many(requests) if len(requests) > 1 else [run_request(store, requests[0])]
     except StoreUnavailable as error:
         return [error for _ in requests]
-    except DeadlineExceeded:
+    except (DeadlineExceeded, DamagedStore):
         raise
     except WayloreError:
         return [_run_or_return_error(store, request) for request in requests]

@@ -1,7 +1,7 @@
 """The checks of `waylore doctor`: functions that yield findings, each with its remedy.
 
 They check settings, models, store, collection and disk. They create no file, upgrade no schema, and do not examine the
-stored content.
+stored content; but every page of a file is compared with its checksum.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from waylore.cells.open import open_catalogue
 from waylore.engine.waylore import Waylore
-from waylore.errors import ConfigError, ModelError, StoreError, WayloreError
+from waylore.errors import ConfigError, DamagedStore, ModelError, StoreError, WayloreError
 from waylore.project import PROJECT, find_project_file
 from waylore.protocols import Embedder
 from waylore.settings.load import (
@@ -27,7 +27,8 @@ from waylore.settings.load import (
 from waylore.settings.names import PREFIX
 from waylore.settings.sections import Settings
 from waylore.store.sql import load_migrations
-from waylore.store.sqlite.file import is_read_only, read_schema
+from waylore.store.sqlite.file import MAX_REWRITTEN_BYTES, is_read_only, read_schema
+from waylore.store.sqlite.verify import CheckedPages, check_pages
 from waylore.store.urls import parse_url, without_password
 from waylore.surfaces.open import create_embedder, create_extractor
 from waylore.surfaces.terminal.hits import count
@@ -35,6 +36,10 @@ from waylore.surfaces.terminal.hits import count
 State = Literal["good", "note", "wrong"]
 MIN_FREE_BYTES = 200_000_000  # on the disk of the store
 SERVER_TIMEOUT_SECONDS = 5
+MAX_PAGES_SHOWN = 10
+RESTORE = "restore a copy of the file"
+COMPACT = "run `waylore compact` while no other process uses the file"
+ENABLE_CHECKSUMS = "stop the server, run `pg_checksums --enable` on its data folder, and start it"
 FORMATS = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "DOCX", "pathspec": ".gitignore"}
 
 
@@ -65,7 +70,7 @@ def run_checks(**options: Any) -> Iterator[Finding]:
     yield from of_models
     of_store = list(check_store(settings.store))
     yield from of_store
-    if all(finding.state == "good" for finding in of_store):
+    if all(finding.state == "good" or finding.remedy in (COMPACT, ENABLE_CHECKSUMS) for finding in of_store):
         yield from _check_collection(settings, embedder)
 
 
@@ -177,6 +182,7 @@ def _check_file(path: Path) -> Iterator[Finding]:
     yield from _check_disk(folder)
     if path.exists():
         yield from _check_schema(path)
+        yield from _check_pages(path)
     else:
         yield Finding(
             "store", "note", f"no store at {path} yet", "create it with `waylore init`, then `waylore add PATH`"
@@ -194,19 +200,41 @@ def _check_read_only(path: Path, folder: Path) -> Iterator[Finding]:
             yield replace(finding, state="wrong", remedy=remedy)
         else:
             yield finding
+    yield from _check_pages(path)
 
 
 def _check_schema(path: Path) -> Iterator[Finding]:
     try:
         schema = read_schema(str(path))
     except StoreError as error:
-        yield Finding("store", "wrong", str(error), "check that it is a store of Waylore, or name another with --store")
+        remedy = "check that it is a store of Waylore, or name another with --store"
+        yield Finding("store", "wrong", str(error), RESTORE if isinstance(error, DamagedStore) else remedy)
         return
     if schema is None:
         message = f"{path} is a database of another program"
         yield Finding("store", "wrong", message, "name another file with --store, or set store in waylore.toml")
     else:
         yield describe_schema(str(path), schema, load_migrations("waylore.store.sqlite")[-1][0])
+
+
+def _check_pages(path: Path) -> Iterator[Finding]:
+    """Read the whole file, and compare its pages with their checksums."""
+    try:
+        yield _describe_pages(path, check_pages(str(path)))
+    except WayloreError:  # reported by `_check_schema`
+        return
+
+
+def _describe_pages(path: Path, checked: CheckedPages) -> Finding:
+    if checked.damaged:
+        shown = ", ".join(map(str, checked.damaged[:MAX_PAGES_SHOWN]))
+        more = ", …" if len(checked.damaged) > MAX_PAGES_SHOWN else ""
+        return Finding("pages", "wrong", f"{path} has damaged pages: {shown}{more}", RESTORE)
+    if checked.has_checksums:
+        return Finding("pages", "good", "every page has its checksum")
+    message = f"{path} has no checksums, so damage may not be noticed"
+    remedy = "the next command that may write adds them, if no other process uses the file"
+    return Finding("pages", "note", message, COMPACT if checked.size > MAX_REWRITTEN_BYTES else remedy)
 
 
 def _check_disk(folder: Path) -> Iterator[Finding]:
@@ -227,7 +255,7 @@ def _check_server(url: str) -> Iterator[Finding]:
     from waylore.store.postgres.setup import inspect_database, is_too_old  # noqa: PLC0415
 
     try:
-        schema, has, available, is_pooled = inspect_database(url, wait_seconds=SERVER_TIMEOUT_SECONDS)
+        schema, has, available, is_pooled, has_checksums = inspect_database(url, wait_seconds=SERVER_TIMEOUT_SECONDS)
     except StoreError as error:
         remedy = "start the server, or correct host, port, user and password in the address"
         yield Finding("store", "wrong", str(error), remedy)
@@ -246,6 +274,9 @@ def _check_server(url: str) -> Iterator[Finding]:
         if is_pooled:
             remedy = "nothing to do; run `waylore migrate`, `compact` and `cells` with the address of the server itself"
             yield Finding("store", "note", "a pooler is between Waylore and the server", remedy)
+        if not has_checksums:
+            message = "the server has no data checksums, so damage may not be noticed"
+            yield Finding("pages", "note", message, ENABLE_CHECKSUMS)
         yield _check_server_schema(url, schema)
 
 

@@ -10,7 +10,8 @@ import apsw
 import psycopg
 import pytest
 from tools.faults import mount_small_disk
-from tools.postgres.server import Server
+from tools.postgres.builds import find_plain_build
+from tools.postgres.server import Server, start_server
 from typer.testing import CliRunner
 
 from databases import create_database
@@ -21,7 +22,8 @@ from waylore.cells import admin
 from waylore.cells.open import create_catalogue
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.sql import load_migrations
-from waylore.surfaces.checks import Finding, run_checks
+from waylore.store.sqlite.file import open_file
+from waylore.surfaces.checks import Finding, check_store, run_checks
 from waylore.surfaces.cli.app import app
 
 NOBODY = 65_534
@@ -197,7 +199,7 @@ def test_missing_folder_is_a_problem() -> None:
 
 def test_newer_schema_is_a_problem(folder: Path) -> None:
     Waylore.open("memory.waylore").close()
-    with apsw.Connection("memory.waylore") as db:
+    with open_file("memory.waylore") as db:
         db.execute("INSERT INTO migrations VALUES (99, 'future', 0, '')")
     assert find_problem().message.startswith("memory.waylore has schema 99, this version reads up to ")
 
@@ -228,7 +230,7 @@ def test_read_only_store_is_a_note(folder: Path, closed: str) -> None:
 
 def test_read_only_store_of_old_schema_is_a_problem(folder: Path) -> None:
     Waylore.open("memory.waylore").close()
-    with apsw.Connection("memory.waylore") as db:
+    with open_file("memory.waylore") as db:
         db.execute("DELETE FROM migrations WHERE number = (SELECT max(number) FROM migrations)")
     db.close()
     (folder / "memory.waylore").chmod(0o444)
@@ -287,6 +289,22 @@ def test_doctor_leaves_an_empty_database_empty(postgres: Server) -> None:
         assert db.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'waylore'").fetchone() == (0,)
     Waylore.open(url).close()
     assert {f.state for f in run_checks(store=url) if f.subject == "store"} == {"good"}
+
+
+@pytest.mark.slow
+def test_server_without_data_checksums_is_a_note() -> None:
+    build = find_plain_build()
+    with start_server(build) as server:
+        url = server.url
+        Waylore.open(url).close()
+        assert [f.state for f in check_store(url)] == ["good", "good"]
+        server.stop()
+        subprocess.run(
+            build.build_command("pg_checksums", "--disable", "--pgdata", str(server.folder / "data")), check=True
+        )
+        server.start()
+        [note] = [f for f in run_checks(store=url) if f.subject == "pages"]
+    assert (note.state, note.remedy.split(",")[1]) == ("note", " run `pg_checksums --enable` on its data folder")
 
 
 def test_server_without_pgvector_is_a_problem(postgres: Server, folder: Path) -> None:

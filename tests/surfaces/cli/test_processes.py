@@ -9,12 +9,12 @@ import subprocess
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 from tools.waiting import HANG_SECONDS
 
 from surfaces.commands import COMMAND, environment, notes, process
 from waylore import Waylore
+from waylore.store.sqlite.file import open_file
 
 HEAVY = "fastembed onnxruntime psycopg pyarrow mcp fastapi uvicorn httpx lxml pypdf docx spacy model2vec sklearn"
 IMPORTED = """
@@ -59,7 +59,7 @@ def test_errors_are_one_line_and_an_exit_code(
     (tmp_path / "note.txt").write_text("not a database, but a text that is long enough to be looked at\n" * 50)
     for name in ("here.waylore", "newer.waylore"):
         Waylore.open(tmp_path / name).close()
-    with apsw.Connection(str(tmp_path / "newer.waylore")) as db:
+    with open_file(str(tmp_path / "newer.waylore")) as db:
         db.execute("INSERT INTO migrations VALUES (99, 'future', 0, '')")
     done = process(tmp_path, *arguments)
     assert done.returncode == code

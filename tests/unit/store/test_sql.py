@@ -53,7 +53,7 @@ ONLY_POSTGRES = {
             "lock",
             "lock_shared",
         ),
-        *("tables", "available_textsearch", "textsearch", "create_textsearch"),
+        *("tables", "available_textsearch", "textsearch", "create_textsearch", "data_checksums"),
     },
     "pg_textsearch": {"add_ranked", "match_ranked", "unsorted_settings"},
     "an index of vectors": {

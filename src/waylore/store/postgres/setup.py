@@ -105,14 +105,19 @@ def prepare_database(db: Connection) -> None:
     db.execute(SQL["settings"], {"path": read_search_path(db), "role": "none", "collection": "", "milliseconds": None})
 
 
-def inspect_database(url: str, *, wait_seconds: int) -> tuple[int, str, str, bool]:
-    """Return the schema of a database, its pgvector, the one that it could have, and whether a pooler is in between."""
+def inspect_database(url: str, *, wait_seconds: int) -> tuple[int, str, str, bool, bool]:
+    """Return the schema of a database, its pgvector, and the one that it could have.
+
+    The last two values are whether a pooler is in between, and whether the server has data checksums.
+    """
     db: Connection
     with translate_errors(url), psycopg.connect(url, autocommit=True, connect_timeout=wait_seconds) as db:
         has = db.execute(SQL["extension"]).fetchone()
         available = db.execute(SQL["available_extension"]).fetchone()
         schema = max(read_applied(db, SQL), default=0)
-        return schema, has[0] if has else "", available[0] if available else "", is_pooled(db)
+        checksums = db.execute(SQL["data_checksums"]).fetchone()
+        in_use, installable = (row[0] if row else "" for row in (has, available))
+        return schema, in_use, installable, is_pooled(db), checksums == ("on",)
 
 
 def has_old_schema(url: str, *, wait_seconds: int) -> bool:

@@ -6,7 +6,7 @@ A file that may not be written is opened for reading. This module reads and writ
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -17,6 +17,7 @@ from waylore.deadline import commit_in_time, is_ending, is_over, limit_wait
 from waylore.errors import (
     ArgumentError,
     ConfigError,
+    DamagedStore,
     DeadlineExceeded,
     Forbidden,
     NotFound,
@@ -28,6 +29,7 @@ from waylore.private_files import create_private
 from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.name_keys import fill_keys
+from waylore.store.sqlite.vfs import open_database, reserve_checksums, use_checksums
 
 SQL = load_queries("waylore.store.sqlite")
 STORE, CATALOGUE = 0x57617953, 0x57617943  # application ids of files: "WayS" and "WayC" in ASCII
@@ -36,6 +38,7 @@ UNDECIDED, FOREIGN = 0, -1  # a file that may become a store or a catalogue, and
 KINDS_BY_TABLE = {"passages": STORE, "catalogue": CATALOGUE, "registry": UNDECIDED}
 CHECK_STEPS = 20_000  # of SQLite's virtual machine between two looks at the deadline, about a millisecond
 KEYS_MIGRATION = 3  # the migration that added the keys of names
+MAX_REWRITTEN_BYTES = 1_000_000_000  # of a file that gets its checksums when it is opened
 CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
 
 Stamp = tuple[int, ...]
@@ -57,7 +60,7 @@ def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.
 def open_file(path: str) -> apsw.Connection:
     """Open a file for reading and writing. A new one, and its log, can be read by its owner alone."""
     create_private(path)
-    return apsw.Connection(path)
+    return open_database(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
 
 
 def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
@@ -81,17 +84,30 @@ def migrate_file(
     busy_seconds: float,
     finish: Callable[[Mapping[int, str]], None] = lambda _: None,
 ) -> None:
-    """Apply the migrations that a file lacks, in one transaction; read one table if it lacks none.
+    """Apply the migrations that a file lacks, in one transaction, and add its checksums if it has none.
 
-    `sql` names the table in which they are recorded, because a store, a registry and a catalogue may share a
-    file. `finish` gets the migrations that were applied before.
+    `sql` names the table in which the migrations are recorded, because a store, a registry and a catalogue may
+    share a file. `finish` gets the migrations that were applied before.
     """
     applied = _read_applied(db, sql)
-    if is_current(migrations, applied):
-        return
+    if not is_current(migrations, applied):
+        if db.readonly("main"):
+            _refuse_to_migrate(db, migrations, applied)
+        configure_file(db, busy_seconds)
+        _apply(db, sql, migrations, finish)
     if db.readonly("main"):
-        _refuse_to_migrate(db, migrations, applied)
-    configure_file(db, busy_seconds)
+        return
+    if db.pragma("page_count") * db.pragma("page_size") <= MAX_REWRITTEN_BYTES:
+        pages.add_checksums(db, busy_seconds=busy_seconds)
+    use_checksums(db)
+
+
+def _apply(
+    db: apsw.Connection,
+    sql: Mapping[str, str],
+    migrations: Sequence[Migration],
+    finish: Callable[[Mapping[int, str]], None],
+) -> None:
     with open_transaction(db):
         db.execute(sql["create_migrations"])
         if db.execute(sql["has_migrations"]).get <= CHECKSUM_COLUMN:
@@ -135,7 +151,8 @@ def configure_file(db: apsw.Connection, busy_seconds: float) -> None:
     deadline = time.monotonic() + busy_seconds
     while True:
         try:
-            db.execute(SQL["file_settings"])
+            with nullcontext() if db.pragma("page_count") else reserve_checksums(db):
+                db.execute(SQL["file_settings"])
             return
         except apsw.BusyError:
             if time.monotonic() > deadline:
@@ -188,6 +205,10 @@ def translate_errors(path: str) -> Iterator[None]:
         raise StoreUnavailable(
             f"{path} cannot be opened ({error}): check that its folder exists, that you may write "
             "there, and that it is a Waylore file"
+        ) from error
+    except apsw.CorruptError as error:
+        raise DamagedStore(
+            f"{path} is damaged ({error}): restore a copy of the file; `waylore doctor` lists the damaged pages"
         ) from error
     except apsw.IOError as error:
         raise StoreUnavailable(
@@ -273,9 +294,9 @@ def open_to_read(path: str) -> apsw.Connection:
     as immutable if it is read-only: this creates no file, and takes no locks, so a later writer is not noticed.
     """
     if _has_log(path) or not is_read_only(path):
-        return apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
+        return open_database(path, apsw.SQLITE_OPEN_READONLY)
     uri = f"{Path(path).resolve().as_uri()}?immutable=1"
-    return apsw.Connection(uri, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    return open_database(uri, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def _has_log(path: str) -> bool:

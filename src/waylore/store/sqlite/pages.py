@@ -1,26 +1,31 @@
-"""Blank the bytes of a SQLite file that belong to no row, and count pages that still hold some.
+"""Copy pages from the log to a SQLite file, rewrite the file, and look for damaged and unclean pages.
 
-`secure_delete` overwrites deleted rows. But when SQLite moves rows to another page, it leaves copies in the
-unallocated middle of the old page, and these copies outlive the rows. Therefore Waylore runs its own
-checkpoints, through a VFS that blanks this middle when a page is copied from the log to the file. Pages are
-also read through SQLite, because a process that opens and closes the file on its own drops SQLite's locks. This
-module knows no tables.
+Waylore runs its own checkpoints, in place of those of SQLite. Pages are read through SQLite, because a process
+that opens and closes the file on its own drops SQLite's locks. This module knows no tables.
 """
 
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
-from apsw import VFS, VFSFile
 
+from waylore.store.sql import load_queries
+from waylore.store.sqlite.vfs import (
+    DamagedPage,
+    find_unallocated,
+    has_checksums,
+    open_database,
+    reserve_checksums,
+    use_checksums,
+)
+
+SQL = load_queries("waylore.store.sqlite")
 READER_WAIT_SECONDS = 0.5  # while a checkpoint waits for readers, no connection can write
 MAX_LOG_PAGES = 1_000  # pages in the log from which on a commit runs a checkpoint
-_VFS = "waylore-blanking"
-_FIRST_HEADER = 100  # bytes before the header of page 1
-_HEADERS = {2: 12, 5: 12, 10: 8, 13: 8}  # length of the header by kind of b-tree page, in bytes
-_MAX_PAGES = 1 << 25  # from here on a page number can begin with a byte that looks like a kind
+_LOCK_OFFSET = 1 << 30  # of the page that SQLite locks and never writes
+_LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
 _CHUNK_PAGES = 128  # pages per read
 
 
@@ -30,10 +35,11 @@ def checkpoint(path: str, *, truncate_log: bool = False) -> bool:
     With `truncate_log` it also waits for readers, up to `READER_WAIT_SECONDS`, and empties the log.
     """
     mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate_log else apsw.SQLITE_CHECKPOINT_PASSIVE
-    db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=_VFS)
+    db = open_database(path, apsw.SQLITE_OPEN_READWRITE)
     try:
         db.set_busy_timeout(int(READER_WAIT_SECONDS * 1000))
         db.pragma("schema_version")  # before its first read a connection does not know that there is a log
+        use_checksums(db)
         db.wal_checkpoint(mode=mode)
     except apsw.BusyError:
         return False
@@ -46,7 +52,8 @@ def checkpoint_when_long(db: apsw.Connection, _: str, pages: int) -> int:
     """Run a checkpoint if the log is long; called after each commit, in place of SQLite's own checkpoints."""
     if pages >= MAX_LOG_PAGES:
         with suppress(apsw.Error):  # the commit is safe, and the next one tries again
-            checkpoint(db.filename)
+            use_checksums(db)
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     return apsw.SQLITE_OK
 
 
@@ -56,56 +63,92 @@ def measure_log(path: str) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-# -- blanking ------------------------------------------------------------------------------------------
+# -- rewriting -----------------------------------------------------------------------------------------
 
 
-def find_unallocated(page: bytes, number: int) -> slice:
-    """Return the middle of a b-tree page, between its cell pointers and its cells; empty for any other page."""
-    at = _FIRST_HEADER if number == 1 else 0
-    header = _HEADERS.get(page[at])
-    if header is None or number >= _MAX_PAGES:
-        return slice(0, 0)
-    cells, content = struct.unpack_from(">HH", page, at + 3)
-    return slice(at + header + 2 * cells, content or 65_536)
+def rewrite(db: apsw.Connection) -> None:
+    """Rewrite a file without unused bytes, in one transaction. No other connection can write meanwhile."""
+    before = db.pragma("temp_store")
+    db.pragma("temp_store", "file")
+    try:
+        db.execute(SQL["vacuum"])
+    finally:
+        db.pragma("temp_store", before)
 
 
-class _BlankingFile(VFSFile):
-    def __init__(self, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
-        self._has_pages = bool(flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
-        super().__init__("", name, flags)
+def add_checksums(db: apsw.Connection, *, busy_seconds: float) -> bool:
+    """Rewrite a file that has no checksums with them, and return whether that was done.
 
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        if self._has_pages:
-            page = bytearray(data)
-            middle = find_unallocated(data, offset // len(data) + 1)
-            page[middle] = bytes(middle.stop - middle.start)
-            data = bytes(page)
-        super().xWrite(data, offset)
-
-
-class _BlankingVFS(VFS):
-    def __init__(self) -> None:
-        super().__init__(_VFS, "")
-
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> VFSFile:  # noqa: N802
-        return _BlankingFile(name, flags)
+    It is not if another connection is open, which may be of a version that writes pages without checksums, or if
+    the disk is full.
+    """
+    if has_checksums(db):
+        return False
+    with _exclude_others(db, busy_seconds), suppress(apsw.BusyError, apsw.FullError):
+        with reserve_checksums(db):
+            rewrite(db)
+        use_checksums(db)
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    return has_checksums(db)
 
 
-_BLANKING = _BlankingVFS()  # SQLite uses it as long as this object exists
+@contextmanager
+def _exclude_others(db: apsw.Connection, busy_seconds: float) -> Iterator[None]:
+    """Let a write raise BusyError at once if another connection is open, and let no other connection be opened."""
+    db.set_busy_timeout(0)
+    db.pragma("locking_mode", "exclusive")
+    try:
+        yield
+    finally:
+        db.pragma("locking_mode", "normal")
+        db.pragma("schema_version")  # the lock ends with the next read
+        db.set_busy_timeout(int(busy_seconds * 1000))
 
 
 # -- reading -------------------------------------------------------------------------------------------
 
 
 def read_pages(db: apsw.Connection) -> Iterator[tuple[int, bytes]]:
-    """Yield every page of the file with its number, as stored on disk."""
-    size = int(db.pragma("page_size"))
+    """Yield every page of the file with its number, as stored on disk, without its checksum."""
+    size, reserved = int(db.pragma("page_size")), db.reserve_bytes("main")
     count = int(db.pragma("page_count"))
     for first in range(0, count, _CHUNK_PAGES):
         amount = min(_CHUNK_PAGES, count - first)
         _, read = db.read("main", 0, first * size, amount * size)
         for at in range(amount):
-            yield first + at + 1, read[at * size : (at + 1) * size]
+            yield first + at + 1, read[at * size : (at + 1) * size - reserved]
+
+
+def find_damaged(db: apsw.Connection) -> tuple[int, ...]:
+    """Return the numbers of the pages that do not have their checksum, in a snapshot that the caller has opened.
+
+    A page that is also in the log is not damaged: SQLite reads it from there, and a checkpoint may be writing it.
+    """
+    count, size = int(db.pragma("page_count")), int(db.pragma("page_size"))
+    suspects = [number for number in range(1, count + 1) if not _is_whole(db, number, size)]
+    in_log = _list_logged(db, size) if suspects and measure_log(db.filename) else set()
+    return tuple(number for number in suspects if number not in in_log and not _is_whole(db, number, size))
+
+
+def _is_whole(db: apsw.Connection, number: int, size: int) -> bool:
+    offset = (number - 1) * size
+    try:
+        return offset == _LOCK_OFFSET or bool(db.read("main", 0, offset, size)[0])
+    except DamagedPage:
+        return False
+
+
+def _list_logged(db: apsw.Connection, size: int) -> set[int]:
+    """Return the numbers of the pages in the log. A page belongs to the log if it has the salts of its beginning."""
+    numbers: set[int] = set()
+    has_log, first = db.read("main", 1, 0, _LOG_HEADER)
+    offset = _LOG_HEADER
+    while has_log:
+        has_log, frame = db.read("main", 1, offset, _FRAME_HEADER)
+        if has_log and frame[8:16] == first[16:24]:
+            numbers.add(int.from_bytes(frame[:4], "big"))
+        offset += _FRAME_HEADER + size
+    return numbers
 
 
 def count_unclean(db: apsw.Connection) -> tuple[int, int]:

@@ -135,12 +135,16 @@ class SqliteStore:
             return verifying.find_remains(db, self._path, self._row, receipt)
 
     def compact(self) -> None:
-        """Rewrite the file without unused bytes. No other connection can write meanwhile."""
-        with file.translate_errors(self._path), closing(self._open()) as db:
+        """Rewrite the file without unused bytes. No other connection can write meanwhile.
+
+        A file without checksums gets them if no other connection is open.
+        """
+        with file.translate_errors(self._path):
+            db = self._connection()
             file.check_writable(db)
-            db.pragma("temp_store", "file")
-            db.execute(SQL["vacuum"])
-            pages.checkpoint(self._path, truncate_log=True)
+            if not pages.add_checksums(db, busy_seconds=self._busy_seconds):
+                pages.rewrite(db)
+                pages.checkpoint(self._path, truncate_log=True)
 
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
         """Count one use for each time that an item is named; in a read-only file count none.

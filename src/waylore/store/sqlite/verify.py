@@ -1,4 +1,4 @@
-"""Find traces of forgotten items in every table and index of a SQLite file, and in the bytes between rows.
+"""Find traces of forgotten items in every table and index of a SQLite file and in the bytes between rows, and damage.
 
 Ids are looked up, rows without an owner are counted, derived data (terms, names, bits) is derived again, and
 bytes that belong to no row must be blank. All of it is read from one snapshot, in time proportional to the
@@ -8,7 +8,8 @@ file, while others may read and write. Nothing is repaired.
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 
 import apsw
 import numpy as np
@@ -18,12 +19,22 @@ from waylore.store import bm25, vectors
 from waylore.store.checks import list_still_stored
 from waylore.store.rows import list_names
 from waylore.store.sql import load_queries
-from waylore.store.sqlite import pages
+from waylore.store.sqlite import file, pages
 from waylore.store.sqlite.scope import run_by_ids, run_by_rows
+from waylore.store.sqlite.vfs import has_checksums
 from waylore.types.results import Receipt
 
 SQL = load_queries("waylore.store.sqlite")
 MAX_CHECKPOINTS = 20  # attempts to find the log empty while others write
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPages:
+    """The bytes of a file, whether its pages have checksums, and the numbers of the damaged ones."""
+
+    size: int
+    has_checksums: bool
+    damaged: tuple[int, ...]
 
 
 def find_remains(db: apsw.Connection, path: str, collection: int, receipt: Receipt) -> tuple[str, ...]:
@@ -118,3 +129,15 @@ def _describe_log(path: str) -> str:
         f"the log beside the file ({pages.measure_log(path)} bytes) may hold forgotten items, because another "
         "connection is reading or writing: verify again when it has finished"
     )
+
+
+# -- damage --------------------------------------------------------------------------------------------
+
+
+def check_pages(path: str) -> CheckedPages:
+    """Compare every page of a file with its checksum, from one snapshot, without changing the file."""
+    with file.translate_errors(path), closing(file.open_to_read(path)) as db, db:
+        file.check_kind(db, file.STORE, file.CATALOGUE)
+        size, has = int(db.pragma("page_count")) * int(db.pragma("page_size")), has_checksums(db)
+        damaged = pages.find_damaged(db) if has else ()
+    return CheckedPages(size, has, damaged)

@@ -26,7 +26,7 @@ MARKS = {"good": ("✓", "green"), "note": ("•", "yellow"), "wrong": ("✗", "
 def doctor(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
     """Check settings, model, store, collection and disk, and name a remedy for each problem.
 
-    Exits with 1 if a problem was found. Changes nothing.
+    Exits with 1 if a problem was found. Changes nothing. Reads every page of a file.
 
     Example: `waylore doctor`
     """

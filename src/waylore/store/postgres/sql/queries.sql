@@ -16,6 +16,10 @@ SELECT extversion, extnamespace::regnamespace::text FROM pg_extension WHERE extn
 -- The version of pgvector that the server can install.
 SELECT default_version FROM pg_available_extensions WHERE name = 'vector'
 
+-- name: data_checksums
+-- Whether the server compares the pages that it reads with checksums: on or off.
+SHOW data_checksums
+
 -- name: create_extension
 CREATE EXTENSION IF NOT EXISTS vector
 

@@ -6,12 +6,13 @@
 -- --------------------------------------------------------------------------------------------- the file
 
 -- name: settings
--- pages.py runs the checkpoints. The log is truncated whenever it restarts.
+-- pages.py runs the checkpoints. The log is truncated whenever it restarts. Pages that were mapped into memory
+-- would be read without a look at their checksums.
 PRAGMA synchronous = FULL;
 PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 0;
-PRAGMA mmap_size = 2147418112;
-PRAGMA cache_size = -32768;
+PRAGMA mmap_size = 0;
+PRAGMA cache_size = -65536;
 PRAGMA temp_store = MEMORY;
 
 -- name: file_settings

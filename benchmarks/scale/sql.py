@@ -11,7 +11,7 @@ CREATE_SAMPLE = [
         f"CREATE UNLOGGED TABLE sample.{table} AS SELECT * FROM {table}"
         for table in (
             "accesses documents document_tags passages passage_vectors passage_terms terms entities entity_vectors "
-            "profiles names entity_keys mentions facts supports edges"
+            "profiles names entity_keys mentions facts supports edges term_counts entity_counts"
         ).split()
     ),
     "CREATE UNLOGGED TABLE sample.grains (id uuid PRIMARY KEY, grain int NOT NULL)",
@@ -27,8 +27,9 @@ CREATE_SAMPLE = [
 
 ALL_COPIES = "FROM sample.tenants t CROSS JOIN sample.copies c CROSS JOIN"
 INSERT_COPIES = {
-    "accesses": """INSERT INTO accesses (collection, access, id, labels, documents, passages)
-        SELECT t.collection, x.access, x.id, x.labels, x.documents * %(copies)s, x.passages * %(copies)s
+    "accesses": """INSERT INTO accesses (collection, access, id, labels, documents, passages, length, assertions)
+        SELECT t.collection, x.access, x.id, x.labels, x.documents * %(copies)s, x.passages * %(copies)s, x.length * %(copies)s,
+          x.assertions * %(copies)s
         FROM sample.tenants t CROSS JOIN sample.accesses x""",
     "documents": f"""INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest)
         SELECT t.collection, sample.id(x.id, c.copy), x.access, sample.said(x.title, c.copy), x.uri || '/' || c.copy,
@@ -42,6 +43,10 @@ INSERT_COPIES = {
     "terms": """INSERT INTO terms (collection, term, number, passages)
         SELECT t.collection, h.new, h.number, x.passages * least(h.grain, %(copies)s - h.copy)
         FROM sample.tenants t CROSS JOIN sample.terms x JOIN sample.hashed h ON h.old = x.term""",
+    "term_counts": """INSERT INTO term_counts (collection, term, access, passages)
+        SELECT t.collection, h.number, n.access, n.passages * least(h.grain, %(copies)s - h.copy)
+        FROM sample.tenants t CROSS JOIN sample.term_counts n JOIN sample.terms x ON x.number = n.term
+        JOIN sample.hashed h ON h.old = x.term""",
     "entities": f"""INSERT INTO entities (collection, id, sense, passages)
         SELECT t.collection, sample.id(x.id, c.copy / g.grain), x.sense, x.passages * least(g.grain, %(copies)s - c.copy)
         {ALL_COPIES} sample.entities x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
@@ -63,6 +68,9 @@ INSERT_COPIES = {
     "mentions": f"""INSERT INTO mentions (collection, entity, access, passage, count, is_own)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, sample.id(x.passage, c.copy), x.count, x.is_own
         {ALL_COPIES} sample.mentions x JOIN sample.grains g ON g.id = x.entity""",
+    "entity_counts": f"""INSERT INTO entity_counts (collection, entity, access, passages)
+        SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, x.passages * least(g.grain, %(copies)s - c.copy)
+        {ALL_COPIES} sample.entity_counts x JOIN sample.grains g ON g.id = x.entity WHERE c.copy %% g.grain = 0""",
     "facts": f"""INSERT INTO facts (collection, id, subject, predicate, object)
         SELECT t.collection, sample.id(x.id, c.copy / f.grain), sample.id(x.subject, c.copy / s.grain), x.predicate,
           sample.id(x.object, c.copy / o.grain)

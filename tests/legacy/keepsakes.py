@@ -2,7 +2,9 @@
 
 `kept/` holds a store with a registry, a catalogue of cells, an export, and the dump of a PostgreSQL database
 with a store, a registry, a catalogue and one waiting job. Commit c59522a made them from the world `family` of
-the golden tests, and `answers.json` has its answers. Searches record no use, because use changes later answers.
+the golden tests, and `answers.json` has its answers. Those to callers who do not see all documents are the ones that
+it gave after the hidden documents were forgotten, because it counted words and mentions of hidden ones too. Searches
+record no use, because use changes later answers.
 """
 
 import json

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from retrieval.worlds import CELLS, ENGINE, TEXTSEARCH
+from waylore.store.postgres import search as searching
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -13,9 +14,11 @@ def engine(request: pytest.FixtureRequest) -> Iterator[None]:
     token = ENGINE.set(request.param)
     if request.param == "cells":
         CELLS.set(request.getfixturevalue("three_cells"))
-    if request.param == "textsearch":
-        TEXTSEARCH.set(request.getfixturevalue("textsearch_postgres").url)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "textsearch":
+            TEXTSEARCH.set(request.getfixturevalue("textsearch_postgres").url)
+            patch.setattr(searching, "MIN_TEXTSEARCH_PASSAGES", 0)  # worlds are small
+        yield
     ENGINE.reset(token)
 
 

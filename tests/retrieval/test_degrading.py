@@ -135,7 +135,7 @@ def test_failed_graph_verb_leaves_hybrid_and_is_reported(name: str, verb: str, s
     assert hybrid.hits
 
 
-@pytest.mark.parametrize("verb", [*GRAPH_VERBS, "statistics", "dense", "lexical"])
+@pytest.mark.parametrize("verb", [*GRAPH_VERBS, "has_facts", "dense", "lexical"])
 def test_graph_only_fails_only_with_graph(verb: str, store: BrokenStore) -> None:
     whole = search_store(store, QUESTION, GRAPH_ONLY)
     is_used = verb in store.called
@@ -266,9 +266,9 @@ def test_search_raises_if_hits_cannot_be_read(verb: str, store: BrokenStore) -> 
         search_store(store, QUESTION, CHAIN)
 
 
-def test_hybrid_answers_without_statistics(store: BrokenStore) -> None:
+def test_hybrid_answers_if_facts_cannot_be_counted(store: BrokenStore) -> None:
     hybrid = search_store(store, QUESTION, remove_graph(CHAIN))
-    store.broken = frozenset({"statistics"})
+    store.broken = frozenset({"has_facts"})
     assert set(list_ids(hybrid)) <= set(list_ids(search_store(store, QUESTION, CHAIN)))
 
 

@@ -332,6 +332,33 @@ def test_isolation_holds_for_owner_without_roles() -> None:
         assert one.find_remains(one.forget([KING.document.id], author=OWNER)) == ()
 
 
+def test_rows_from_before_counts_by_access_are_counted() -> None:
+    """The migration counts the rows of every collection, although row-level security shows the owner none."""
+    url = create_database()
+    run_as_superuser("CREATE EXTENSION vector", url=url)
+    run_as_superuser("CREATE ROLE waylore_test_migrator LOGIN")  # the role ends with the server of the tests
+    run_as_superuser(f"ALTER DATABASE {url.split('/')[3].split('?')[0]} OWNER TO waylore_test_migrator")
+    owners = url.replace("//postgres@", "//waylore_test_migrator@")
+    found = []
+    for name in ("one", "two"):
+        with closing(PostgresStore(owners, name)) as store:
+            store.write(WORLD, author=OWNER, model=MODEL)
+            found.append(store.lexical("Lothair king", top_k=9, where=PUBLIC))
+    run_as_superuser(
+        "DROP TABLE waylore.term_counts, waylore.entity_counts; "
+        "ALTER TABLE waylore.accesses DROP COLUMN length, DROP COLUMN assertions; "
+        "DELETE FROM waylore.migrations WHERE name = 'counts_by_access'",
+        url=url,
+    )
+    for name, expected in zip(("one", "two"), found, strict=True):
+        with closing(PostgresStore(owners, name)) as store:
+            assert store.find_remains(Receipt()) == ()
+            assert store.lexical("Lothair king", top_k=9, where=PUBLIC) == expected != ()
+            assert store.has_facts(where=PUBLIC)
+    forced = "SELECT count(*) FROM pg_class WHERE relnamespace = 'waylore'::regnamespace AND relkind = 'r'"
+    assert run_as_superuser(f"{forced} AND NOT relforcerowsecurity AND relname <> 'migrations'", url=url) == [(0,)]
+
+
 def test_open_store_opens_postgres_by_url() -> None:
     with closing(open_store(get_server_url(), make_name("address"))) as store:
         assert isinstance(store, PostgresStore)

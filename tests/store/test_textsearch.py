@@ -14,16 +14,25 @@ from databases import make_name, open_collections
 from requirements import find_set
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Dataset, read_dataset
+from waylore.store.postgres import search as searching
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
+from waylore.testing.forgetting import replace_text
 from waylore.testing.world import MODEL, WORLD, page
 from waylore.types.author import OWNER
 
 QUESTIONS = 60
 
 
+@pytest.fixture
+def always_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pg_textsearch find words in small collections too."""
+    monkeypatch.setattr(searching, "MIN_TEXTSEARCH_PASSAGES", 0)
+
+
+@pytest.mark.usefixtures("always_ranked")
 class TestTextsearch(StoreConformance):
     @pytest.fixture
     def open_store(self, textsearch_postgres: Server) -> Iterator[OpenStore]:
@@ -44,6 +53,7 @@ def expected(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list
         return [search_store(store, q.text) for q in dataset.questions]
 
 
+@pytest.mark.usefixtures("always_ranked")
 @pytest.mark.parametrize("server", ["postgres", "textsearch_postgres"])
 def test_words_rank_as_on_sqlite(
     server: str, dataset: Dataset, expected: list[list[str]], request: pytest.FixtureRequest
@@ -60,6 +70,7 @@ def test_words_rank_as_on_sqlite(
     assert [e[:10] for e in expected] == [f[:10] for f in found]
 
 
+@pytest.mark.usefixtures("always_ranked")
 def test_lexical_uses_index_of_textsearch(textsearch_postgres: Server) -> None:
     with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url)) as store:
@@ -68,12 +79,36 @@ def test_lexical_uses_index_of_textsearch(textsearch_postgres: Server) -> None:
         wait_until(lambda: _scans(db))  # the server counts scans after the connection is closed
 
 
+@pytest.mark.parametrize("least", [0, searching.MIN_TEXTSEARCH_PASSAGES])
+def test_words_found_depend_on_collection_alone(
+    least: int, textsearch_postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a few endless passages, the index takes the long ones for short, and prefers them to the short ones."""
+    monkeypatch.setattr(searching, "MIN_TEXTSEARCH_PASSAGES", least)
+    short = [page(f"mill {n}") for n in range(100)]
+    long = [page(f"mill {n} mill " + "wheel stone water " * 50) for n in range(400)]
+    endless = [replace_text(page(f"endless {n}"), "".join(f"word{w} " for w in range(1_000)) * 60) for n in range(12)]
+    found = []
+    for others in ([], endless):
+        with (
+            textsearch_postgres.create_database() as url,
+            closing(open_store(url, "others")) as strangers,
+            closing(open_store(url, "own")) as store,
+        ):
+            strangers.write(others, author=OWNER, model=MODEL)
+            store.write([*short, *long], author=OWNER, model=MODEL)
+            found.append(store.lexical("mill", top_k=80))
+    assert found[0] == found[1]
+    assert {scored.id for scored in found[0]} <= {document.passages[0].id for document in short}
+
+
 def _scans(db: psycopg.Connection) -> int:
     scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'passage_terms_ranked'"
     [(count,)] = db.execute(scans).fetchall()
     return int(count)
 
 
+@pytest.mark.usefixtures("always_ranked")
 def test_open_prepares_extension_that_was_added_later(textsearch_postgres: Server) -> None:
     with textsearch_postgres.create_database() as url, psycopg.connect(url, autocommit=True) as db:
         with closing(open_store(url)) as store:

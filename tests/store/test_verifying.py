@@ -62,6 +62,13 @@ def damage(path: Path, sql: str) -> None:
         ("DELETE FROM profiles", "entities have no document that describes them"),
         ("DELETE FROM profiles", "names are counted"),
         ("DELETE FROM mentions", "entities have a wrong number of mentions"),
+        ("DELETE FROM entity_counts", "entities have a wrong number of mentions"),
+        ("INSERT INTO entity_counts VALUES (1, 99, 0)", "counts of mentions are not those of their labels"),
+        ("UPDATE entity_counts SET access = access + 99", "counts of mentions are not those of their labels"),
+        ("INSERT INTO term_counts VALUES (1, 99, 0)", "counts of terms are not those of their labels"),
+        ("DELETE FROM term_counts", "counts of terms are not those of their labels"),
+        ("UPDATE accesses SET length = length + 1", "sets of labels have a wrong number of passages, terms"),
+        ("UPDATE accesses SET assertions = 0", "sets of labels have a wrong number of passages, terms"),
         ("DELETE FROM supports", "facts have no passage that states them"),
         ("DELETE FROM supports", "edges have no assertion"),
         ("DELETE FROM facts", "assertions have no fact"),
@@ -194,6 +201,8 @@ def _restore_first_schema(path: Path) -> None:
         db.execute(
             "DROP TABLE temp.v; DROP TABLE words; DROP TABLE files; DROP TABLE receipts; "
             "DROP INDEX documents_by_uri; DROP TABLE entity_keys; ALTER TABLE collections DROP COLUMN secret; "
+            "DROP TABLE term_counts; DROP TABLE entity_counts; ALTER TABLE accesses DROP COLUMN passages; "
+            "ALTER TABLE accesses DROP COLUMN length; ALTER TABLE accesses DROP COLUMN assertions; "
             "DELETE FROM migrations WHERE number > 1"
         )
         db.execute(first[start : first.index(";", start) + 1])

@@ -332,6 +332,10 @@ class FederatedStore:
         """
         return self._read(lambda placement, s: _add_base(placement, s.statistics()), merge_statistics)
 
+    def has_facts(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a fact of any collection."""
+        return self._read(lambda _, s: s.has_facts(where=where), any)
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection in its cell, or of one of several collections."""
         return self._read(lambda _, s: s.secret(), _take_smallest)

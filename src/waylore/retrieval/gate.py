@@ -26,13 +26,16 @@ class GateDecision:
         return not self.reason
 
 
-def decide(question: str, *, entities: int, best_cosine: float | None, facts: int, config: GateConfig) -> GateDecision:
+def decide(
+    question: str, *, entities: int, best_cosine: float | None, has_facts: bool, config: GateConfig
+) -> GateDecision:
     """Decide whether to use the graph for a question.
 
-    Without vectors (`best_cosine` is None) the other two terms are scaled to the full range.
+    `has_facts` is true if the caller may see a fact. Without vectors (`best_cosine` is None) the other two terms are
+    scaled to the full range.
     """
     confidence = _compute_confidence(question, entities, best_cosine, config)
-    if not facts:
+    if not has_facts:
         return GateDecision(confidence, "the graph has no facts", "empty")
     if not entities:
         return GateDecision(confidence, "the question names no known entity", "unnamed")

@@ -35,7 +35,7 @@ from waylore.store.reads import Reads, read, read_nothing, read_together, run_st
 from waylore.types.knowledge import Fact
 from waylore.types.search import GraphPath, Hit, Query, Ranking, SearchResult, Step
 
-NamedEntities: TypeAlias = tuple[int, tuple[LinkedEntity, ...]]  # number of facts in the graph, named entities
+NamedEntities: TypeAlias = tuple[bool, tuple[LinkedEntity, ...]]  # whether the caller sees facts, named entities
 GRAPH_FAILED = "the graph could not be searched"
 NO_EMBEDDER = "vector: no embedder was given, so only words were searched"
 GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
@@ -146,9 +146,9 @@ def _make_search_error(trace: Trace) -> StoreError:
 
 
 def _find_named_entities(query: Query, recipe: Recipe) -> Reads[NamedEntities]:
-    """Return the number of facts in the graph and the entities that the question names."""
-    known, links = yield from read_together(read(Store.statistics), link_entities(query, recipe.linking))
-    return known.facts, links
+    """Return whether the caller may see a fact, and the entities that the question names."""
+    seen = read(Store.has_facts, where=query.where)
+    return (yield from read_together(seen, link_entities(query, recipe.linking)))
 
 
 def _search_graph(
@@ -177,9 +177,10 @@ def _ask_gate(
         return GateDecision(None, "the recipe does not use the graph", "unused"), ()
     if named is None:
         return GateDecision(None, GRAPH_FAILED, "failed"), ()
-    facts, links = named
+    has_facts, links = named
     best = max((s.score for s in question.rankings["vector"]), default=None)
-    return decide(question.query.text, entities=len(links), best_cosine=best, facts=facts, config=recipe.gate), links
+    text = question.query.text
+    return decide(text, entities=len(links), best_cosine=best, has_facts=has_facts, config=recipe.gate), links
 
 
 def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], recipe: Recipe) -> Reads[GraphResult]:

@@ -8,6 +8,7 @@ count for every candidate, but add no candidates of their own.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,19 @@ B = 0.75
 MAX_POSTINGS = 2_000  # postings that one search reads
 _COUNT_BITS = 6  # bits for the count of a term in a passage; a count above 63 is stored as 63
 MAX_TERMS = 1 << (32 - _COUNT_BITS)  # rows of terms that the other bits can distinguish
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The size of a set of passages: a whole collection, or the passages that a caller with labels may see."""
+
+    passages: int
+    length: int  # in terms
+
+    @property
+    def average_length(self) -> float:
+        """The average length of a passage in terms, at least 1."""
+        return max(self.length / max(self.passages, 1), 1.0)
 
 
 def pack_terms(counts: Counter[int]) -> bytes:
@@ -56,9 +70,9 @@ def choose_rarest(terms: Sequence[tuple[str, int]], *, max_postings: float) -> l
 
 
 def widen_limit(max_postings: int, visible: int, passages: int) -> float:
-    """Return how many postings a search may read if the caller sees `visible` of all passages.
+    """Return how many postings a search may read if the filter lets `visible` of the counted passages through.
 
-    The smaller the visible share, the more postings are read.
+    The smaller their share, the more postings are read.
     """
     return max_postings if visible >= max_postings else max_postings * passages / max(visible, 1)
 

@@ -1,11 +1,12 @@
-"""Check authors, vectors, models and receipts, the same on every engine.
+"""Check authors, vectors, models, receipts and counts of terms, the same on every engine.
 
 A write outside of an author's labels, a vector of another length and a second embedding model are refused. This
 module knows no SQL.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -80,6 +81,25 @@ def find_dimension(changed: Sequence[IndexedDocument]) -> int:
     if first is None:
         raise DimensionMismatch("the first write with a model must have vectors: embed the documents")
     return len(first)
+
+
+def check_terms(
+    counted: Counter[tuple[int, int]], totals: Mapping[int, int], by_access: Iterable[tuple[int, int, int]]
+) -> Iterator[str]:
+    """Yield a line if stored counts of terms differ from the passages: in total, or for a permission.
+
+    `counted` is the number of passages by term and permission. `totals` and `by_access` are stored.
+    """
+    of_term: Counter[int] = Counter()
+    for (term, _), passages in counted.items():
+        of_term[term] += passages
+    wrong = sum(of_term[term] != passages for term, passages in totals.items())
+    if wrong:
+        yield f"{wrong} terms are counted in passages that do not exist"
+    stored = {(term, access): passages for term, access, passages in by_access}
+    wrong = sum(counted.get(key) != stored.get(key) for key in counted.keys() | stored.keys())
+    if wrong:
+        yield f"{wrong} counts of terms are not those of their labels"
 
 
 def list_still_stored(receipt: Receipt, rows: Callable[[str, Sequence[str]], Iterable[Any]]) -> Iterator[str]:

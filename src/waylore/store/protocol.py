@@ -278,6 +278,10 @@ class Store(Protocol):
         """Return the number of items of each kind, and the embedding model."""
         ...
 
+    def has_facts(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
+        ...
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         ...

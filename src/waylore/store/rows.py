@@ -6,7 +6,7 @@ An id is 16 bytes in a row and 32 hexadecimal digits in a domain type.
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -46,14 +46,30 @@ HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow 
 
 @dataclass(slots=True)
 class Change:
-    """The amounts by which a write changes the counters of a collection; negative for removed items."""
+    """The amounts by which a write changes the counters of a collection; negative for removed items.
+
+    Passages, their length in terms and assertions are counted for each permission.
+    """
 
     documents: int = 0
-    passages: int = 0
     entities: int = 0
     facts: int = 0
     mentions: int = 0
-    length: int = 0  # terms of all passages
+    passages: Counter[int] = field(default_factory=Counter)
+    length: Counter[int] = field(default_factory=Counter)
+    assertions: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The changes of the collection's own counters, by column."""
+        own = {"documents": self.documents, "entities": self.entities, "facts": self.facts, "mentions": self.mentions}
+        return {**own, "passages": self.passages.total(), "length": self.length.total()}
+
+    @property
+    def by_access(self) -> list[tuple[int, int, int, int]]:
+        """The changes of each permission: its number, passages, length and assertions."""
+        numbers = sorted({*self.passages, *self.length, *self.assertions})
+        return [(n, self.passages[n], self.length[n], self.assertions[n]) for n in numbers]
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,52 @@ class FilterTests(StoreFixtures):
             assert len(near) == 4
             assert not {s.id for s in near} & {entity_id(f"corn {i}") for i in range(200)}
 
+    def test_counts_and_scores_are_of_visible_documents(self, store: Store, open_store: OpenStore) -> None:
+        """Documents that a caller may not see change no score and no count, whether they are stored or not."""
+        mill, corn = entity_id("Mill"), entity_id("Corn")
+        fact = NewFact("Mill", "grinds", "Corn")
+        public = [page("The mill grinds corn.", fact), page("A river, a mill and another mill.")]
+        own = [
+            page("Corn in sacks, at the mill.", fact, labels=["millers"]),
+            page("A long day.", labels=["x", "millers"]),
+        ]
+        hidden = [page(f"mill river corn {n} " + "sack " * n, fact, labels=["owners"]) for n in range(7)]
+        alone = open_store("alone")
+        alone.write([*public, *own], author=OWNER, model=MODEL)
+        store.write([*hidden[:3], *public, *own, *hidden[3:]], author=OWNER, model=MODEL)
+        every = [document.passages[0].id for document in (*public, *own, *hidden)]
+
+        def read(of: Store, where: Filter) -> list[Any]:
+            return [
+                of.lexical("mill in the corn, by the river", top_k=9, where=where),
+                of.word_scores("mill in the corn, by the river", every, where=where),
+                of.entities([mill, corn], where=where),
+                of.entities_by_names(["Mill", "Corn"], where=where),
+                of.find_similar_entities({mill: naming.keys("Corn")}, max_per_key=3, where=where),
+            ]
+
+        for labels in (frozenset[str](), frozenset({"millers"}), frozenset({"x", "nobody"})):
+            assert read(store, Filter(labels=labels)) == read(alone, Filter(labels=labels))
+        assert store.entities([mill], where=PUBLIC)[mill].passages == 1
+        assert store.entities([mill], where=Filter(labels=frozenset({"millers"})))[mill].passages == 2
+        assert store.entities([mill])[mill].passages == 9
+        store.forget([document.document.id for document in hidden], author=OWNER)
+        every_label = Filter(labels=frozenset({"millers", "x"}))
+        assert read(store, Filter()) == read(alone, Filter()) == read(alone, every_label)
+        alone.close()
+
+    def test_hidden_facts_are_not_counted(self, store: Store) -> None:
+        fact = NewFact("Kim", "spies on", "the mill")
+        spies = Filter(labels=frozenset({"spies"}))
+        assert not store.has_facts()
+        secret = page("Kim spies.", fact, labels=["spies"])
+        store.write([page("Kim mills."), secret], author=OWNER, model=MODEL)
+        assert [store.has_facts(where=where) for where in (Filter(), spies, PUBLIC)] == [True, True, False]
+        store.write([page("Kim lies.", replace(fact, status="retracted"))], author=OWNER, model=MODEL)
+        assert store.has_facts(where=PUBLIC)
+        store.forget([secret.document.id], author=OWNER)
+        assert store.has_facts(where=spies)
+
     def test_metadata_filters_match_values(self, world: Store) -> None:
         def search(**metadata: Any) -> list[str]:
             ranking = world.lexical("Lothair", top_k=9, where=Filter(metadata=metadata))

@@ -20,11 +20,13 @@ RELEASED = {
         "cd0b96d5ecab1b137bb6b5506ba71335daa59a8e982aad6299920b3e401ad1e1",
         "ee80ab9f84e505dc57b755172a5fc376d9d53e683fa8862b85b769e33fd0ed42",
         "ec84762466a9a7f8f7f1ca5b0c1e58f41ce1154f2b74d5147feccf9c7be897e3",
+        "a7ea15b4748fef2676ce0282bddf77e95232a67dd36202c6373b0c6f2184ffd6",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
         "9e381d149c56abf15c7d60121ae1e8128d35ca14b2884119c947e9df8486801d",
         "b7e900e77c8e229790ab61f8fa6df0b3761bee366f7619157751aed7512aba75",
+        "9ed857fed20c542463df033eedf91913d22fd66cb83ba41f4e6ab6e71dfea85b",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],

@@ -5,13 +5,13 @@ Counters and words are removed too. The cost is in proportion to the removed doc
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from waylore.store import bm25
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.name_keys import remove_keys
 from waylore.store.postgres.scope import run, run_by_ids, run_many, run_without_rows
-from waylore.store.rows import Change, list_names
+from waylore.store.rows import Change, group_pairs, list_names
 from waylore.types.identity import get_file, identity
 from waylore.types.results import Receipt
 
@@ -27,12 +27,13 @@ def delete_documents(
     _remove_mentions(db, of, passages, change)
     facts = _remove_facts(db, of, passages, change)
     entities = _remove_entities(db, of, documents, change)
-    _remove_words(db, of, [number for _, number, _ in gone], change)
+    _remove_words(db, of, {number: access for _, number, access in gone}, change)
     for query in ("delete_passage_vectors", "delete_usage"):
         run_without_rows(db, query, of, passages)
     run_without_rows(db, "unstage", of, passages, kind="passage")
-    change.passages -= len(passages)
-    _leave_accesses(db, of, Counter(accesses), Counter(access for *_, access in gone))
+    change.passages.subtract(access for *_, access in gone)
+    run_many(db, "leave_access", of, list(Counter(accesses).items()))
+    run(db, "drop_unused_accesses", collection=of)
     run_without_rows(db, "delete_document_tags", of, documents)
     uris = [uri for _, uri in run_by_ids(db, "delete_documents", documents, collection=of)]
     run_without_rows(db, "delete_fingerprints", of, [identity("file", get_file(uri)) for uri in uris])
@@ -40,19 +41,22 @@ def delete_documents(
     return Receipt(tuple(sorted(documents)), tuple(sorted(passages)), entities, facts)
 
 
-def _leave_accesses(db: Connection, of: int, documents: Counter[int], passages: Counter[int]) -> None:
-    run_many(db, "leave_access", of, [(access, n, passages[access]) for access, n in documents.items()])
-    run(db, "drop_unused_accesses", collection=of)
-
-
 def _remove_mentions(db: Connection, of: int, passages: Sequence[str], change: Change) -> None:
-    counts = run_by_ids(db, "delete_mentions", passages, collection=of)
-    run_many(db, "add_entity_passages", of, [(entity.hex(), -n) for entity, n in counts])
-    change.mentions -= sum(n for _, n in counts)
+    gone = [(id_.hex(), access, n) for id_, access, n in run_by_ids(db, "delete_mentions", passages, collection=of)]
+    counts: Counter[str] = Counter()
+    for entity, _, n in gone:
+        counts[entity] -= n
+    run_many(db, "add_entity_passages", of, sorted(counts.items()))
+    run_many(db, "add_entity_count", of, [(entity, access, -n) for entity, access, n in gone])
+    for access, entities in group_pairs((access, entity) for entity, access, _ in gone).items():
+        run_without_rows(db, "delete_unused_entity_count", of, entities, access=access)
+    change.mentions += counts.total()
 
 
 def _remove_facts(db: Connection, of: int, passages: Sequence[str], change: Change) -> tuple[str, ...]:
-    touched = [fact.hex() for (fact,) in run_by_ids(db, "facts_of_passage_rows", passages, collection=of)]
+    stated = run_by_ids(db, "facts_of_passage_rows", passages, collection=of)
+    touched = list(dict.fromkeys(fact.hex() for fact, _ in stated))
+    change.assertions.subtract(access for _, access in stated)
     run_without_rows(db, "delete_edges", of, touched)
     run_without_rows(db, "delete_supports", of, passages)
     run_without_rows(db, "unstage_supports", of, passages, facts=touched)
@@ -84,10 +88,21 @@ def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: 
     return tuple(sorted(gone))
 
 
-def _remove_words(db: Connection, of: int, numbers: Sequence[int], change: Change) -> None:
-    """Remove passages from the inverted index. The stored terms say which counters to lower."""
-    gone = run(db, "delete_passage_terms", collection=of, numbers=list(numbers)).fetchall()
-    frequency = Counter(term for _, packed in gone for term in bm25.unpack_terms(packed))
-    run_many(db, "leave_term", of, [(term, -count) for term, count in frequency.items()])
+def _remove_words(db: Connection, of: int, accesses: Mapping[int, int], change: Change) -> None:
+    """Remove passages, given by number with their permissions, from the inverted index.
+
+    The stored terms say which counters to lower.
+    """
+    gone = run(db, "delete_passage_terms", collection=of, numbers=list(accesses)).fetchall()
+    by_access: Counter[tuple[int, int]] = Counter()
+    for number, length, packed in gone:
+        by_access.update((term, accesses[number]) for term in bm25.unpack_terms(packed))
+        change.length[accesses[number]] -= length
+    frequency: Counter[int] = Counter()
+    for (term, _), count in by_access.items():
+        frequency[term] -= count
+    run_many(db, "add_term_count", of, [(*key, -count) for key, count in by_access.items()])
+    for access, terms in group_pairs((access, term) for term, access in by_access).items():
+        run(db, "delete_unused_term_count", collection=of, terms=terms, access=access)
+    run_many(db, "leave_term", of, list(frequency.items()))
     run(db, "delete_unused_terms", collection=of, numbers=list(frequency))
-    change.length -= sum(length for length, _ in gone)

@@ -87,6 +87,12 @@ def statistics(scope: PostgresScope) -> Steps[Statistics]:
     return scope.collection.statistics
 
 
+def has_facts(scope: PostgresScope) -> Steps[bool]:
+    """Return whether the caller may see a fact. The version is read too, which proves that it is current."""
+    yield [make_statement("version", collection=scope.collection.key)]
+    return scope.has_facts
+
+
 def digests(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, str]]:
     """Return the digest of each stored document."""
     found = yield from read_rows("digests", ids, collection=scope.collection.key)

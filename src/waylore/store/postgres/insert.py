@@ -54,18 +54,14 @@ def _number_labels(
 ) -> tuple[dict[frozenset[str], int], PostgresCollection]:
     """Return the number of each set of labels. A new set gets the next number."""
     documents = Counter(c.document.labels for c in indexed)
-    passages: Counter[frozenset[str]] = Counter()
-    for c in indexed:
-        passages[c.document.labels] += len(c.passages)
     ids = {labels: identity("labels", *sorted(labels)) for labels in documents}
     known = {id_.hex(): n for id_, n in run_by_ids(db, "known_accesses", ids.values(), collection=into.key)}
     fresh = [labels for labels, id_ in ids.items() if id_ not in known]
     numbers = {labels: known[id_] for labels, id_ in ids.items() if id_ in known}
     numbers |= {labels: into.next_access + i for i, labels in enumerate(fresh)}
     for labels, id_ in ids.items():
-        counted = {"documents": documents[labels], "passages": passages[labels]}
         own = {"access": numbers[labels], "id": id_, "labels": sorted(labels)}
-        run(db, "use_access", collection=into.key, **own, **counted)
+        run(db, "use_access", collection=into.key, **own, documents=documents[labels])
     return numbers, replace(into, next_access=into.next_access + len(fresh))
 
 
@@ -108,7 +104,7 @@ def _insert_passages(
         into.key,
         [_make_passage_row(p, q, number) for number, (p, q) in zip(numbers, passages, strict=True)],
     )
-    change.passages += len(passages)
+    change.passages.update(p.access for p, _ in passages)
     next_term = _insert_words(db, into, numbers, passages, change)
     halves = _encode_vectors(into, [q.vector for _, q in passages])
     vectors = [(q.id, *half, q.document_id, p.access) for (p, q), half in zip(passages, halves, strict=False)]
@@ -140,15 +136,17 @@ def _insert_words(
 ) -> int:
     """Index the words of passages, and return the next free number of a term."""
     counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in check_each(passages)]
-    frequency = Counter(term for count in counts for term in count)
-    term_numbers, next_term = _add_terms(db, into, frequency)
-    lengths = [count.total() for count in counts]
+    term_numbers, next_term = _add_terms(db, into, Counter(term for count in counts for term in count))
     rows = []
-    for number, length, count, (p, q) in zip(numbers, lengths, counts, passages, strict=True):
+    by_access: Counter[tuple[int, int]] = Counter()
+    for number, count, (p, q) in zip(numbers, counts, passages, strict=True):
         counted = {term_numbers[t]: n for t, n in count.items()}
-        rows.append((number, q.id, length, bm25.pack_terms(Counter(counted)), _join_words(into.mark, counted, p)))
+        packed = bm25.pack_terms(Counter(counted))
+        rows.append((number, q.id, count.total(), packed, _join_words(into.mark, counted, p)))
+        by_access.update((term, p.access) for term in counted)
+        change.length[p.access] += count.total()
     run_many(db, "insert_passage_terms", into.key, rows)
-    change.length += sum(lengths)
+    run_many(db, "add_term_count", into.key, [(*key, passages) for key, passages in sorted(by_access.items())])
     return next_term
 
 
@@ -222,6 +220,8 @@ def _insert_mentions(db: Connection, into: int, stored: Sequence[StoredDocument]
     run_many(db, "insert_mention", into, rows)
     counts = Counter(m.entity_id for _, m in mentions)
     run_many(db, "add_entity_passages", into, sorted(counts.items()))
+    by_access = Counter((m.entity_id, p.access) for p, m in mentions)
+    run_many(db, "add_entity_count", into, [(*key, passages) for key, passages in sorted(by_access.items())])
     change.mentions += len(mentions)
 
 
@@ -239,6 +239,7 @@ def _insert_facts(db: Connection, into: PostgresCollection, stored: Sequence[Sto
     change.facts += len(fresh)
     rows = [_make_assertion_row(p, f, into.statistics.dimension) for p in stored for f in p.indexed.facts]
     run_many(db, "insert_support", into.key, rows)
+    change.assertions.update(p.access for p in stored for _ in p.indexed.facts)
     run(db, "insert_edges", collection=into.key, ids=list(facts))
 
 

@@ -50,6 +50,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.digests,
             reading.fingerprints,
             reading.statistics,
+            reading.has_facts,
         )
     }
 )

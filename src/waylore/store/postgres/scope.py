@@ -12,6 +12,7 @@ from typing import Any
 from waylore.deadline import check_deadline
 from waylore.errors import StoreError
 from waylore.store import rows as columns
+from waylore.store.bm25 import Corpus
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.server import fetch_statements
 from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids
@@ -44,25 +45,26 @@ class PostgresCollection:
     next_term: int
     next_access: int
 
-    @property
-    def average_length(self) -> float:
-        """The average length of a passage in terms, at least 1."""
-        return max(self.length / max(self.statistics.passages, 1), 1.0)
-
 
 @dataclass(frozen=True, slots=True)
 class PostgresScope:
     """What one verb may see: the collection, the permissions of the caller, and the tags of the filter.
 
-    `passages` is the number of passages with one of those permissions, whatever their tags.
+    `corpus` and `has_facts` depend on the permissions and not on the tags.
     """
 
     collection: PostgresCollection
     accesses: list[int]
-    passages: int
     tags: list[list[str]]
-    is_everything: bool
+    corpus: Corpus
+    has_facts: bool
+    is_limited: bool
     has_textsearch: bool
+
+    @property
+    def is_everything(self) -> bool:
+        """True if the filter is empty."""
+        return not (self.is_limited or self.tags)
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -71,6 +73,7 @@ class PostgresScope:
         return {
             "collection": self.collection.key,
             "accesses": self.accesses,
+            "is_limited": self.is_limited,
             "keys": len(self.tags),
             "tags": [tag for tags in self.tags for tag in tags],
             "of_keys": of_keys,
@@ -110,16 +113,19 @@ def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresColle
 def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[PostgresScope]:
     """Read the scope of a filter."""
     labels = None if where.labels is None else sorted(where.labels)
-    accesses, known = yield [
+    seen, known = yield [
         make_statement("visible_accesses", collection=key, labels=labels),
         make_statement("collection", collection=key),
     ]
+    found = _parse_collection(key, name, known)
+    own = Corpus(sum(passages for _, passages, *_ in seen), sum(length for _, _, length, _ in seen))
     return PostgresScope(
-        collection=_parse_collection(key, name, known),
-        accesses=[access for access, _ in accesses],
-        passages=sum(passages for _, passages in accesses),
+        collection=found,
+        accesses=[access for access, *_ in seen],
         tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where.metadata)],
-        is_everything=where.labels is None and not where.metadata,
+        corpus=Corpus(found.statistics.passages, found.length) if labels is None else own,
+        has_facts=any(assertions for *_, assertions in seen),
+        is_limited=labels is not None,
         has_textsearch=has_textsearch,
     )
 

@@ -1,8 +1,8 @@
 """Search the PostgreSQL store by words, by the vectors of passages, and by the vectors of names.
 
-Words are found by pg_textsearch, or by a GIN index without it, and scored by `store.bm25`. Vectors are found by
-distance: all are compared if the caller sees few, otherwise an HNSW index of the collection is searched. The
-nearest are scored by `store.vectors`. So scores equal those of every other engine, and their order is exact
+Words are found by a GIN index, or in a large collection by pg_textsearch, and scored by `store.bm25`. Vectors are
+found by distance: all are compared if the caller sees few, otherwise an HNSW index of the collection is searched.
+The nearest are scored by `store.vectors`. So scores equal those of every other engine, and their order is exact
 among the candidates.
 """
 
@@ -39,7 +39,7 @@ from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking, Scored
 
 MIN_CANDIDATES = 200  # minimum number of nearest items that are ranked by their vectors
-TEXTSEARCH_FACTOR = 4  # candidates per hit from pg_textsearch, because its order differs slightly from ours
+MIN_TEXTSEARCH_PASSAGES = 20_000  # smaller collections do not use pg_textsearch
 MAX_EXACT_PASSAGES = 20_000  # up to here a search compares all passages, 1.5 µs each, and writes maintain no index
 MAX_EXACT_ENTITIES = 100_000  # higher, because a passage has many entities and few searches need the nearest
 MAX_SCANNED_ENTRIES = 40_000  # entries of an index that a search visits at most
@@ -51,7 +51,8 @@ def dense(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     bound = {**scope.bindings, **_bind_vector(vector, top_k)}
-    found = (yield from _search_index("nearest_passages", bound)) if scope.passages > MAX_EXACT_PASSAGES else None
+    is_large = scope.corpus.passages > MAX_EXACT_PASSAGES
+    found = (yield from _search_index("nearest_passages", bound)) if is_large else None
     if found is None and scope.tags:
         bound["first_tags"] = scope.tags[0]
         found = yield from _compare_all("nearest_tagged_passages", bound)
@@ -101,17 +102,15 @@ def nearby(
 def lexical(scope: PostgresScope, query: str, *, top_k: int) -> Steps[Ranking]:
     """Find passages by BM25, best first."""
     ids = _list_term_ids(query)
-    find = _find_by_textsearch if scope.has_textsearch else _find_by_words
-    counted, found = yield from run_together(
-        [read_rows("terms", ids, collection=scope.collection.key), find(scope, ids, top_k)]
-    )
+    find = _find_by_textsearch if _uses_textsearch(scope) else _find_by_words
+    counted, found = yield from run_together([_count_terms(scope, ids), find(scope, ids, top_k)])
     if not found:
         return ()
     scores = bm25.score(
         [(length, blob) for _, length, blob in found],
         [(number, passages) for _, number, passages in counted],
-        passages=scope.collection.statistics.passages,
-        average_length=scope.collection.average_length,
+        passages=scope.corpus.passages,
+        average_length=scope.corpus.average_length,
     )
     return tuple(s for s in _rank([id_.hex() for id_, *_ in found], scores, top_k) if s.score > 0)
 
@@ -120,15 +119,15 @@ def word_scores(scope: PostgresScope, query: str, passages: Sequence[str]) -> St
     """Return the BM25 score of passages."""
     counted, found = yield from run_together(
         [
-            read_rows("terms", _list_term_ids(query), collection=scope.collection.key),
+            _count_terms(scope, _list_term_ids(query)),
             read_rows("terms_of_passages", passages, **scope.bindings),
         ]
     )
     return bm25.score_rows(
         found,
         [(number, count) for _, number, count in counted],
-        passages=scope.collection.statistics.passages,
-        average_length=scope.collection.average_length,
+        passages=scope.corpus.passages,
+        average_length=scope.corpus.average_length,
     )
 
 
@@ -136,12 +135,26 @@ def _list_term_ids(query: str) -> list[str]:
     return [identity("term", term) for term in sorted(set(terms(query)))]
 
 
+def _count_terms(scope: PostgresScope, ids: Sequence[str]) -> Steps[list[Any]]:
+    """Return the terms that the corpus has: id, number, and the number of passages there."""
+    return read_rows("visible_terms" if scope.is_limited else "terms", ids, **scope.bindings)
+
+
+def _uses_textsearch(scope: PostgresScope) -> bool:
+    """Return whether to find candidates by pg_textsearch instead of GIN.
+
+    The order of pg_textsearch depends on all rows of its index: on hidden passages and on other collections. The
+    candidates of GIN depend on the corpus of the caller.
+    """
+    return scope.has_textsearch and not scope.is_limited and scope.corpus.passages >= MIN_TEXTSEARCH_PASSAGES
+
+
 def _find_by_textsearch(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Steps[list[Any]]:
-    """Find candidates by pg_textsearch.
+    """Find candidates by pg_textsearch, many of them, because its order is not ours.
 
     Sorting is switched off, because the planner would read and sort all passages instead of using the index.
     """
-    limit = max(MIN_CANDIDATES, TEXTSEARCH_FACTOR * top_k)
+    limit = max(bm25.MAX_POSTINGS, 2 * top_k)
     bound = {"collection": scope.collection.key, "visible": scope.match, "limit": limit}
     return (
         yield from _run_with_settings(
@@ -157,9 +170,9 @@ def _find_by_words(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Step
         **scope.bindings,
         "mark": scope.collection.mark,
         "visible": f" & {scope.match}" if scope.match else "",
-        "seen": min(scope.passages, reach) if scope.match else reach,
+        "seen": min(scope.corpus.passages, reach) if scope.match else reach,
         "first_tags": scope.tags[0] if scope.tags else [],
-        "passages": scope.collection.statistics.passages,
+        "passages": scope.corpus.passages,
     }
     return (yield from read_rows("match", ids, **bound, limit=reach))
 

@@ -324,6 +324,10 @@ class PostgresStore:
         """Return the number of items of each kind, and the embedding model."""
         return self._answer(make_request(Store.statistics))
 
+    def has_facts(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
+        return self._answer(make_request(Store.has_facts, where=where))
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         [(secret,)] = self._read_snapshot(lambda db: run(db, "secret", collection=self._key).fetchall())

@@ -15,7 +15,7 @@ from psycopg import sql
 from waylore.errors import Forbidden
 from waylore.names import keys
 from waylore.store import bm25
-from waylore.store.checks import list_still_stored
+from waylore.store.checks import check_terms, list_still_stored
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.scope import run, run_by_ids
 from waylore.store.rows import list_names
@@ -56,13 +56,11 @@ def _count_orphans(db: Connection, collection: int) -> Iterator[str]:
 
 
 def _check_terms(db: Connection, collection: int) -> Iterator[str]:
-    """Yield a line if terms have a wrong number of passages."""
-    counted: Counter[int] = Counter()
-    for (packed,) in run(db, "all_passage_terms", collection=collection):
-        counted.update(bm25.unpack_terms(packed))
-    wrong = sum(counted[term] != passages for term, passages in run(db, "all_terms", collection=collection))
-    if wrong:
-        yield f"{wrong} terms are counted in passages that do not exist"
+    counted: Counter[tuple[int, int]] = Counter()
+    for access, packed in run(db, "all_passage_terms", collection=collection):
+        counted.update((term, access) for term in bm25.unpack_terms(packed))
+    totals = dict(run(db, "all_terms", collection=collection))
+    return check_terms(counted, totals, run(db, "all_term_counts", collection=collection))
 
 
 def _check_names(db: Connection, collection: int) -> Iterator[str]:

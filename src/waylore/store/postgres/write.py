@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 
 from waylore.store import rows as columns
@@ -100,7 +100,8 @@ def _read_own(
 
 
 def _update_counters(db: Connection, collection: int, change: Change) -> None:
-    run(db, "count", collection=collection, **asdict(change))
+    run(db, "count", collection=collection, **change.totals)
+    run_many(db, "count_access", collection, change.by_access)
 
 
 def _ensure_model(

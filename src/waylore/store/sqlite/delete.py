@@ -33,10 +33,11 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
     facts = _remove_facts(db, of, passages, change)
     entities = _remove_entities(db, of, documents, change)
     _remove_words(db, of.row, read, tags)
-    change.length -= sum(length for *_, length, _ in read)
+    for _, _, access, length, _ in read:
+        change.passages[access] -= 1
+        change.length[access] -= length
     remove_vectors(db, of, "passage", passages)
     removed_passages = [id_.hex() for (id_,) in run_by_rows(db, "delete_passages", passages)]
-    change.passages -= len(removed_passages)
     accesses = run_by_rows(db, "document_accesses", documents)
     db.executemany(SQL["leave_access"], accesses)
     db.execute(SQL["drop_unused_accesses"], {"collection": of.row})
@@ -49,15 +50,19 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
 
 def _remove_mentions(db: apsw.Connection, passages: Sequence[int], change: Change) -> None:
     counts = run_by_rows(db, "mention_counts", passages)
-    db.executemany(SQL["add_entity_passages"], [(-n, row) for row, n in counts])
+    db.executemany(SQL["add_entity_passages"], [(-n, row) for row, _, n in counts])
+    db.executemany(SQL["add_entity_count"], [(row, access, -n) for row, access, n in counts])
+    db.executemany(SQL["delete_unused_entity_count"], [(row, access) for row, access, _ in counts])
     run_by_rows(db, "delete_mentions", passages)
-    change.mentions -= sum(n for _, n in counts)
+    change.mentions -= sum(n for *_, n in counts)
 
 
 def _remove_facts(
     db: apsw.Connection, of: SqliteCollection, passages: Sequence[int], change: Change
 ) -> tuple[str, ...]:
-    touched = [row for (row,) in run_by_rows(db, "facts_of_passage_rows", passages)]
+    stated = run_by_rows(db, "facts_of_passage_rows", passages)
+    touched = list(dict.fromkeys(row for row, _ in stated))
+    change.assertions.subtract(access for _, access in stated)
     db.executemany(SQL["delete_edge"], run_by_rows(db, "edge_keys", touched))
     run_by_rows(db, "delete_supports", passages)
     run_by_rows(db, "unstage_supports", passages, collection=of.row)
@@ -94,9 +99,11 @@ def _remove_words(db: apsw.Connection, of: int, read: Sequence[Any], tags: Seque
     The stored terms say which words to remove, because text may be split into other terms today.
     """
     terms = {row: bm25.unpack_terms(packed) for row, *_, packed in read}
-    frequency = Counter(term for of_passage in terms.values() for term in of_passage)
-    db.executemany(SQL["leave_term"], [(n, term) for term, n in frequency.items()])
-    run_by_rows(db, "delete_unused_terms", list(frequency))
+    counts = Counter((term, access) for row, _, access, *_ in read for term in terms[row])
+    db.executemany(SQL["add_term_count"], [(term, access, -n) for (term, access), n in counts.items()])
+    db.executemany(SQL["delete_unused_term_count"], list(counts))
+    db.executemany(SQL["leave_term"], [(n, term) for (term, _), n in counts.items()])
+    run_by_rows(db, "delete_unused_terms", [term for term, _ in counts])
     words = [
         (row, join_index_words(of, terms[row], access, [tag for owner, tag in tags if owner == document]))
         for row, document, access, *_ in read

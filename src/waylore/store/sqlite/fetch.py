@@ -84,7 +84,11 @@ def describe_entities(db: apsw.Connection, scope: SqliteScope, rows: Sequence[in
     """Return entities by row, each from the descriptions that the caller may see."""
     profiles = run_by_rows(db, "profiles", rows, **scope.bindings, cap=columns.MAX_DESCRIPTIONS)
     of_row = columns.group_pairs((profile[0], profile) for profile in profiles)
-    return {row: columns.to_entity(rows_of_one) for row, rows_of_one in of_row.items()}
+    found = {row: columns.to_entity(rows_of_one) for row, rows_of_one in of_row.items()}
+    if not scope.is_limited:
+        return found
+    counts = dict(run_by_rows(db, "visible_entity_counts", list(found), **scope.bindings))
+    return {row: replace(entity, passages=counts.get(row, 0)) for row, entity in found.items()}
 
 
 # -- fetching ------------------------------------------------------------------------------------------

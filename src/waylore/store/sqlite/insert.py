@@ -99,26 +99,27 @@ def _insert_passages(
             for row, (p, q) in zip(rows, passages, strict=True)
         ],
     )
-    change.passages += len(passages)
-    change.length += _insert_words(db, into.row, rows, passages)
+    change.passages.update(p.access for p, _ in passages)
+    _insert_words(db, into.row, rows, passages, change)
     insert_vectors(db, into, "passage", rows, [q.vector for _, q in passages])
     return {q.id: row for row, (_, q) in zip(rows, passages, strict=True)}, next_row
 
 
 def _insert_words(
-    db: apsw.Connection, into: int, rows: Sequence[int], passages: Sequence[tuple[StoredDocument, Passage]]
-) -> int:
-    """Index the words of passages, and return the number of their terms."""
+    db: apsw.Connection,
+    into: int,
+    rows: Sequence[int],
+    passages: Sequence[tuple[StoredDocument, Passage]],
+    change: Change,
+) -> None:
+    """Index and count the words of passages."""
     counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in check_each(passages)]
-    frequency = Counter(term for count in counts for term in count)
-    db.executemany(SQL["add_term"], [(into, term, n) for term, n in frequency.items()])
-    term_rows = _find_term_rows(db, into, tuple(frequency))
-    lengths = [count.total() for count in counts]
+    term_rows = _count_terms(db, into, [(p.access, count) for (p, _), count in zip(passages, counts, strict=True)])
     db.executemany(
         SQL["insert_passage_terms"],
         [
-            (row, length, bm25.pack_terms(Counter({term_rows[t]: n for t, n in count.items()})))
-            for row, length, count in zip(rows, lengths, counts, strict=True)
+            (row, count.total(), bm25.pack_terms(Counter({term_rows[t]: n for t, n in count.items()})))
+            for row, count in zip(rows, counts, strict=True)
         ],
     )
     db.executemany(
@@ -128,7 +129,18 @@ def _insert_words(
             for row, (p, _), count in zip(rows, passages, counts, strict=True)
         ],
     )
-    return sum(lengths)
+    for (p, _), count in zip(passages, counts, strict=True):
+        change.length[p.access] += count.total()
+
+
+def _count_terms(db: apsw.Connection, into: int, passages: Sequence[tuple[int, Counter[str]]]) -> dict[str, int]:
+    """Count the passages that have a term, given with their permissions, and return the row of each term."""
+    by_access = Counter((term, access) for access, count in passages for term in count)
+    frequency = Counter(term for _, count in passages for term in count)
+    db.executemany(SQL["add_term"], [(into, term, n) for term, n in frequency.items()])
+    rows = _find_term_rows(db, into, tuple(frequency))
+    db.executemany(SQL["add_term_count"], [(rows[term], access, n) for (term, access), n in by_access.items()])
+    return rows
 
 
 def _find_term_rows(db: apsw.Connection, into: int, terms: tuple[str, ...]) -> dict[str, int]:
@@ -211,8 +223,9 @@ def _insert_mentions(
             for p, m in mentions
         ],
     )
-    counts = Counter(entities[m.entity_id] for _, m in mentions)
-    db.executemany(SQL["add_entity_passages"], [(n, row) for row, n in counts.items()])
+    counts = Counter((entities[m.entity_id], p.access) for p, m in mentions)
+    db.executemany(SQL["add_entity_passages"], [(n, row) for (row, _), n in counts.items()])
+    db.executemany(SQL["add_entity_count"], [(row, access, n) for (row, access), n in counts.items()])
     change.mentions += len(mentions)
 
 
@@ -240,6 +253,7 @@ def _insert_facts(
             for f in p.indexed.facts
         ],
     )
+    change.assertions.update(p.access for p in stored for _ in p.indexed.facts)
     run_by_rows(db, "insert_edges", list(rows.values()))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from waylore.store import rows as columns
+from waylore.store.bm25 import Corpus
 from waylore.store.sql import load_queries
 from waylore.types.results import Statistics
 from waylore.types.search import FactFilter, Filter
@@ -24,6 +25,7 @@ SQL = load_queries("waylore.store.sqlite")
 Rows = npt.NDArray[np.int64]
 _IDENTITY = re.compile("[0-9a-f]{32}")
 UNUSED_WORD = '"§"'  # a word that no passage has
+NO_ACCESSES = np.zeros(1, dtype=np.int64)  # carray needs at least one value; no row is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,25 @@ class SqliteCollection:
     next_passage: int
     next_entity: int
 
-    @property
-    def average_length(self) -> float:
-        """The average length of a passage in terms, at least 1."""
-        return max(self.length / max(self.statistics.passages, 1), 1.0)
-
 
 @dataclass(frozen=True, slots=True)
 class SqliteScope:
-    """What one verb may see: the collection, the permissions of the caller, and the tags of the filter."""
+    """What one verb may see: the collection, the permissions of the caller, and the tags of the filter.
+
+    `corpus` and `has_facts` depend on the permissions and not on the tags.
+    """
 
     collection: SqliteCollection
     accesses: Rows
     tags: list[list[str]]
-    is_everything: bool
+    corpus: Corpus
+    has_facts: bool
+    is_limited: bool
+
+    @property
+    def is_everything(self) -> bool:
+        """True if the filter is empty."""
+        return not (self.is_limited or self.tags)
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -108,12 +115,16 @@ class ScopeCache:
     def _make_scope(self, where: Filter) -> SqliteScope:
         found = read_collection(self._db, self._name)
         bound = {"collection": found.row, "labels": columns.format_labels(where)}
-        accesses = [row for (row,) in self._db.execute(SQL["visible_accesses"], bound)]
+        seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 4)
+        _, passages, length, assertions = seen.sum(axis=0).tolist()
+        is_limited = where.labels is not None
         return SqliteScope(
             collection=found,
-            accesses=np.array(accesses or [0], dtype=np.int64),  # carray needs at least one value; no row is 0
+            accesses=seen[:, 0].copy() if len(seen) else NO_ACCESSES,
             tags=columns.list_tags(where.metadata),
-            is_everything=where.labels is None and not where.metadata,
+            corpus=Corpus(passages, length) if is_limited else Corpus(found.statistics.passages, found.length),
+            has_facts=assertions > 0,
+            is_limited=is_limited,
         )
 
 

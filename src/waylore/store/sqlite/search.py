@@ -4,7 +4,7 @@ Words are found by FTS5 and scored by `store.bm25`. Vectors are found by their b
 `store.vectors`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -29,8 +29,10 @@ def dense(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int
     """Find passages by cosine similarity, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    allowed = None if scope.is_everything else np.sort(_match_rows(db, scope.match))
-    near = next(_iterate_nearest(db, scope, "passage", vector, allowed, max(MIN_CANDIDATES, 2 * top_k)))
+    firsts, far = _scan_blocks(db, scope, "passage", vector)
+    if not scope.is_everything:
+        far = _mask(far, firsts, _match_rows(db, scope.match))
+    near = _take_nearest(firsts, far, max(MIN_CANDIDATES, 2 * top_k))
     return _rank_by_cosine(db, "passage", near, vector, top_k)
 
 
@@ -38,12 +40,11 @@ def nearest_entities(db: apsw.Connection, scope: SqliteScope, vector: Vector, *,
     """Find entities by the cosine similarity of their names, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    seen: list[Rows] = []
-    for near in _iterate_nearest(db, scope, "entity", vector, None, max(MIN_CANDIDATES, 2 * top_k)):
-        seen.append(near if scope.is_everything else _filter_entities(db, scope, near))
-        if sum(map(len, seen)) >= top_k:
-            break
-    return _rank_by_cosine(db, "entity", np.concatenate(seen), vector, top_k)
+    wanted = max(MIN_CANDIDATES, 2 * top_k)
+    firsts, far = _scan_blocks(db, scope, "entity", vector)
+    if not scope.is_everything:
+        far = _mask(far, firsts, _find_visible(db, scope, firsts, far, wanted))
+    return _rank_by_cosine(db, "entity", _take_nearest(firsts, far, wanted), vector, top_k)
 
 
 def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: Sequence[str]) -> dict[str, float]:
@@ -64,8 +65,8 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
     scores = bm25.score(
         [(length, blob) for _, length, blob in found],
         [(row, count) for _, row, count in known],
-        passages=scope.collection.statistics.passages,
-        average_length=scope.collection.average_length,
+        passages=scope.corpus.passages,
+        average_length=scope.corpus.average_length,
     )
     return _rank(db, "passage", [row for row, *_ in found], scores, top_k)
 
@@ -75,57 +76,59 @@ def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: S
     return bm25.score_rows(
         run_by_ids(db, "terms_of_passages", passages, **scope.bindings),
         [(row, count) for _, row, count in _find_terms(db, scope, query)],
-        passages=scope.collection.statistics.passages,
-        average_length=scope.collection.average_length,
+        passages=scope.corpus.passages,
+        average_length=scope.corpus.average_length,
     )
 
 
 def _find_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> list[Any]:
-    """Return the terms of a query that the collection has, each with its row and its number of passages."""
+    """Return the terms of a query that the corpus has, each with its row and its number of passages there."""
     words = tuple(dict.fromkeys(terms(query)))
     if not words:
         return []
-    bound = {"collection": scope.collection.row, "terms": apsw.carray(words)}
-    known: list[Any] = db.execute(SQL["terms"], bound).fetchall()
+    statement = SQL["visible_terms"] if scope.is_limited else SQL["terms"]
+    known: list[Any] = db.execute(statement, {**scope.bindings, "terms": apsw.carray(words)}).fetchall()
     return known
 
 
 def _match_rarest(db: apsw.Connection, scope: SqliteScope, known: Sequence[Any], max_postings: int) -> str:
-    """Return an expression for the rarest terms. The fewer passages the caller sees, the more terms it has."""
+    """Return an expression for the rarest terms. The fewer passages have the tags, the more terms it has."""
     frequencies = [(term, count) for term, _, count in known]
     rows = {term: str(row) for term, row, _ in known}
     visible = scope.match
     if not visible:
         return match_any(rows[t] for t in bm25.choose_rarest(frequencies, max_postings=max_postings))
-    seen = len(_match_rows(db, visible, limit=max_postings))
-    widened = bm25.widen_limit(max_postings, seen, scope.collection.statistics.passages)
+    seen = len(_match_rows(db, visible, limit=max_postings)) if scope.tags else scope.corpus.passages
+    widened = bm25.widen_limit(max_postings, seen, scope.corpus.passages)
     rare = bm25.choose_rarest(frequencies, max_postings=widened)
     return f"{match_any(rows[t] for t in rare)} AND {visible}"
 
 
-def _iterate_nearest(
-    db: apsw.Connection, scope: SqliteScope, kind: str, vector: Vector, allowed: Rows | None, wanted: int
-) -> Iterator[Rows]:
-    """Yield groups of at least `wanted` rows, nearest by bits first. There is always a first group."""
+def _scan_blocks(
+    db: apsw.Connection, scope: SqliteScope, kind: str, vector: Vector
+) -> tuple[Rows, npt.NDArray[np.uint16]]:
+    """Return the blocks of a collection, and the distance of each of their rows by bits."""
     query = vectors.to_bits(vector[None])[0]
-    bound = {"collection": scope.collection.row, "kind": kind}
-    blocks = db.execute(SQL["blocks"], bound)
+    blocks = db.execute(SQL["blocks"], {"collection": scope.collection.row, "kind": kind})
     scanned = [(row, vectors.compute_distances(bits, live, query)) for row, bits, live in blocks]
-    if not scanned:
-        yield np.empty(0, dtype=np.int64)
-        return
-    firsts = np.array([row for row, _ in scanned], dtype=np.int64)
-    far = np.concatenate([distance for _, distance in scanned])
-    if allowed is not None:
-        far = _mask(far, firsts, allowed)
+    far = [np.empty(0, dtype=np.uint16), *(distance for _, distance in scanned)]
+    return np.array([row for row, _ in scanned], dtype=np.int64), np.concatenate(far)
+
+
+def _take_nearest(firsts: Rows, far: npt.NDArray[np.uint16], wanted: int) -> Rows:
+    """Return the rows that are nearest by bits: at least `wanted`, or all."""
+    end = _find_end(far, wanted)
+    return _to_rows(firsts, np.flatnonzero(far < end)[: MAX_TIE_FACTOR * wanted])
+
+
+def _find_end(far: npt.NDArray[np.uint16], wanted: int) -> int:
+    """Return the distance below which there are `wanted` rows, or all."""
     within = np.cumsum(np.bincount(far, minlength=vectors.DEAD_DISTANCE + 1))[: vectors.DEAD_DISTANCE]
-    start = 0
-    while start < vectors.DEAD_DISTANCE:
-        seen = int(within[start - 1]) if start else 0
-        end = min(int(np.searchsorted(within, seen + wanted)) + 1, int(vectors.DEAD_DISTANCE))
-        places = np.flatnonzero((far >= start) & (far < end))[: MAX_TIE_FACTOR * wanted]
-        yield firsts[places // vectors.BLOCK_ROWS] * vectors.BLOCK_ROWS + places % vectors.BLOCK_ROWS
-        start = end
+    return min(int(np.searchsorted(within, wanted)) + 1, int(vectors.DEAD_DISTANCE))
+
+
+def _to_rows(firsts: Rows, places: npt.NDArray[np.intp]) -> Rows:
+    return firsts[places // vectors.BLOCK_ROWS] * vectors.BLOCK_ROWS + places % vectors.BLOCK_ROWS
 
 
 def _mask(far: npt.NDArray[np.uint16], firsts: Rows, allowed: Rows) -> npt.NDArray[np.uint16]:
@@ -135,9 +138,22 @@ def _mask(far: npt.NDArray[np.uint16], firsts: Rows, allowed: Rows) -> npt.NDArr
     return masked
 
 
-def _filter_entities(db: apsw.Connection, scope: SqliteScope, rows: Rows) -> Rows:
-    found = run_by_rows(db, "visible_entities", rows, **scope.bindings)
-    return np.array([row for (row,) in found], dtype=np.int64)
+def _find_visible(
+    db: apsw.Connection, scope: SqliteScope, firsts: Rows, far: npt.NDArray[np.uint16], wanted: int
+) -> Rows:
+    """Return visible entities: at least the `wanted` nearest by bits, or all.
+
+    Hidden entities are read but not counted, so they do not change the candidates.
+    """
+    seen = np.empty(0, dtype=np.int64)
+    start, tried = 0, wanted
+    while len(seen) < wanted and start < vectors.DEAD_DISTANCE:
+        end = _find_end(far, tried)
+        rows = _to_rows(firsts, np.flatnonzero((far >= start) & (far < end)))
+        found = run_by_rows(db, "visible_entities", rows, **scope.bindings)
+        seen = np.concatenate([seen, np.array([row for (row,) in found], dtype=np.int64)])
+        start, tried = end, 2 * tried
+    return seen
 
 
 def _rank_by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k: int) -> Ranking:

@@ -337,6 +337,11 @@ class SqliteStore:
         with file.translate_errors(self._path):
             return scoping.read_collection(self._connection(), self._name).statistics
 
+    def has_facts(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
+        with self._snapshot(where) as (_, scope):
+            return scope.has_facts
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         with file.translate_errors(self._path):

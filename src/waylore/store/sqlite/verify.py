@@ -16,7 +16,7 @@ import numpy as np
 
 from waylore.names import keys
 from waylore.store import bm25, vectors
-from waylore.store.checks import list_still_stored
+from waylore.store.checks import check_terms, list_still_stored
 from waylore.store.rows import list_names
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import file, pages
@@ -81,14 +81,10 @@ def _count_orphans(db: apsw.Connection) -> Iterator[str]:
 
 
 def _check_terms(db: apsw.Connection) -> Iterator[str]:
-    """Yield a line if terms have a wrong number of passages."""
-    known = dict(db.execute(SQL["all_terms"]))
-    counted = np.zeros(max(known, default=0) + 1, dtype=np.int64)
-    for (packed,) in db.execute(SQL["all_passage_terms"]):
-        np.add.at(counted, [row for row in bm25.unpack_terms(packed) if row in known], 1)
-    wrong = sum(counted[row] != passages for row, passages in known.items())
-    if wrong:
-        yield f"{wrong} terms are counted in passages that do not exist"
+    counted: Counter[tuple[int, int]] = Counter()
+    for access, packed in db.execute(SQL["all_passage_terms"]):
+        counted.update((row, access) for row in bm25.unpack_terms(packed))
+    return check_terms(counted, dict(db.execute(SQL["all_terms"])), db.execute(SQL["all_term_counts"]))
 
 
 def _check_names(db: apsw.Connection) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 
 import apsw
@@ -91,7 +91,8 @@ def count_uses(db: apsw.Connection, collection: int, kind: str, ids: Sequence[st
 
 
 def _update_counters(db: apsw.Connection, of: SqliteCollection, change: Change) -> None:
-    db.execute(SQL["count"], {"collection": of.row, **asdict(change)})
+    db.execute(SQL["count"], {"collection": of.row, **change.totals})
+    db.executemany(SQL["count_access"], change.by_access)
 
 
 # -- the embedding model -------------------------------------------------------------------------------

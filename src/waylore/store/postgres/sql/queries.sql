@@ -141,7 +141,7 @@ WHERE collection = %(collection)s
 -- --------------------------------------------------------------------------------------------- visibility
 
 -- name: visible_accesses
-SELECT access, passages FROM accesses
+SELECT access, passages, length, assertions FROM accesses
 WHERE collection = %(collection)s AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
 
 -- name: known_accesses
@@ -149,13 +149,18 @@ SELECT id, access FROM accesses WHERE collection = %(collection)s AND id = ANY(%
 
 -- name: use_access
 INSERT INTO accesses (collection, access, id, labels, documents, passages)
-VALUES (%(collection)s, %(access)s, %(id)s, %(labels)s, %(documents)s, %(passages)s)
-ON CONFLICT (collection, id) DO UPDATE
-SET documents = accesses.documents + excluded.documents, passages = accesses.passages + excluded.passages
+VALUES (%(collection)s, %(access)s, %(id)s, %(labels)s, %(documents)s, 0)
+ON CONFLICT (collection, id) DO UPDATE SET documents = accesses.documents + excluded.documents
 
 -- name: leave_access
-UPDATE accesses a SET documents = a.documents - u.documents, passages = a.passages - u.passages
-FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[], %b::int8[]) u(access, documents, passages)
+UPDATE accesses a SET documents = a.documents - u.documents
+FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[]) u(access, documents)
+WHERE a.collection = c.collection AND a.access = u.access
+
+-- name: count_access
+UPDATE accesses a SET passages = a.passages + u.passages, length = a.length + u.length, assertions = a.assertions + u.assertions
+FROM (SELECT %s::int8 AS collection) c,
+  unnest(%b::int4[], %b::int8[], %b::int8[], %b::int8[]) u(access, passages, length, assertions)
 WHERE a.collection = c.collection AND a.access = u.access
 
 -- name: drop_unused_accesses
@@ -378,7 +383,8 @@ FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(numbe
 
 -- name: match
 -- Candidates with their terms for BM25, newest first, so that the limit cuts off the oldest. They come from the rarest terms,
--- up to a number of postings that grows if the caller sees few passages. Equally rare terms are taken in the given order.
+-- up to a number of postings that grows if few passages have the tags. Equally rare terms are taken in the given order. For a
+-- caller with labels only passages that it may see are counted.
 WITH seen AS (
   SELECT CASE WHEN %(keys)s = 0 THEN %(seen)s::int8 ELSE (SELECT count(*) FROM (
     SELECT 1 FROM passages p
@@ -395,8 +401,10 @@ reach AS (
 known AS (
   SELECT t.number, row_number() OVER rarest AS place, sum(t.passages) OVER rarest AS postings
   FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY q(term, place)
-  CROSS JOIN LATERAL (SELECT u.* FROM terms u WHERE u.collection = %(collection)s AND u.term = q.term LIMIT 1) t
-  WINDOW rarest AS (ORDER BY t.passages, q.place ROWS UNBOUNDED PRECEDING)),
+  CROSS JOIN LATERAL (SELECT u.number, CASE WHEN %(is_limited)s THEN (SELECT sum(c.passages) FROM term_counts c
+      WHERE c.collection = %(collection)s AND c.term = u.number AND c.access = ANY(%(accesses)s::int4[])) ELSE u.passages END AS passages
+    FROM terms u WHERE u.collection = %(collection)s AND u.term = q.term LIMIT 1) t
+  WHERE t.passages > 0 WINDOW rarest AS (ORDER BY t.passages, q.place ROWS UNBOUNDED PRECEDING)),
 question AS (
   SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number), ' | ') || ')' || %(visible)s::text AS words
   FROM known, reach WHERE known.place = 1 OR known.postings <= reach.postings)
@@ -412,7 +420,8 @@ ORDER BY p.ranked <@> to_bm25query((
   WHERE t.collection = %(collection)s AND t.term = ANY(%(ids)s::uuid[])), 'waylore.passage_terms_ranked') LIMIT %(limit)s
 
 -- name: delete_passage_terms
-DELETE FROM passage_terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int8[]) RETURNING length, terms
+DELETE FROM passage_terms WHERE collection = %(collection)s AND number = ANY(%(numbers)s::int8[])
+RETURNING number, length, terms
 
 -- name: add_term
 INSERT INTO terms (collection, term, number, passages) SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::int8[])
@@ -420,6 +429,22 @@ ON CONFLICT (collection, term) DO UPDATE SET passages = terms.passages + exclude
 
 -- name: terms
 SELECT term, number, passages FROM terms WHERE collection = %(collection)s AND term = ANY(%(ids)s::uuid[])
+
+-- name: visible_terms
+-- The terms of passages that the caller may see, counted in these alone.
+SELECT t.term, t.number, t.passages FROM unnest(%(ids)s::uuid[]) q(term) CROSS JOIN LATERAL (
+  SELECT u.term, u.number, (SELECT sum(c.passages) FROM term_counts c
+    WHERE c.collection = %(collection)s AND c.term = u.number AND c.access = ANY(%(accesses)s::int4[])) AS passages
+  FROM terms u WHERE u.collection = %(collection)s AND u.term = q.term LIMIT 1) t
+WHERE t.passages > 0
+
+-- name: add_term_count
+INSERT INTO term_counts (collection, term, access, passages) SELECT %s, * FROM unnest(%b::int4[], %b::int4[], %b::int4[])
+ON CONFLICT (collection, term, access) DO UPDATE SET passages = term_counts.passages + excluded.passages
+
+-- name: delete_unused_term_count
+DELETE FROM term_counts
+WHERE collection = %(collection)s AND term = ANY(%(terms)s::int4[]) AND access = %(access)s AND passages <= 0
 
 -- name: leave_term
 INSERT INTO terms (collection, number, passages, term)
@@ -476,15 +501,19 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::text[], %b::tex
 
 -- name: profiles
 -- A limited number of descriptions for each permission, so that a name in a million documents stays cheap.
+-- A caller with labels gets the number of passages that it may see.
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
-FROM entities e CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+FROM (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
+    WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
+  FROM entities f WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) OFFSET 0) e
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
   SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
   WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
     AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE t.collection = %(collection)s AND t.document = q.document))
   ORDER BY q.document LIMIT %(cap)s) p
-WHERE e.collection = %(collection)s AND e.id = ANY(%(ids)s::uuid[]) ORDER BY e.id, p.document
+ORDER BY e.id, p.document
 
 -- name: export_profiles
 SELECT p.document, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.vector
@@ -517,7 +546,9 @@ FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL (
   SELECT DISTINCT m.entity FROM names m
   WHERE m.collection = %(collection)s AND m.name = w.name AND m.access = ANY(%(accesses)s::int4[])
   ORDER BY m.entity LIMIT %(namesakes)s) n
-CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = n.entity LIMIT 1) e
+CROSS JOIN LATERAL (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
+    WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
+  FROM entities f WHERE f.collection = %(collection)s AND f.id = n.entity LIMIT 1) e
 CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
   SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
   WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
@@ -568,7 +599,9 @@ rare AS (
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases,
   (SELECT v.vector FROM entity_vectors v WHERE v.collection = %(collection)s AND v.id = e.id), rare.keys
 FROM rare
-CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = rare.entity LIMIT 1) e
+CROSS JOIN LATERAL (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
+    WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
+  FROM entities f WHERE f.collection = %(collection)s AND f.id = rare.entity LIMIT 1) e
 CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
   SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
   WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
@@ -588,6 +621,14 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int4[], %b::boo
 -- All rows exist, so each is a conflict and is found by its key. For an UPDATE the planner might choose another join.
 INSERT INTO entities (collection, id, passages, sense) SELECT %s, u.*, '' FROM unnest(%b::uuid[], %b::int8[]) u
 ON CONFLICT (collection, id) DO UPDATE SET passages = entities.passages + excluded.passages
+
+-- name: add_entity_count
+INSERT INTO entity_counts (collection, entity, access, passages) SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::int4[])
+ON CONFLICT (collection, entity, access) DO UPDATE SET passages = entity_counts.passages + excluded.passages
+
+-- name: delete_unused_entity_count
+DELETE FROM entity_counts
+WHERE collection = %(collection)s AND entity = ANY(%(ids)s::uuid[]) AND access = %(access)s AND passages <= 0
 
 -- name: mentions_of_entities
 SELECT i.id, m.passage, m.count, m.is_own
@@ -647,8 +688,8 @@ WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER 
 
 -- name: delete_mentions
 WITH gone AS (
-  DELETE FROM mentions WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[]) RETURNING entity)
-SELECT entity, count(*) FROM gone GROUP BY entity
+  DELETE FROM mentions WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[]) RETURNING entity, access)
+SELECT entity, access, count(*) FROM gone GROUP BY entity, access
 
 -- -------------------------------------------------------------------------------------------------- facts
 
@@ -760,7 +801,7 @@ CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s 
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, f.id
 
 -- name: facts_of_passage_rows
-SELECT DISTINCT fact FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
+SELECT fact, access FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
 
 -- name: delete_supports
 DELETE FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
@@ -881,9 +922,17 @@ WHERE t.collection = %(collection)s AND (
   SELECT 1 FROM documents d WHERE d.collection = %(collection)s AND d.id = t.document LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses a
-WHERE a.collection = %(collection)s AND (a.documents, a.passages) <> (
-  (SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access),
-  (SELECT count(*) FROM passages p WHERE p.collection = %(collection)s AND p.access = a.access))
+WHERE a.collection = %(collection)s AND a.documents <> (
+  SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access)
+UNION ALL
+SELECT count(*), 'sets of labels have a wrong number of passages, terms or assertions' FROM accesses a
+LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p
+  CROSS JOIN LATERAL (SELECT u.length FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
+  WHERE p.collection = %(collection)s GROUP BY p.access) p ON p.access = a.access
+LEFT JOIN (SELECT s.access, count(*) AS assertions FROM supports s
+  WHERE s.collection = %(collection)s GROUP BY s.access) s ON s.access = a.access
+WHERE a.collection = %(collection)s AND (a.passages, a.length, a.assertions) <> (
+  coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
 UNION ALL
 SELECT count(*), 'vectors have no passage' FROM passage_vectors v
 WHERE v.collection = %(collection)s AND (
@@ -902,8 +951,13 @@ WHERE e.collection = %(collection)s AND (
   SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'entities have a wrong number of mentions' FROM entities e
-WHERE e.collection = %(collection)s AND e.passages <> (
-  SELECT count(*) FROM mentions m WHERE m.collection = %(collection)s AND m.entity = e.id)
+WHERE e.collection = %(collection)s AND (e.passages <> (
+  SELECT count(*) FROM mentions m WHERE m.collection = %(collection)s AND m.entity = e.id) OR e.passages <> (
+  SELECT coalesce(sum(c.passages), 0) FROM entity_counts c WHERE c.collection = %(collection)s AND c.entity = e.id))
+UNION ALL
+SELECT count(*), 'counts of mentions are not those of their labels' FROM entity_counts c
+WHERE c.collection = %(collection)s AND (c.passages = 0 OR c.passages <> (SELECT count(*) FROM mentions m
+  WHERE m.collection = %(collection)s AND m.entity = c.entity AND m.access = c.access))
 UNION ALL
 SELECT count(*), 'descriptions have no document' FROM profiles p
 WHERE p.collection = %(collection)s AND (
@@ -955,10 +1009,15 @@ WHERE s.collection = %(collection)s AND CASE s.kind
   ELSE (SELECT 1 FROM supports t WHERE t.collection = %(collection)s AND t.fact = s.id AND t.passage = s.passage LIMIT 1) END IS NULL
 
 -- name: all_passage_terms
-SELECT terms FROM passage_terms WHERE collection = %(collection)s
+SELECT p.access, t.terms FROM passages p CROSS JOIN LATERAL (
+  SELECT u.terms FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
+WHERE p.collection = %(collection)s
 
 -- name: all_terms
 SELECT number, passages FROM terms WHERE collection = %(collection)s
+
+-- name: all_term_counts
+SELECT term, access, passages FROM term_counts WHERE collection = %(collection)s
 
 -- name: all_profiles
 SELECT entity, access, name, aliases FROM profiles WHERE collection = %(collection)s

@@ -24,7 +24,8 @@ CREATE TABLE collections (
   secret bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
 ) WITH (fillfactor = 70);
 
--- Each set of labels that a document has, so that a permission is one integer in every index.
+-- Each set of labels that a document has, so that a permission is one integer in every index. What a caller with labels
+-- gets depends on counts of its own permissions alone: on these, on term_counts and on entity_counts.
 CREATE TABLE accesses (
   collection int8 NOT NULL,
   access int4 NOT NULL,
@@ -32,6 +33,8 @@ CREATE TABLE accesses (
   labels text[] NOT NULL,
   documents int8 NOT NULL,
   passages int8 NOT NULL,
+  length int8 NOT NULL DEFAULT 0,      -- terms of these passages
+  assertions int8 NOT NULL DEFAULT 0,  -- of facts, by these passages
   PRIMARY KEY (collection, access),
   UNIQUE (collection, id)
 );
@@ -122,6 +125,15 @@ CREATE TABLE terms (
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX terms_by_number ON terms (collection, number);
 
+-- The passages that have a term, for each permission.
+CREATE TABLE term_counts (
+  collection int8 NOT NULL,
+  term int4 NOT NULL,
+  access int4 NOT NULL,
+  passages int4 NOT NULL,
+  PRIMARY KEY (collection, term, access)
+) WITH (fillfactor = 90);
+
 CREATE TABLE entities (
   collection int8 NOT NULL,
   id uuid NOT NULL,
@@ -175,6 +187,15 @@ CREATE TABLE mentions (
   PRIMARY KEY (collection, entity, access, rank, passage)
 );
 CREATE INDEX mentions_of_passage ON mentions (collection, passage);
+
+-- The passages that mention an entity, for each permission.
+CREATE TABLE entity_counts (
+  collection int8 NOT NULL,
+  entity uuid NOT NULL,
+  access int4 NOT NULL,
+  passages int4 NOT NULL,
+  PRIMARY KEY (collection, entity, access)
+) WITH (fillfactor = 90);
 
 CREATE TABLE facts (
   collection int8 NOT NULL,

@@ -101,7 +101,7 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
 -- --------------------------------------------------------------------------------------------- visibility
 
 -- name: visible_accesses
-SELECT a.row FROM accesses a
+SELECT a.row, a.passages, a.length, a.assertions FROM accesses a
 WHERE a.collection = :collection AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
   SELECT 1 FROM json_each(a.labels) l JOIN json_each(:labels) g ON g.value = l.value))
 
@@ -111,6 +111,9 @@ ON CONFLICT DO UPDATE SET documents = documents + 1 RETURNING row
 
 -- name: leave_access
 UPDATE accesses SET documents = documents - 1 WHERE row = ?
+
+-- name: count_access
+UPDATE accesses SET passages = passages + ?2, length = length + ?3, assertions = assertions + ?4 WHERE row = ?1
 
 -- name: drop_unused_accesses
 DELETE FROM accesses WHERE collection = :collection AND documents = 0
@@ -284,6 +287,17 @@ ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
 -- name: terms
 SELECT term, row, passages FROM terms WHERE collection = :collection AND term IN carray(:terms)
 
+-- name: visible_terms
+-- The terms of passages that the caller may see, counted in these alone.
+SELECT t.term, t.row, sum(c.passages) FROM terms t CROSS JOIN term_counts c ON c.term = t.row AND c.access IN carray(:accesses)
+WHERE t.collection = :collection AND t.term IN carray(:terms) GROUP BY t.row
+
+-- name: add_term_count
+INSERT INTO term_counts (term, access, passages) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
+
+-- name: delete_unused_term_count
+DELETE FROM term_counts WHERE term = ? AND access = ? AND passages <= 0
+
 -- name: leave_term
 UPDATE terms SET passages = passages - ? WHERE row = ?
 
@@ -363,11 +377,11 @@ UPDATE names SET documents = documents - 1 WHERE collection = ? AND name = ? AND
 DELETE FROM names WHERE collection = ? AND name = ? AND entity = ? AND access = ? AND documents <= 0
 
 -- name: names
--- At most :cap entities with the same name, because thousands may share one.
+-- At most :cap entities with the same name, because thousands may share one; the first by id, whatever was written first.
 SELECT DISTINCT n.name, n.entity FROM carray(:names) w CROSS JOIN names n ON n.collection = :collection AND n.name = w.value
   AND n.access IN carray(:accesses) AND n.entity IN (
-    SELECT DISTINCT m.entity FROM names m WHERE m.collection = :collection AND m.name = w.value
-      AND m.access IN carray(:accesses) ORDER BY m.entity LIMIT :cap)
+    SELECT DISTINCT m.entity FROM names m CROSS JOIN entities e ON e.row = m.entity WHERE m.collection = :collection
+      AND m.name = w.value AND m.access IN carray(:accesses) ORDER BY e.id LIMIT :cap)
 
 -- name: add_key
 INSERT INTO entity_keys (collection, key, access, entity, documents) VALUES (?, ?, ?, ?, 1)
@@ -405,6 +419,18 @@ INSERT INTO mentions (entity, access, is_own, count, tie, passage, entity_id, pa
 -- name: add_entity_passages
 UPDATE entities SET passages = passages + ? WHERE row = ?
 
+-- name: add_entity_count
+INSERT INTO entity_counts (entity, access, passages) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
+
+-- name: delete_unused_entity_count
+DELETE FROM entity_counts WHERE entity = ? AND access = ? AND passages <= 0
+
+-- name: visible_entity_counts
+-- The passages that mention an entity and that the caller may see.
+SELECT c.entity, sum(c.passages) FROM entity_counts c WHERE c.entity IN carray(:rows) AND c.access IN carray(:accesses)
+GROUP BY c.entity
+
 -- name: mentions_of_entities
 SELECT m.entity_id, m.passage_id, m.count, m.is_own
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
@@ -429,7 +455,8 @@ FROM passages p CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passag
 WHERE p.document = :document ORDER BY p.position, p.id, m.entity_id
 
 -- name: mention_counts
-SELECT m.entity, count(*) FROM mentions m INDEXED BY mentions_of_passage WHERE m.passage IN carray(:rows) GROUP BY m.entity
+SELECT m.entity, m.access, count(*) FROM mentions m INDEXED BY mentions_of_passage WHERE m.passage IN carray(:rows)
+GROUP BY m.entity, m.access
 
 -- name: delete_mentions
 DELETE FROM mentions WHERE passage IN carray(:rows)
@@ -549,7 +576,7 @@ CROSS JOIN facts f ON f.row = s.fact
 WHERE p.document = :document ORDER BY p.position, p.id, f.id
 
 -- name: facts_of_passage_rows
-SELECT DISTINCT fact FROM supports INDEXED BY supports_of_passage WHERE passage IN carray(:rows)
+SELECT fact, access FROM supports INDEXED BY supports_of_passage WHERE passage IN carray(:rows)
 
 -- name: delete_supports
 DELETE FROM supports WHERE passage IN carray(:rows)
@@ -648,6 +675,12 @@ UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses a
 WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
 UNION ALL
+SELECT count(*), 'sets of labels have a wrong number of passages, terms or assertions' FROM accesses a
+LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p JOIN passage_terms t ON t.row = p.row
+  GROUP BY p.access) p ON p.access = a.row
+LEFT JOIN (SELECT s.access, count(*) AS assertions FROM supports s GROUP BY s.access) s ON s.access = a.row
+WHERE (a.passages, a.length, a.assertions) <> (coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
+UNION ALL
 SELECT count(*), 'vectors have no passage' FROM passage_vectors WHERE row NOT IN (SELECT row FROM passages)
 UNION ALL
 SELECT count(*), 'vectors have no entity' FROM entity_vectors WHERE row NOT IN (SELECT row FROM entities)
@@ -661,6 +694,10 @@ SELECT count(*), 'entities have no document that describes them' FROM entities W
 UNION ALL
 SELECT count(*), 'entities have a wrong number of mentions' FROM entities e
 WHERE e.passages <> (SELECT count(*) FROM mentions m WHERE m.entity = e.row)
+  OR e.passages <> (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c WHERE c.entity = e.row)
+UNION ALL
+SELECT count(*), 'counts of mentions are not those of their labels' FROM entity_counts c
+WHERE c.passages <> (SELECT count(*) FROM mentions m WHERE m.entity = c.entity AND m.access = c.access) OR c.passages = 0
 UNION ALL
 SELECT count(*), 'descriptions have no document' FROM profiles WHERE document NOT IN (SELECT row FROM documents)
 UNION ALL
@@ -694,10 +731,13 @@ WHERE CASE kind WHEN 'passage' THEN row NOT IN (SELECT row FROM passages) WHEN '
   ELSE NOT EXISTS (SELECT 1 FROM supports t WHERE t.fact = s.row AND t.passage = s.passage) END
 
 -- name: all_passage_terms
-SELECT terms FROM passage_terms
+SELECT p.access, t.terms FROM passage_terms t JOIN passages p ON p.row = t.row
 
 -- name: all_terms
 SELECT row, passages FROM terms
+
+-- name: all_term_counts
+SELECT term, access, passages FROM term_counts
 
 -- name: all_profiles
 SELECT p.entity, p.access, p.name, p.aliases FROM profiles p

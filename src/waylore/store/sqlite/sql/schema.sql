@@ -16,12 +16,16 @@ CREATE TABLE collections (
   secret BLOB  -- the key of the marks around recalled texts; never exported
 ) STRICT;
 
--- Each set of labels that a document has, so that a permission is one integer in every index.
+-- Each set of labels that a document has, so that a permission is one integer in every index. What a caller with labels
+-- gets depends on counts of its own permissions alone: on these, on term_counts and on entity_counts.
 CREATE TABLE accesses (
   row INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: an old permission must not become a new one
   collection INTEGER NOT NULL,
   labels TEXT NOT NULL,
   documents INTEGER NOT NULL DEFAULT 0,
+  passages INTEGER NOT NULL DEFAULT 0,
+  length INTEGER NOT NULL DEFAULT 0,      -- terms of these passages
+  assertions INTEGER NOT NULL DEFAULT 0,  -- of facts, by these passages
   UNIQUE (collection, labels)
 ) STRICT;
 
@@ -96,6 +100,13 @@ CREATE TABLE terms (
   passages INTEGER NOT NULL,
   UNIQUE (collection, term)
 ) STRICT;
+-- The passages that have a term, for each permission.
+CREATE TABLE term_counts (
+  term INTEGER NOT NULL,
+  access INTEGER NOT NULL,
+  passages INTEGER NOT NULL,
+  PRIMARY KEY (term, access)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE entities (
   row INTEGER PRIMARY KEY,
@@ -153,6 +164,14 @@ CREATE TABLE mentions (
   PRIMARY KEY (entity, access, is_own DESC, count DESC, tie, passage)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_of_passage ON mentions (passage, entity, entity_id, passage_id);
+
+-- The passages that mention an entity, for each permission.
+CREATE TABLE entity_counts (
+  entity INTEGER NOT NULL,
+  access INTEGER NOT NULL,
+  passages INTEGER NOT NULL,
+  PRIMARY KEY (entity, access)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE facts (
   row INTEGER PRIMARY KEY,

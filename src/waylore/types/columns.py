@@ -23,8 +23,7 @@ Ids = tuple[str, ...]
 Numbers = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-
+# Columns of FactColumns that are tuples, and those that are arrays; `vectors` and `convert` are treated apart.
 ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
 NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector")
 
@@ -45,6 +44,9 @@ class Groups(Mapping[str, tuple[T, ...]]):
 
     def __getitem__(self, id_: str) -> tuple[T, ...]:
         return tuple(map(self.make, self._spans[id_]))
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self._spans
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._spans)

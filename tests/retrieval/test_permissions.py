@@ -79,6 +79,18 @@ def test_hidden_documents_do_not_change_candidates(case: Case) -> None:
             assert found == expected
 
 
+def test_number_of_postings_ignores_hidden_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five of ten passages have the tag, so twenty postings are read: those of the two rarer words."""
+    monkeypatch.setattr(bm25, "MAX_POSTINGS", 10)
+    texts = [*["ferry storm winter"] * 4, "winter", *["ferry storm winter"] * 4, "storm winter"]
+    seen = [DrawnDocument(text, lang="en" if n < 5 else "") for n, text in enumerate(texts)]
+    hidden = [DrawnDocument("keeper", labels=frozenset({"red"})) for _ in range(10)]
+    where = replace(NOBODY, metadata={"lang": "en"})
+    for world in (seen, [*seen, *hidden]):
+        with fill_store(index_world(world), SqliteStore) as store:
+            assert len(store.lexical("winter storm ferry", top_k=5, where=where)) == 4
+
+
 @contextmanager
 def fill_both(case: Case) -> Iterator[tuple[Store, Store]]:
     """Open a store with the world of a case, and one that never had what the labels of the caller hide."""

@@ -8,9 +8,9 @@ from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER, Author
 from waylore.types.columns import FactColumns, to_fact_columns
-from waylore.types.knowledge import LIVE, IndexedDocument, SimilarEntities, Status, Vector
+from waylore.types.knowledge import LIVE, Entity, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
-from waylore.types.search import NO_FILTER, Filter, Ranking
+from waylore.types.search import NO_FILTER, Filter, Ranking, Scored
 
 
 class AfterwardsFilteringStore(SqliteStore):
@@ -160,3 +160,32 @@ class TrustingStore(SqliteStore):
     ) -> int:
         trusted = replace(author, max_source="user_edit")
         return super().write(documents, author=trusted, model=model, fingerprints=fingerprints, replacing=replacing)
+
+
+class HiddenCountsStore(SqliteStore):
+    """Filters passages, but scores them by the frequencies of words in all documents."""
+
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        found = super().lexical(query, top_k=10 * top_k, where=where)
+        scores = super().word_scores(query, [s.id for s in found])
+        ranked = sorted(((-score, id_) for id_, score in scores.items()))
+        return tuple(Scored(id_, -score) for score, id_ in ranked[:top_k])
+
+    def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
+        return super().word_scores(query, list(self.passages(passages, where=where)))
+
+
+class HiddenMentionsStore(SqliteStore):
+    """Describes entities by visible documents, but counts the passages of all documents that mention them."""
+
+    def entities(self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False) -> Mapping[str, Entity]:
+        everything = super().entities(ids)
+        found = super().entities(ids, where=where, vectors=vectors)
+        return {id_: replace(entity, passages=everything[id_].passages) for id_, entity in found.items()}
+
+
+class HiddenFactsStore(SqliteStore):
+    """Tells a caller that there are facts, although it may see none of them."""
+
+    def has_facts(self, *, where: Filter = NO_FILTER) -> bool:
+        return super().has_facts()

@@ -1,4 +1,4 @@
-"""The conformance tests must fail on a broken store: twelve broken stores, and the test that detects each."""
+"""The conformance tests must fail on a broken store: fifteen broken stores, and the test that detects each."""
 
 import subprocess
 import sys
@@ -30,6 +30,9 @@ class TestBroken(StoreConformance):
         ("UnstableTiesStore", "test_ties_are_broken_by_id"),
         ("HiddenNamesStore", "test_hidden_name_is_similar_to_nothing"),
         ("HiddenScoresStore", "test_reads_hide_document_without_permission"),
+        ("HiddenCountsStore", "test_counts_and_scores_are_of_visible_documents"),
+        ("HiddenMentionsStore", "test_counts_and_scores_are_of_visible_documents"),
+        ("HiddenFactsStore", "test_hidden_facts_are_not_counted"),
         ("ScaledScoresStore", "test_word_scores_equal_lexical_scores"),
         ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),
         ("SharedLabelStore", "test_limited_author_forgets_only_documents_with_its_own_labels"),

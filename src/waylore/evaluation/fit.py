@@ -22,7 +22,6 @@ from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import add_embedder_options, create_embedder, open_indexed
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN, Recipe
-from waylore.retrieval.candidates import search_keywords, search_vectors
 from waylore.retrieval.fusion import fuse
 from waylore.retrieval.graph.chain import compute_log_odds, load_candidates, walk_from_question
 from waylore.retrieval.graph.features import (
@@ -37,6 +36,7 @@ from waylore.retrieval.graph.features import (
 )
 from waylore.retrieval.graph.linking import link_entities
 from waylore.retrieval.graph.state import GraphQuery
+from waylore.retrieval.hybrid import search_keywords, search_vectors
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read_together, run_stage
 from waylore.types.columns import Numbers

@@ -1,4 +1,4 @@
-"""Rank the candidates of hybrid search.
+"""Search passages by vector and by keywords, and rank the candidates of both.
 
 For the anchored fusion, the score of each candidate in the search that does not list it is read first. If this read
 fails, the last score of the list is used instead (promise 9), and the result reports the failure.
@@ -15,6 +15,18 @@ from waylore.retrieval.unit import DEFAULT_UNIT
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together
 from waylore.types.search import Query, Ranking
+
+
+def search_vectors(query: Query, *, top_k: int) -> Reads[Ranking]:
+    """Return passages by cosine, best first. Without a vector of the question the ranking is empty."""
+    if query.vector is None:
+        return ()
+    return (yield from read(Store.dense, query.vector, top_k=top_k, where=query.where))
+
+
+def search_keywords(query: Query, *, top_k: int) -> Reads[Ranking]:
+    """Return passages by BM25, best first."""
+    return read(Store.lexical, query.text, top_k=top_k, where=query.where)
 
 
 def rank_lists(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[FusedCandidate, ...]:

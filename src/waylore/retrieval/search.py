@@ -15,7 +15,6 @@ from typing import TypeAlias
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import Recipe
-from waylore.retrieval.candidates import search_keywords, search_vectors
 from waylore.retrieval.fusion import FusedCandidate, add_graph_passages
 from waylore.retrieval.gate import GateDecision, decide
 from waylore.retrieval.graph.activation import search_activation
@@ -25,7 +24,7 @@ from waylore.retrieval.graph.guided import search_guided
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.neighbourhood import search_neighbourhood
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
-from waylore.retrieval.hybrid import rank_hybrid, rank_lists
+from waylore.retrieval.hybrid import rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.trace import Trace
 from waylore.retrieval.unit import find_unit, measure_unit

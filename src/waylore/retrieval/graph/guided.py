@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from waylore.recipes import Recipe
-from waylore.retrieval.candidates import search_keywords, search_vectors
 from waylore.retrieval.fusion import FusedCandidate, fuse
 from waylore.retrieval.graph.neighbourhood import read_facts_around
 from waylore.retrieval.graph.paths import build_adjacency, find_trails
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_entities
+from waylore.retrieval.hybrid import search_keywords, search_vectors
 from waylore.store.reads import Reads, run_together
 from waylore.types.columns import to_fact_columns
 from waylore.types.search import GraphPath, Ranking, Scored

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from cells.cells import create_catalogue, create_federation, open_stores
@@ -64,6 +65,7 @@ from waylore.types.search import Filter, Ranking, SearchResult
 PARTS = ("a", "b", "c")
 MANY = 1_000
 splits = st.lists(st.sampled_from(PARTS), min_size=8, max_size=8)
+callers = st.builds(Filter, labels=st.sampled_from([None, None, frozenset(), frozenset({"red"})]))
 
 
 def divide(told: Sequence[IndexedDocument], split: Sequence[str]) -> dict[str, list[IndexedDocument]]:
@@ -269,7 +271,7 @@ def sort_aliases(found: SearchResult) -> SearchResult:
     return replace(found, entities=entities)
 
 
-@promise(80, cases(where=st.just(Filter())), st.none() | disputes, splits)
+@promise(80, cases(where=callers), st.none() | disputes, splits)
 def test_every_recipe_answers_as_one_store(
     grounds: Grounds, case: Case, disputed: tuple[DrawnDocument, ...] | None, split: list[str]
 ) -> None:
@@ -290,6 +292,17 @@ def test_no_recipe_returns_invisible_documents(grounds: Grounds, case: Case, spl
     if case.recipe.has_hybrid:
         assert set(list_ids(hybrid)) <= set(list_ids(found))
     assert found.missing in ((), ("vector: no embedder was given, so only words were searched",))
+
+
+@promise(30, cases(where=callers), splits)
+def test_hidden_documents_do_not_change_results(grounds: Grounds, case: Case, split: list[str]) -> None:
+    """Scores and counts too are those of cells that never had what is hidden."""
+    told = index_world(case.world)
+    pairs = [(c, part) for c, t, part in zip(told, case.world, split, strict=False) if is_seen(t, case.where)]
+    assume(len(pairs) < len(told))
+    seen, parts = [c for c, _ in pairs], [part for _, part in pairs]
+    with grounds.open_both(told, split) as (several, _), grounds.open_both(seen, parts) as (alone, _):
+        assert case.ask(several) == case.ask(alone)
 
 
 # -- examples ------------------------------------------------------------------------------------------

@@ -54,6 +54,13 @@ def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: S
     return vectors.score_rows(run_by_ids(db, "vectors_of_passages", passages, **scope.bindings), vector)
 
 
+def cosines_of_rows(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: Rows) -> dict[str, float]:
+    """Return the cosine similarity of passages, given by row, to a vector. The caller may see all of them."""
+    if not is_embedded(scope.collection.statistics, vector):
+        return {}
+    return vectors.score_rows(run_by_rows(db, "vectors_of_passage_rows", passages), vector)
+
+
 def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) -> Ranking:
     """Find passages by BM25, best first."""
     known = _find_terms(db, scope, query)

@@ -1,8 +1,7 @@
 """Pack the mentions and facts of a passage, and make columns and objects from packs, the same on every engine.
 
-A store reads packs with the ids and texts of their passages (`PassagePacks`), and the ids of the entities that they
-name. Searches get columns of these (`types.columns`), and a fact becomes an object when it is looked up. This module
-knows no SQL.
+A store reads packs with the ids and texts of their passages (`PassagePacks`). Searches get columns of these
+(`types.columns`), and a fact becomes an object when it is looked up. This module knows no SQL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from waylore.store.packs import (
     ALWAYS,
     FACT,
     HAS_VECTOR,
+    ID,
     IS_CLAIM,
     IS_OWN,
     MENTION,
@@ -35,6 +35,7 @@ from waylore.types.search import FactFilter
 SIGN = np.uint64(1 << 63)
 ID_DIGITS = 32
 Uses = Mapping[int, tuple[int, int]]
+FindUses = Callable[[Column], Uses]
 
 
 # -- writing -------------------------------------------------------------------------------------------
@@ -76,14 +77,15 @@ class EncodedParts:
     facts: int
 
 
-def pack_parts(parts: PassageParts, numbers: Mapping[str, int], dimension: int | None) -> EncodedParts:
-    """Encode the mentions and facts of a passage. `numbers` are those of the entities."""
-    statements, words, trust = _Places(), _Places(), _Places()
+def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
+    """Encode the mentions and facts of a passage."""
+    entities, statements, words, trust = _Places(), _Places(), _Places(), _Places()
+    mentions = [(entities.find(m.entity_id) + 1, m.count | IS_OWN * m.is_own) for m in parts.mentions]
     rows = [
         (
             bytes.fromhex(fact.id),
-            numbers[fact.subject_id],
-            numbers[fact.object_id] if fact.object_id else 0,
+            entities.find(fact.subject_id) + 1,
+            entities.find(fact.object_id) + 1 if fact.object_id else 0,
             statements.find((fact.statement, code)),
             trust.find(_get_trust(fact)),
             *map(words.find, (fact.subject, fact.predicate, fact.object)),
@@ -94,8 +96,9 @@ def pack_parts(parts: PassageParts, numbers: Mapping[str, int], dimension: int |
     ]
     spans = [_place_statement(parts.passage.text, text, code, words) for text, code in statements.items]
     pack = Pack(
+        entities=np.frombuffer(bytes.fromhex("".join(entities.items)), ID),
         statements=np.array(spans, STATEMENT),
-        mentions=np.array([(numbers[m.entity_id], m.count | IS_OWN * m.is_own) for m in parts.mentions], MENTION),
+        mentions=np.array(mentions, MENTION),
         facts=np.array(rows, FACT),
         trust=np.array(trust.items, TRUST),
         words=tuple(words.items),
@@ -126,6 +129,7 @@ def replace_vectors(blob: bytes, codes: Mapping[int, bytes]) -> tuple[bytes, byt
     for place, (start, end, flags) in enumerate(packs.statements[packs.statement_of].tolist()):
         facts["statement"][place] = statements.find(((start, end, flags | HAS_VECTOR), codes[place]))
     pack = Pack(
+        entities=packs.entities[1:],
         statements=np.array([statement for statement, _ in statements.items], STATEMENT),
         mentions=packs.mentions,
         facts=facts,
@@ -164,30 +168,29 @@ def _get_trust(fact: Fact) -> tuple[float, float, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class PassagePacks:
-    """Packs with the ids, texts and times of recording of their passages, and the ids of entities by number."""
+    """Packs with the ids, texts and times of recording of their passages, and the uses of facts."""
 
     packs: Packs
     ids: Sequence[str]
     texts: Sequence[str]
     recorded_at: Column
-    entities: Mapping[int, str] = field(default_factory=dict)
-    uses: Uses = field(default_factory=dict)  # of facts, by key: how often and when last
+    uses: Uses = field(default_factory=dict)  # by key: how often and when last
 
     def make_fact(self, place: int, vector: Vector | None) -> Fact:
         """Make the fact at a place."""
         of = int(self.packs.fact_of[place])
         words = self.packs.decode_words(of)
-        id_, subject, object_, _, _, *named, source, status = self.packs.facts[place].tolist()
+        id_, _, object_, _, _, *named, source, status = self.packs.facts[place].tolist()
         weight, confidence, since, until = self.packs.trust[place].tolist()
         count, last = self.uses.get(compute_fact_key(id_), (0, None))
         subject_name, predicate, object_name = (words[word] for word in named)
         return Fact(
             id_.hex(),
-            self.entities[subject],
+            self._get_entity(self.packs.subject_of[place]),
             subject_name,
             predicate,
             object_name,
-            self.entities[object_],
+            self._get_entity(self.packs.object_of[place]) if object_ else "",
             self.ids[of],
             self._get_statement(place, of, words),
             weight,
@@ -202,17 +205,13 @@ class PassagePacks:
             vector,
         )
 
+    def _get_entity(self, place: int) -> str:
+        id_: bytes = self.packs.entities[place].tobytes()
+        return id_.hex()
+
     def _get_statement(self, place: int, of: int, words: Sequence[str]) -> str:
         start, end, flags = self.packs.statements[self.packs.statement_of[place]].tolist()
         return words[start] if flags & IS_CLAIM else self.texts[of][start:end]
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """How a store reads what packs refer to: the ids of entities by number, and the uses of facts by key."""
-
-    find_entities: Callable[[Column], Mapping[int, str]]
-    find_uses: Callable[[Column], Uses]
 
 
 def read_passage_packs(rows: Sequence[tuple[bytes, str, int, bytes, bytes | None]]) -> PassagePacks:
@@ -246,7 +245,9 @@ def find_stated(packs: Packs, only: FactFilter) -> Column:
     return np.flatnonzero(is_stated)
 
 
-def group_facts(source: PassagePacks, of: Sequence[str], places: Column, limit: int, lookup: Lookup) -> FactColumns:
+def group_facts(
+    source: PassagePacks, of: Sequence[str], places: Column, limit: int, find_uses: FindUses
+) -> FactColumns:
     """Group facts by the item that they were requested for, each once, strongest first."""
     if not len(places):
         return FactColumns()
@@ -257,7 +258,7 @@ def group_facts(source: PassagePacks, of: Sequence[str], places: Column, limit: 
     groups = _number_groups(of)
     order = np.lexsort((halves[:, 1], halves[:, 0], -trust["weight"] * trust["confidence"], groups))
     kept = _cap(order, groups, halves, limit)
-    return make_columns(source, [of[place] for place in kept.tolist()], places[kept], lookup)
+    return make_columns(source, [of[place] for place in kept.tolist()], places[kept], find_uses)
 
 
 def _number_groups(of: Sequence[str]) -> Column:
@@ -281,20 +282,18 @@ def count_before(groups: Column) -> Column:
     return places
 
 
-def make_columns(source: PassagePacks, of: Sequence[str], places: Column, lookup: Lookup) -> FactColumns:
-    """Return the facts at these places as columns."""
+def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_uses: FindUses) -> FactColumns:
+    """Return the facts at these places as columns. `find_uses` reads the uses of facts by their keys."""
     packs = source.packs
     facts, trust = packs.facts[places], packs.trust[places]
-    ends = np.concatenate([facts["subject"], facts["object"]])
-    entities = {0: "", **lookup.find_entities(_list_numbers(ends))}
-    known = replace(source, entities=entities, uses=lookup.find_uses(compute_fact_keys(facts["id"])))
+    known = replace(source, uses=find_uses(compute_fact_keys(facts["id"])))
     vector_of = packs.vector_of[places]
     vectors = to_units(packs.vectors[vector_of]) if len(packs.vectors) else np.zeros((len(places), 0), np.float32)
     return FactColumns(
         of=tuple(of),
         ids=split_ids(facts["id"].tobytes()),
-        subjects=tuple(map(entities.__getitem__, facts["subject"].tolist())),
-        objects=tuple(map(entities.__getitem__, facts["object"].tolist())),
+        subjects=split_ids(packs.entities[packs.subject_of[places]].tobytes()),
+        objects=_blank(split_ids(packs.entities[packs.object_of[places]].tobytes()), facts["object"] == 0),
         weights=trust["weight"],
         confidences=trust["confidence"],
         sources=facts["source"].astype(np.int64),
@@ -312,10 +311,11 @@ def _convert(row: tuple[PassagePacks, int], vector: Vector | None) -> Fact:
     return source.make_fact(place, vector)
 
 
-def _list_numbers(entities: Column) -> Column:
-    """Return the numbers of entities, each once; 0 stands for no entity."""
-    numbers = np.unique(entities).astype(np.int64)
-    return numbers[numbers > 0]
+def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
+    """Return ids, with an empty string for some of them."""
+    return (
+        tuple("" if blank else id_ for id_, blank in zip(ids, is_blank.tolist(), strict=True)) if any(is_blank) else ids
+    )
 
 
 def split_ids(joined: bytes) -> tuple[str, ...]:
@@ -324,34 +324,33 @@ def split_ids(joined: bytes) -> tuple[str, ...]:
     return tuple(digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS))
 
 
-def list_facts(source: PassagePacks, lookup: Lookup) -> list[Fact]:
-    """Return all facts as objects, in the order of their passages and then by id."""
-    columns = make_columns(source, source.ids[:0], np.arange(len(source.packs.facts)), lookup)
+def list_facts(source: PassagePacks) -> list[Fact]:
+    """Return all facts as objects, without their uses, in the order of their passages and then by id."""
+    columns = make_columns(source, source.ids[:0], np.arange(len(source.packs.facts)), lambda _: {})
     return [columns.make(place) for place in range(len(columns.ids))]
 
 
-def group_mentions(source: PassagePacks, limit: int, lookup: Lookup) -> MentionColumns:
+def group_mentions(source: PassagePacks, limit: int) -> MentionColumns:
     """Group mentions by passage: first of the passage's subject, then by count."""
     groups = _number_groups(source.ids)[source.packs.mention_of]
     order = np.argsort(groups, kind="stable")
-    return _make_mentions(source, order[count_before(groups[order]) < limit], lookup)
+    return _make_mentions(source, order[count_before(groups[order]) < limit])
 
 
-def list_mentions(source: PassagePacks, lookup: Lookup) -> list[Mention]:
+def list_mentions(source: PassagePacks) -> list[Mention]:
     """Return all mentions as objects, in the order of their passages and then by id of the entity."""
-    columns = _make_mentions(source, np.arange(len(source.packs.mentions)), lookup)
+    columns = _make_mentions(source, np.arange(len(source.packs.mentions)))
     of = source.packs.mention_of.tolist()
     order = sorted(range(columns.size), key=lambda place: (of[place], columns.entities[place]))
     return [columns.make(place) for place in order]
 
 
-def _make_mentions(source: PassagePacks, places: Column, lookup: Lookup) -> MentionColumns:
+def _make_mentions(source: PassagePacks, places: Column) -> MentionColumns:
     mentions = source.packs.mentions[places]
-    entities = lookup.find_entities(_list_numbers(mentions["entity"]))
     passages = tuple(map(source.ids.__getitem__, source.packs.mention_of[places].tolist()))
     return MentionColumns(
         of=passages,
-        entities=tuple(map(entities.__getitem__, mentions["entity"].tolist())),
+        entities=split_ids(source.packs.entities[source.packs.entity_of[places]].tobytes()),
         passages=passages,
         counts=(mentions["rank"] & (IS_OWN - 1)).astype(np.int64),
         is_own=(mentions["rank"] & IS_OWN) > 0,

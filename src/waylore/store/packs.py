@@ -1,10 +1,10 @@
 """Encode what one passage says as a pack, one blob of columns, and decode many packs at once.
 
-A pack has the mentions of a passage, its facts, and the statements that assert them. It refers to entities by their
-numbers in the store. A statement is a span of the passage's text; words that are not in the text (names as the document
-spells them, predicates, plain values, other statements) are in the pack, so deleting it deletes them. The vectors of
-statements are stored beside the pack, because only a search for facts reads them. Decoding gives NumPy columns over
-all packs and makes no object for an item. This module knows no SQL.
+A pack has the mentions of a passage, its facts, the statements that assert them, and the ids of the entities of both.
+A statement is a span of the passage's text; words that are not in the text (names as the document spells them,
+predicates, plain values, other statements) are in the pack, so deleting it deletes them. The vectors of statements are
+stored beside the pack, because only a search for facts reads them. A pack has no number of a row, so it is the same in
+every store. Decoding gives NumPy columns over all packs and makes no object for an item. This module knows no SQL.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,17 @@ from waylore.errors import SchemaOutdated
 Column = npt.NDArray[Any]
 
 VERSION = 1
-SECTIONS = ("statements", "mentions", "facts", "trust")
+SECTIONS = ("entities", "statements", "mentions", "facts", "trust")
 HEAD = np.dtype([("version", "<u2"), *((name, "<u4") for name in (*SECTIONS, "words"))])  # the words come last
+ID = np.dtype("V16")
 # A claim is not in the passage's text: its start is its place among the words.
 STATEMENT = np.dtype([("start", "<u4"), ("end", "<u4"), ("flags", "<u2")])
 MENTION = np.dtype([("entity", "<u4"), ("rank", "<u4")])
-# Subject and object are numbers of entities; the object of a plain value is 0. The other columns are places: of the
-# statement, of the trust, and of three words.
+# Entities of mentions and facts are places among the entities of the pack, counted from 1; the object of a plain value
+# is 0. The other columns of a fact are places too: of the statement, of the trust, and of three words.
 FACT = np.dtype(
     [
-        *(("id", "V16"), ("subject", "<u4"), ("object", "<u4"), ("statement", "<u4"), ("trust", "<u4")),
+        *(("id", ID), ("subject", "<u4"), ("object", "<u4"), ("statement", "<u4"), ("trust", "<u4")),
         *(("subject_word", "<u4"), ("predicate_word", "<u4"), ("object_word", "<u4")),
         *(("source", "u1"), ("status", "u1")),
     ]
@@ -45,6 +46,7 @@ ALWAYS = np.iinfo(np.int64)  # its ends stand for no valid_from and no valid_to
 class Pack:
     """What one passage says. Columns of a section have one row for each of its items."""
 
+    entities: Column
     statements: Column
     mentions: Column
     facts: Column
@@ -73,6 +75,29 @@ class Packs:
         """The vectors of statements, as the rows of a matrix of int8."""
         rows = int(((self.statements["flags"] & HAS_VECTOR) > 0).sum())
         return np.frombuffer(b"".join(self._codes), np.int8).reshape(rows, -1 if rows else 0)
+
+    @cached_property
+    def entities(self) -> Column:
+        """The ids of entities, of type ID, behind one that stands for no entity: places count from 1."""
+        return np.concatenate([np.zeros(1, ID), self._join("entities", ID)])
+
+    @cached_property
+    def entity_of(self) -> Column:
+        """The place of the entity of each mention."""
+        places: Column = self.mentions["entity"] + self._find_firsts("entities")[self.mention_of]
+        return places
+
+    @cached_property
+    def subject_of(self) -> Column:
+        """The place of the subject of each fact."""
+        places: Column = self.facts["subject"] + self._find_firsts("entities")[self.fact_of]
+        return places
+
+    @cached_property
+    def object_of(self) -> Column:
+        """The place of the object of each fact, 0 for a plain value."""
+        places: Column = self.facts["object"] + self._find_firsts("entities")[self.fact_of]
+        return np.where(self.facts["object"] > 0, places, 0)
 
     @cached_property
     def statements(self) -> Column:
@@ -144,7 +169,7 @@ class Packs:
     @cached_property
     def _ends(self) -> list[list[int]]:
         """The end of each section of each pack."""
-        dtypes = (STATEMENT, MENTION, FACT, TRUST)
+        dtypes = (ID, STATEMENT, MENTION, FACT, TRUST)
         sizes = [self._heads[name].astype(np.int64) * d.itemsize for name, d in zip(SECTIONS, dtypes, strict=True)]
         ends: list[list[int]] = (HEAD.itemsize + np.cumsum(sizes, axis=0)).tolist()
         return ends

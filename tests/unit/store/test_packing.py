@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.store.packing import (
-    Lookup,
     PassagePacks,
     compute_fact_key,
     compute_fact_keys,
@@ -32,12 +31,13 @@ from waylore.types.search import FactFilter
 
 TEXT = "Lothair II was king. He married Teutberga in 855."
 NAMES = ("Lothair II", "Teutberga", "Waldrada")
-NUMBERS = {identity("entity", name): number for number, name in enumerate(NAMES, 7)}
-IDS = {number: id_ for id_, number in NUMBERS.items()}
-LOOKUP = Lookup(lambda numbers: {n: IDS[n] for n in numbers.tolist()}, lambda _: {})
 RECORDED = datetime(2026, 1, 2, tzinfo=UTC)
 DIMENSION = 4
 moments = st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+
+
+def find_no_uses(_: object) -> dict[int, tuple[int, int]]:
+    return {}
 
 
 @st.composite
@@ -81,7 +81,7 @@ def draw_passage(draw: st.DrawFn, number: int) -> tuple[Passage, list[Mention], 
 
 
 def read(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> PassagePacks:
-    packs = [pack_parts(make_parts(*parts), NUMBERS, DIMENSION) for parts in passages]
+    packs = [pack_parts(make_parts(*parts), DIMENSION) for parts in passages]
     ids = [bytes.fromhex(passage.id) for passage, *_ in passages]
     at = to_microseconds(RECORDED)
     return read_passage_packs([(id_, TEXT, at, each.pack, each.codes) for id_, each in zip(ids, packs, strict=True)])
@@ -95,9 +95,9 @@ def describe(fact: Fact) -> tuple[Fact, bytes | None]:
 def test_packs_lose_nothing(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> None:
     source = read(passages)
     facts = [fact for _, _, of_passage in passages for fact in sorted(of_passage, key=lambda fact: fact.id)]
-    assert list(map(describe, list_facts(source, LOOKUP))) == list(map(describe, facts))
+    assert list(map(describe, list_facts(source))) == list(map(describe, facts))
     mentions = [m for _, of_passage, _ in passages for m in sorted(of_passage, key=lambda m: m.entity_id)]
-    assert list_mentions(source, LOOKUP) == mentions
+    assert list_mentions(source) == mentions
 
 
 @given(draw_passages(), st.integers(1, 3), moments, st.sets(st.sampled_from(STATUSES)))
@@ -108,7 +108,7 @@ def test_facts_are_grouped_strongest_first(
     source = read(passages)
     places = find_stated(source.packs, only)
     of = [source.ids[place] for place in source.packs.fact_of[places].tolist()]
-    groups = group_facts(source, of, places, limit, LOOKUP)
+    groups = group_facts(source, of, places, limit, find_no_uses)
     moment = as_of or EPOCH
     for passage, _, facts in passages:
         stated = [
@@ -123,7 +123,7 @@ def test_facts_are_grouped_strongest_first(
 
 @given(draw_passages(), st.integers(1, 3))
 def test_mentions_are_grouped_best_first(passages: list[tuple[Passage, list[Mention], list[Fact]]], limit: int) -> None:
-    groups = group_mentions(read(passages), limit, LOOKUP)
+    groups = group_mentions(read(passages), limit)
     for passage, mentions, _ in passages:
         best = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.entity_id))[:limit]
         assert groups.get(passage.id, ()) == tuple(best)
@@ -133,11 +133,11 @@ def test_mentions_are_grouped_best_first(passages: list[tuple[Passage, list[Ment
 @given(draw_passages())
 def test_other_vectors_leave_the_rest_as_it_was(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> None:
     for passage, mentions, facts in passages:
-        packed = pack_parts(make_parts(passage, mentions, facts), NUMBERS, DIMENSION)
+        packed = pack_parts(make_parts(passage, mentions, facts), DIMENSION)
         new = {place: to_int8(np.eye(6, dtype=np.float32)[place]) for place in range(len(facts))}
         row = (bytes.fromhex(passage.id), TEXT, to_microseconds(RECORDED), *replace_vectors(packed.pack, new))
-        changed = list_facts(read_passage_packs([row]), LOOKUP)
-        known = list_facts(read([(passage, mentions, facts)]), LOOKUP)
+        changed = list_facts(read_passage_packs([row]))
+        known = list_facts(read([(passage, mentions, facts)]))
         assert [replace(fact, vector=None) for fact in changed] == [replace(fact, vector=None) for fact in known]
         assert [fact.vector.tolist() for fact in changed if fact.vector is not None] == np.eye(6)[: len(facts)].tolist()
 
@@ -150,7 +150,7 @@ def test_shared_statement_is_stored_once() -> None:
         Fact(identity("fact", str(n)), lothair, NAMES[0], "in", str(n), statement=TEXT[:20], vector=vector)
         for n in range(10)
     ]
-    packed = pack_parts(make_parts(Passage("", "", TEXT), [], facts), NUMBERS, DIMENSION)
+    packed = pack_parts(make_parts(Passage("", "", TEXT), [], facts), DIMENSION)
     packs = Packs([packed.pack], [packed.codes])
     assert len(packs.statements) == len(packs.vectors) == len(packs.distinct_trust) == 1
     assert len(packs.decode_words(0)) == 2 + len(facts)

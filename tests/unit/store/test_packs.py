@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.errors import SchemaOutdated
-from waylore.store.packs import FACT, HEAD, MENTION, STATEMENT, TRUST, Pack, Packs, encode_pack
+from waylore.store.packs import FACT, HEAD, ID, MENTION, STATEMENT, TRUST, Pack, Packs, encode_pack
 
 WORDS = st.lists(st.text(max_size=8) | st.just("a\0b"), max_size=4)
 
@@ -22,8 +22,9 @@ def draw_column(dtype: np.dtype[Any], size: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def draw_packs(draw: st.DrawFn) -> Pack:
-    statements, mentions, facts, trust = (draw(st.integers(0, 3)) for _ in range(4))
+    entities, statements, mentions, facts, trust = (draw(st.integers(0, 3)) for _ in range(5))
     return Pack(
+        entities=draw(draw_column(ID, entities)),
         statements=draw(draw_column(STATEMENT, statements)),
         mentions=draw(draw_column(MENTION, mentions)),
         facts=draw(draw_column(FACT, facts)),
@@ -46,23 +47,31 @@ def test_packs_side_by_side_have_all_rows_in_order(packs: list[Pack]) -> None:
         own = joined.fact_of == place
         first_statement = sum(len(p.statements) for p in before)
         assert (joined.statement_of[own] - first_statement).tolist() == pack.facts["statement"].tolist()
+    assert joined.entities[1:].tobytes() == b"".join(pack.entities.tobytes() for pack in packs)
     assert joined.distinct_trust.tobytes() == b"".join(pack.trust.tobytes() for pack in packs)
 
 
 @given(draw_packs())
 def test_equal_packs_give_equal_bytes(pack: Pack) -> None:
     joined = Packs([encode_pack(pack)])
-    again = Pack(joined.statements, joined.mentions, joined.facts, joined.distinct_trust, joined.decode_words(0))
+    again = Pack(
+        joined.entities[1:],
+        joined.statements,
+        joined.mentions,
+        joined.facts,
+        joined.distinct_trust,
+        joined.decode_words(0),
+    )
     assert encode_pack(again) == encode_pack(pack)
 
 
 def test_sizes_are_those_of_the_layout() -> None:
     """`docs/explanation/scale.md` counts with them."""
-    assert [d.itemsize for d in (HEAD, STATEMENT, MENTION, FACT, TRUST)] == [22, 10, 8, 46, 32]
+    assert [d.itemsize for d in (HEAD, STATEMENT, MENTION, FACT, TRUST)] == [26, 10, 8, 46, 32]
 
 
 def test_pack_of_a_later_version_is_refused() -> None:
-    statements, mentions, facts, trust = (np.zeros(0, dtype) for dtype in (STATEMENT, MENTION, FACT, TRUST))
-    blob = encode_pack(Pack(statements, mentions, facts, trust, words=("a",)))
+    entities, statements, mentions, facts, trust = (np.zeros(0, d) for d in (ID, STATEMENT, MENTION, FACT, TRUST))
+    blob = encode_pack(Pack(entities, statements, mentions, facts, trust, words=("a",)))
     with pytest.raises(SchemaOutdated, match="install that version"):
         Packs([blob, struct.pack("<H", 2) + blob[2:]])

@@ -41,8 +41,8 @@ ONLY_SQLITE = {
     "files from before keys": {"fill_keys"},
     "SQLite has packs": {
         *("all_packs", "count_rows", "delete_assertion", "delete_mention", "delete_packs", "delete_statement_vectors"),
-        *("export_packs", "has_assertion", "has_edge", "has_entity", "has_mention", "has_unconfirmed"),
-        *("insert_assertion", "insert_edge", "insert_pack", "insert_statement_vectors", "joined_entity_ids"),
+        *("export_packs", "has_assertion", "has_edge", "has_mention", "has_unconfirmed"),
+        *("insert_assertion", "insert_edge", "insert_pack", "insert_statement_vectors"),
         *("known_facts", "packs", "packs_of_passages", "retracted_facts", "set_pack", "set_statement_vectors"),
         *("staged_facts", "staged_passages", "strengths", "uses_of_facts", "vectors_of_passage_rows"),
     },

@@ -12,8 +12,9 @@ import numpy as np
 
 from waylore.store import rows as columns
 from waylore.store.packing import EncodedParts, make_parts, pack_parts
+from waylore.store.packs import Packs
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.index import index_packs, insert_assertions, insert_packs
+from waylore.store.sqlite.index import find_entity_rows, index_packs, insert_assertions, insert_packs
 from waylore.types.knowledge import Passage
 
 SQL = load_queries("waylore.store.sqlite")
@@ -40,20 +41,16 @@ def _carry_passages(db: apsw.Connection, collection: int, dimension: int | None,
     packs = [_pack(Passage(id_.hex(), "", text), mentions[row], facts[row], dimension) for row, id_, _, text in batch]
     insert_packs(db, rows, packs)
     ids, accesses = [id_.hex() for _, id_, *_ in batch], [access for _, _, access, _ in batch]
-    index = index_packs(collection, accesses, ids, rows, [each.pack for each in packs])
+    decoded = Packs([each.pack for each in packs])
+    index = index_packs(decoded, collection, accesses, ids, rows, find_entity_rows(db, collection, decoded))
     db.executemany(SQL["insert_mention"], sorted(index.mentions))  # they are counted already
     insert_assertions(db, collection, index)
 
 
 def _pack(passage: Passage, mentions: Sequence[Any], facts: Sequence[Any], dimension: int | None) -> EncodedParts:
-    numbers = {entity_id.hex(): entity for entity, entity_id, *_ in mentions}
-    for row in facts:
-        numbers[row[1].hex()] = row[18]
-        if row[5] is not None:
-            numbers[row[5].hex()] = row[19]
     parts = make_parts(
         passage,
-        [columns.to_mention(row[1:]) for row in mentions],
-        columns.to_facts([(b"", *row[:18]) for row in facts]),
+        [columns.to_mention(row) for row in mentions],
+        columns.to_facts([(b"", *row) for row in facts]),
     )
-    return pack_parts(parts, numbers, dimension)
+    return pack_parts(parts, dimension)

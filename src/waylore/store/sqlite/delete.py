@@ -17,7 +17,7 @@ from waylore.store.packs import Packs
 from waylore.store.rows import Change, list_names
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import remove_vectors
-from waylore.store.sqlite.index import delete_assertions, delete_mentions, index_packs
+from waylore.store.sqlite.index import delete_assertions, delete_mentions, find_entity_rows, index_packs
 from waylore.store.sqlite.insert import join_index_words
 from waylore.store.sqlite.name_keys import remove_keys
 from waylore.store.sqlite.scope import SqliteCollection, run_by_rows
@@ -54,8 +54,9 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
 def _remove_packs(db: apsw.Connection, of: SqliteCollection, read: Sequence[Any], change: Change) -> tuple[str, ...]:
     """Remove what passages say, and return the ids of the facts that no other passage asserts."""
     rows = [row for row, *_ in read]
-    packs = [pack for *_, pack in read]
-    index = index_packs(of.row, [each[2] for each in read], [each[5].hex() for each in read], rows, packs)
+    packs = Packs([pack for *_, pack in read])
+    accesses, ids = [each[2] for each in read], [each[5].hex() for each in read]
+    index = index_packs(packs, of.row, accesses, ids, rows, find_entity_rows(db, of.row, packs))
     delete_mentions(db, index.mentions)
     change.mentions -= len(index.mentions)
     change.assertions.subtract(row[7] for row in index.assertions)
@@ -65,9 +66,8 @@ def _remove_packs(db: apsw.Connection, of: SqliteCollection, read: Sequence[Any]
     run_by_rows(db, "unstage", rows, collection=of.row, kind="fact")
     run_by_rows(db, "delete_usage", gone, collection=of.row, kind="fact")
     change.facts -= len(gone)
-    ids = Packs(packs).facts["id"]
-    is_gone = np.isin(compute_fact_keys(ids), gone)
-    return tuple(sorted(set(split_ids(ids[is_gone].tobytes()))))
+    is_gone = np.isin(compute_fact_keys(packs.facts["id"]), gone)
+    return tuple(sorted(set(split_ids(packs.facts["id"][is_gone].tobytes()))))
 
 
 def _remove_entities(

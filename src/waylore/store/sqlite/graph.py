@@ -11,10 +11,9 @@ from typing import Any
 import apsw
 import numpy as np
 
-from waylore.errors import StoreError
 from waylore.store import packing
 from waylore.store import rows as columns
-from waylore.store.packing import Lookup, PassagePacks
+from waylore.store.packing import PassagePacks
 from waylore.store.packs import Column
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.scope import SqliteScope, bind_fact_filter, run_by_facts, run_by_ids, run_by_rows
@@ -44,7 +43,9 @@ def facts_of_entities(
     if not found:
         return FactColumns()
     source, places = _read_places(db, [place[1:] for place in found])
-    return packing.group_facts(source, [id_.hex() for id_, *_ in found], places, per_entity, make_lookup(db, scope))
+    return packing.group_facts(
+        source, [id_.hex() for id_, *_ in found], places, per_entity, partial(_find_uses, db, scope.collection.row)
+    )
 
 
 def facts_of_passages(
@@ -58,7 +59,7 @@ def facts_of_passages(
         retracted = run_by_facts(db, "retracted_facts", keys, **scope.bindings, **bind_fact_filter(only))
         stated = stated[~np.isin(keys, [key for (key,) in retracted])]
     of = [source.ids[place] for place in source.packs.fact_of[stated].tolist()]
-    return packing.group_facts(source, of, stated, per_passage, make_lookup(db, scope))
+    return packing.group_facts(source, of, stated, per_passage, partial(_find_uses, db, scope.collection.row))
 
 
 def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequence[str]) -> Mapping[str, Fact]:
@@ -68,7 +69,7 @@ def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequen
     if not found:
         return {}
     source, places = _read_places(db, found)
-    read = packing.make_columns(source, source.ids, places, make_lookup(db, scope))
+    read = packing.make_columns(source, source.ids, places, partial(_find_uses, db, scope.collection.row))
     made = (read.make(place) for place, id_ in enumerate(read.ids) if id_ in set(ids))
     return {fact.id: fact for fact in made}
 
@@ -88,30 +89,14 @@ def entities_of_passages(
 ) -> MentionColumns:
     """Return the entities that passages mention: first the passage's subject, then by count."""
     source = _read_packs(db, scope, passages, vectors=False)
-    return packing.group_mentions(source, per_passage, make_lookup(db, scope))
+    return packing.group_mentions(source, per_passage)
 
 
 def read_parts(db: apsw.Connection, document: int) -> tuple[list[Mention], list[Fact]]:
     """Return all mentions and facts of a document, given by row, in a fixed order."""
     rows: list[Any] = db.execute(SQL["export_packs"], {"document": document}).fetchall()
     source = packing.read_passage_packs(rows)
-    lookup = Lookup(partial(find_entity_ids, db), lambda _: {})
-    return packing.list_mentions(source, lookup), packing.list_facts(source, lookup)
-
-
-def make_lookup(db: apsw.Connection, scope: SqliteScope) -> Lookup:
-    """Return how to read what packs refer to."""
-    return Lookup(partial(find_entity_ids, db), partial(_find_uses, db, scope.collection.row))
-
-
-def find_entity_ids(db: apsw.Connection, rows: Column) -> dict[int, str]:
-    """Return the ids of entities by row."""
-    if not len(rows):
-        return {}
-    count, joined = db.execute(SQL["joined_entity_ids"], {"rows": apsw.carray(rows)}).get
-    if count != len(rows):
-        raise StoreError(f"{db.filename}: {len(rows) - count} entities of packs are missing: run `waylore doctor`")
-    return dict(zip(rows.tolist(), packing.split_ids(joined), strict=True))
+    return packing.list_mentions(source), packing.list_facts(source)
 
 
 def _find_uses(db: apsw.Connection, collection: int, facts: Column) -> packing.Uses:

@@ -12,11 +12,11 @@ from typing import TypeAlias
 import apsw
 import numpy as np
 
-from waylore.store.packing import EncodedParts, compute_fact_keys
-from waylore.store.packs import ALWAYS, IS_OWN, Packs
+from waylore.store.packing import EncodedParts, compute_fact_keys, split_ids
+from waylore.store.packs import ALWAYS, IS_OWN, Column, Packs
 from waylore.store.rows import compute_predicate_key, make_sort_key
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.scope import run_by_facts
+from waylore.store.sqlite.scope import run_by_facts, run_by_ids
 
 SQL = load_queries("waylore.store.sqlite")
 MentionRow: TypeAlias = tuple[int, int, int, int, int, int]  # the columns of the table, in order
@@ -33,32 +33,37 @@ class PackIndex:
     ends: Mapping[int, tuple[int, tuple[int, ...]]]
 
     @property
-    def entities(self) -> set[int]:
-        """The rows of the entities that the packs name."""
-        return {row[0] for row in self.mentions} | {end for _, ends in self.ends.values() for end in ends}
-
-    @property
     def facts(self) -> np.typing.NDArray[np.int64]:
         """The keys of all facts, each once."""
         return np.array(sorted(self.ends), np.int64)
 
 
 def index_packs(
-    collection: int, accesses: Sequence[int], ids: Sequence[str], rows: Sequence[int], blobs: Sequence[bytes]
+    packs: Packs,
+    collection: int,
+    accesses: Sequence[int],
+    ids: Sequence[str],
+    rows: Sequence[int],
+    entities: Mapping[str, int],
 ) -> PackIndex:
-    """Return the rows of packs, which are given with the permissions, ids and rows of their passages."""
-    packs = Packs(blobs)
+    """Return the rows of packs, given with the permissions, ids and rows of their passages, and the rows of entities.
+
+    An entity that is missing has the row 0.
+    """
     ties = [make_sort_key(bytes.fromhex(id_)) for id_ in ids]
+    numbers = np.array([entities.get(id_, 0) for id_ in split_ids(packs.entities.tobytes())], np.int64)
     return PackIndex(
-        _list_mentions(packs, accesses, ties, rows),
+        _list_mentions(packs, accesses, ties, rows, numbers),
         _list_assertions(packs, collection, accesses, ties, rows),
-        _map_ends(packs),
+        _map_ends(packs, numbers),
     )
 
 
-def _list_mentions(packs: Packs, accesses: Sequence[int], ties: Sequence[int], rows: Sequence[int]) -> list[MentionRow]:
+def _list_mentions(
+    packs: Packs, accesses: Sequence[int], ties: Sequence[int], rows: Sequence[int], entities: Column
+) -> list[MentionRow]:
     ranks = packs.mentions["rank"].tolist()
-    places = zip(packs.mentions["entity"].tolist(), ranks, packs.mention_of.tolist(), strict=True)
+    places = zip(entities[packs.entity_of].tolist(), ranks, packs.mention_of.tolist(), strict=True)
     return [
         (entity, accesses[of], int(rank >= IS_OWN), rank & (IS_OWN - 1), ties[of], rows[of])
         for entity, rank, of in places
@@ -90,13 +95,13 @@ def _list_assertions(
     ]
 
 
-def _map_ends(packs: Packs) -> dict[int, tuple[int, tuple[int, ...]]]:
+def _map_ends(packs: Packs, entities: Column) -> dict[int, tuple[int, tuple[int, ...]]]:
     words = [packs.decode_words(place) for place in range(len(packs))]
     facts = packs.facts
     columns = zip(
         compute_fact_keys(facts["id"]).tolist(),
-        facts["subject"].tolist(),
-        facts["object"].tolist(),
+        entities[packs.subject_of].tolist(),
+        entities[packs.object_of].tolist(),
         facts["predicate_word"].tolist(),
         packs.fact_of.tolist(),
         strict=True,
@@ -105,6 +110,12 @@ def _map_ends(packs: Packs) -> dict[int, tuple[int, tuple[int, ...]]]:
         key: (compute_predicate_key(words[of][word]), (subject, object_) if object_ else (subject,))
         for key, subject, object_, word, of in columns
     }
+
+
+def find_entity_rows(db: apsw.Connection, collection: int, packs: Packs) -> dict[str, int]:
+    """Return the rows of the entities that packs name, by id."""
+    found = run_by_ids(db, "entity_rows", split_ids(packs.entities[1:].tobytes()), collection=collection)
+    return {id_.hex(): row for id_, row in found}
 
 
 def insert_packs(db: apsw.Connection, rows: Sequence[int], encoded: Sequence[EncodedParts]) -> None:

@@ -10,6 +10,7 @@ from waylore.deadline import check_each
 from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store.packing import pack_parts, split_by_passage
+from waylore.store.packs import Packs
 from waylore.store.rows import Change, StoredDocument
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import allocate_rows, insert_vectors
@@ -207,11 +208,12 @@ def _insert_packs(
 ) -> None:
     """Insert what each passage says, and the rows by which entities and facts find it."""
     parts = [(p, own) for p in stored for own in split_by_passage(p.indexed)]
-    encoded = [pack_parts(own, entities, into.statistics.dimension) for _, own in check_each(parts)]
+    encoded = [pack_parts(own, into.statistics.dimension) for _, own in check_each(parts)]
     rows = [passages[own.passage.id] for _, own in parts]
     insert_packs(db, rows, encoded)
     accesses, ids = [p.access for p, _ in parts], [own.passage.id for _, own in parts]
-    indexed = index_packs(into.row, accesses, ids, rows, [each.pack for each in encoded])
+    packs = Packs([each.pack for each in encoded])
+    indexed = index_packs(packs, into.row, accesses, ids, rows, entities)
     insert_mentions(db, indexed.mentions)
     change.mentions += len(indexed.mentions)
     change.assertions.update(p.access for p, own in parts for _ in own.facts)

@@ -5,7 +5,6 @@ Until then, searches use the old vectors. Two models are never mixed.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,11 +14,9 @@ import numpy as np
 from waylore.errors import DimensionMismatch
 from waylore.store import packing, vectors
 from waylore.store import rows as columns
-from waylore.store.packing import Lookup
 from waylore.store.packs import Packs
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import set_codes
-from waylore.store.sqlite.graph import find_entity_ids
 from waylore.store.sqlite.scope import run_by_ids, run_by_rows
 from waylore.store.sqlite.write import set_model
 from waylore.types.knowledge import Embeddable, Entity, Fact, Passage
@@ -86,7 +83,7 @@ def _list_unembedded_facts(db: apsw.Connection, rows: list[Any], bound: dict[str
     """Return the facts of packs that have no staged vector."""
     staged = {(row, place) for row, place, _ in run_by_rows(db, "staged_facts", [row[5] for row in rows], **bound)}
     source = packing.read_passage_packs([row[:5] for row in rows])
-    facts = packing.list_facts(source, Lookup(partial(find_entity_ids, db), lambda _: {}))
+    facts = packing.list_facts(source)
     of = source.packs.fact_of
     places = np.arange(len(facts)) - source.packs.first_fact[of]
     found = zip(facts, of.tolist(), places.tolist(), strict=True)

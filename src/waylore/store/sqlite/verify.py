@@ -21,10 +21,11 @@ from waylore.names import keys
 from waylore.store import bm25, vectors
 from waylore.store.checks import check_terms, describe_still_stored, list_still_stored
 from waylore.store.packing import compute_fact_key
+from waylore.store.packs import Packs
 from waylore.store.rows import list_names
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import file, pages
-from waylore.store.sqlite.index import index_packs, list_edges, read_strengths
+from waylore.store.sqlite.index import find_entity_rows, index_packs, list_edges, read_strengths
 from waylore.store.sqlite.scope import run_by_facts, run_by_ids, run_by_rows
 from waylore.store.sqlite.vfs import has_checksums
 from waylore.types.results import Receipt
@@ -36,7 +37,6 @@ HAS = {
     "mention": SQL["has_mention"],
     "assertion": SQL["has_assertion"],
     "edge": SQL["has_edge"],
-    "entity": SQL["has_entity"],
 }
 MISSING = {
     "mention": "mentions of packs are not found by their entity",
@@ -111,17 +111,20 @@ def _check_packs(db: apsw.Connection) -> Iterator[str]:
     found: Counter[str] = Counter()
     for collection, rows in groupby(db.execute(SQL["all_packs"]), key=itemgetter(0)):
         while batch := list(islice(rows, PACKS_AT_ONCE)):
-            _, accesses, ids, numbers, facts, packs = zip(*batch, strict=True)
-            index = index_packs(collection, accesses, [id_.hex() for id_ in ids], numbers, packs)
+            _, accesses, ids, numbers, facts, blobs = zip(*batch, strict=True)
+            packs = Packs(blobs)
+            rows_of = find_entity_rows(db, collection, packs)
+            index = index_packs(packs, collection, accesses, [id_.hex() for id_ in ids], numbers, rows_of)
             keys: dict[str, Sequence[tuple[Any, ...]]] = {
                 "mention": index.mentions,
                 "assertion": [row[:7] for row in index.assertions],
                 "edge": list({edge[:4] for edge in list_edges(index.ends, read_strengths(db, collection, index), {})}),
-                "entity": [(number,) for number in index.entities],
             }
             for kind, listed in keys.items():
                 wanted[kind] += len(listed)
                 found[kind] += sum(1 for _ in db.executemany(HAS[kind], listed))
+            wanted["entity"] += len(set(packs.entities[1:].tolist()))
+            found["entity"] += len(rows_of)
             wanted["fact"] += sum(facts)
             found["fact"] += len(index.assertions)
     missing = wanted - found

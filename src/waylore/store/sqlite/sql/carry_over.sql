@@ -7,12 +7,12 @@ SELECT row, dimension FROM collections
 SELECT p.row, p.id, p.access, p.text FROM passages p WHERE p.collection = :collection ORDER BY p.row
 
 -- name: mentions
-SELECT m.passage, m.entity, m.entity_id, m.passage_id, m.count, m.is_own
+SELECT m.passage, m.entity_id, m.passage_id, m.count, m.is_own
 FROM carray(:rows) r CROSS JOIN old_mentions m INDEXED BY mentions_of_passage ON m.passage = r.value
 
 -- name: facts
 SELECT s.passage, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, s.vector, f.subject, f.object
+  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, s.vector
 FROM carray(:rows) r CROSS JOIN old_supports s INDEXED BY supports_of_passage ON s.passage = r.value
 CROSS JOIN old_facts f ON f.row = s.fact
 

@@ -489,11 +489,6 @@ DELETE FROM packs WHERE row IN carray(:rows)
 -- name: delete_statement_vectors
 DELETE FROM statement_vectors WHERE row IN carray(:rows)
 
--- name: joined_entity_ids
--- All ids as one value, in the order of :rows.
-SELECT count(*), CAST(group_concat(id, '') AS BLOB)
-FROM (SELECT e.id FROM carray(:rows) i CROSS JOIN entities e ON e.row = i.value)
-
 -- -------------------------------------------------------------------------------------------------- facts
 
 -- name: insert_assertion
@@ -746,9 +741,6 @@ SELECT 1 FROM assertions WHERE collection = ? AND fact = ? AND source = ? AND st
 
 -- name: has_edge
 SELECT 1 FROM edges WHERE entity = ? AND access = ? AND strength = ? AND fact = ?
-
--- name: has_entity
-SELECT 1 FROM entities WHERE row = ?
 
 -- name: count_rows
 SELECT 'mention', count(*) FROM mentions UNION ALL SELECT 'assertion', count(*) FROM assertions

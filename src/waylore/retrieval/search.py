@@ -165,7 +165,7 @@ def _search_graph(
         failed = replace(decision, reason=GRAPH_FAILED, outcome="failed")
         return failed, (yield from _rank_without_graph(question, links, recipe))
     question.trace.candidates["graph"] = len(result.candidates)
-    return decision, replace(result, paths=_start_at_named_entities(result.paths, result.links))
+    return decision, result
 
 
 def _ask_gate(
@@ -188,16 +188,16 @@ def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], r
     return GraphResult(links, hybrid, hybrid)
 
 
-def _start_at_named_entities(paths: Mapping[str, GraphPath], links: Sequence[LinkedEntity]) -> dict[str, GraphPath]:
-    """Let each path start at an entity that the question names, with the merge as its first step if needed."""
+def _map_merges(links: Sequence[LinkedEntity]) -> dict[str, LinkedEntity]:
+    """Return the links over a merge by name, without names that the question has itself."""
     named = {link.entity.name for link in links if link.same_as is None}
-    others = [link for link in links if link.same_as and link.entity.name not in named]
-    merged = {link.entity.name: link for link in others}
-    return {id_: _prepend_merge(path, merged.get(path.start)) for id_, path in paths.items()}
+    return {link.entity.name: link for link in links if link.same_as and link.entity.name not in named}
 
 
-def _prepend_merge(path: GraphPath, merged: LinkedEntity | None) -> GraphPath:
-    if merged is None or merged.same_as is None:
+def _prepend_merge(path: GraphPath | None, merges: Mapping[str, LinkedEntity]) -> GraphPath | None:
+    """Let a path start at an entity that the question names, with the merge as its first step if needed."""
+    merged = merges.get(path.start) if path else None
+    if path is None or merged is None or merged.same_as is None:
         return path
     step = Step(merged.same_as, is_forward=merged.same_as.object_id == merged.entity.id)
     start = merged.same_as.subject if step.is_forward else merged.same_as.object
@@ -214,13 +214,14 @@ def _load_hits(query: Query, candidates: Sequence[FusedCandidate], graph: GraphR
             read(Store.passages, missing, where=query.where), read(Store.sources, missing, where=query.where)
         )
         loaded |= {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
+    merges = _map_merges(graph.links)
     return tuple(
         Hit(
             replace(passage, vector=None),
             document,
             candidate.score,
             candidate.placements,
-            graph.paths.get(candidate.id),
+            _prepend_merge(graph.paths.get(candidate.id), merges),
         )
         for candidate in candidates
         if candidate.id in loaded

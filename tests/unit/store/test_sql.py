@@ -32,7 +32,7 @@ ONLY_SQLITE = {
         *("collection_passage_vectors", "collection_entity_vectors", "joined_entity_vectors"),
     },
     "FTS5 is a separate table and needs the text that it deletes": {
-        *("insert_words", "delete_words", "passage_terms", "passage_rows_of_documents", "tags_of_documents"),
+        *("insert_words", "delete_words", "joined_passage_terms", "passage_rows_of_documents", "tags_of_documents"),
     },
     "PostgreSQL returns deleted rows and adds negative counts": {
         *("document_accesses", "profiles_of_documents", "delete_edge"),

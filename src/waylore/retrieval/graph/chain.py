@@ -6,8 +6,9 @@ model over a few features (`features.py`), applied twice. `waylore.evaluation.fi
 questions. No model is called: every vector was stored. Without vectors, the weighted sum of S5 is used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -26,7 +27,7 @@ from waylore.retrieval.graph.features import (
     find_bridges,
 )
 from waylore.retrieval.graph.linking import find_same_entities, load_merged_entities, weigh_seeds
-from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
+from waylore.retrieval.graph.paths import PathsByPassage, Trails, build_adjacency, find_trails
 from waylore.retrieval.graph.same_as import map_end_names
 from waylore.retrieval.graph.state import GraphQuery, GraphResult
 from waylore.retrieval.graph.walk import (
@@ -95,7 +96,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
         candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe), recipe)
     with question.trace.measure("paths"):
-        leading = {pool.ids[place]: _get_crossing(pool, bridges, number) for place, number in best.items()}
+        leading = {pool.ids[place]: partial(_get_crossing, pool, bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
     facts = _select_facts(question, chain_walk.neighbourhood, recipe)
     return GraphResult(question.links, candidates, question.hybrid, paths, facts, loaded)
@@ -301,9 +302,9 @@ def _find_paths(
     question: GraphQuery,
     chain_walk: ChainWalk,
     ids: Sequence[str],
-    leading: Mapping[str, Crossing],
+    leading: Mapping[str, Callable[[], Crossing]],
     recipe: Recipe,
-) -> dict[str, GraphPath]:
+) -> PathsByPassage:
     """Return the path to each candidate over its best bridge, or to the most active entity that it mentions."""
     trails = _find_trails(question, chain_walk.neighbourhood, recipe)
     active, wanted = chain_walk.result.entities, set(ids).difference(leading)
@@ -315,10 +316,15 @@ def _find_paths(
             score = active[entity] * (OWN_MENTION if is_own else 1.0)
             if passage not in best or score > best[passage][0]:
                 best[passage] = (score, entity)
-    paths = {passage: trails.find_path(entity) for passage, (_, entity) in best.items()}
-    paths |= {passage: trails.find_path_over(*crossing) for passage, crossing in leading.items()}
+    paths = {passage: partial(trails.find_path, entity) for passage, (_, entity) in best.items()}
+    paths |= {passage: partial(_cross, trails, crossing) for passage, crossing in leading.items()}
     named = [(entity, passage) for entity, passage, is_own in rows if is_own and entity in question.starts]
-    return paths | {passage: trails.find_path(entity) for entity, passage in named if passage in paths}
+    paths |= {passage: partial(trails.find_path, entity) for entity, passage in named if passage in paths}
+    return PathsByPassage(paths)
+
+
+def _cross(trails: Trails, get_crossing: Callable[[], Crossing]) -> GraphPath:
+    return trails.find_path_over(*get_crossing())
 
 
 def _find_trails(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> Trails:

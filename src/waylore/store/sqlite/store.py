@@ -321,8 +321,9 @@ class SqliteStore:
     # -- several requests ------------------------------------------------------------------------------
 
     def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
-        """Run read requests one after another, because a local file has no round trips."""
-        return [run_request(self, request) for request in requests]
+        """Run read requests one after another on one snapshot. A local file has no round trips."""
+        with self._snapshot(NO_FILTER):
+            return [run_request(self, request) for request in requests]
 
     # -- the collection --------------------------------------------------------------------------------
 
@@ -417,6 +418,9 @@ class SqliteStore:
     def _snapshot(self, where: Filter) -> Iterator[tuple[apsw.Connection, scoping.SqliteScope]]:
         with file.translate_errors(self._path):
             db = self._connection()
+            if db.in_transaction:  # of `read_many`
+                yield db, self._threads.scopes.get(where)
+                return
             with db:
                 yield db, self._threads.scopes.get(where)
 

@@ -278,8 +278,10 @@ SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limi
 -- name: insert_passage_terms
 INSERT INTO passage_terms (row, length, terms) VALUES (?, ?, ?)
 
--- name: passage_terms
-SELECT row, length, terms FROM passage_terms WHERE row IN carray(:rows)
+-- name: joined_passage_terms
+-- All rows as one: numbers as text, and the terms of all passages one behind the other.
+SELECT group_concat(row), group_concat(length), group_concat(size), CAST(group_concat(terms, '') AS BLOB)
+FROM (SELECT t.row, t.length, length(t.terms) / 4 AS size, t.terms FROM carray(:rows) i CROSS JOIN passage_terms t ON t.row = i.value)
 
 -- name: delete_passage_terms
 DELETE FROM passage_terms WHERE row IN carray(:rows)

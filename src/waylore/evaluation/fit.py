@@ -85,7 +85,7 @@ def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
         link_entities(query, recipe.linking),
     )
     rankings = {"vector": by_vector, "keyword": by_keyword}
-    question = GraphQuery(query, links, rankings, fuse(rankings, recipe.hybrid), EPOCH)
+    question = GraphQuery(query, links, rankings, rankings, fuse(rankings, recipe.hybrid), EPOCH)
     question, chain_walk = yield from walk_from_question(question, recipe)
     pool, _ = yield from load_candidates(question, chain_walk, recipe)
     return pool

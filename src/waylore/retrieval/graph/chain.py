@@ -39,6 +39,7 @@ from waylore.retrieval.graph.walk import (
     walk,
 )
 from waylore.retrieval.hybrid import rank_hybrid
+from waylore.retrieval.order import KEPT_SHARE
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
@@ -94,7 +95,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         columns, best = compute_features(pool, question.query.vector, bridges)
         columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
         judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
-        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe), recipe)
+        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe))
     with question.trace.measure("paths"):
         leading = {pool.ids[place]: partial(_get_crossing, pool, bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
@@ -144,7 +145,7 @@ def _read_local_facts(
     query, walk = question.query, recipe.walk
     own = replace(walk, facts_per_entity=recipe.linking.facts_per_entity)
     hybrid, same, stated, mentioned, linked = yield from read_together(
-        rank_hybrid(query, question.rankings, question.hybrid, recipe, question.trace),
+        rank_hybrid(query, question.all_rankings, question.hybrid, recipe, question.trace),
         find_same_entities(query, question.links, recipe.resolution),
         read_passage_facts(query, best, walk, per_passage=recipe.linking.facts_per_passage),
         read(Store.entities_of_passages, best, per_passage=walk.entities_per_passage, where=query.where),
@@ -166,13 +167,13 @@ def load_candidates(
 ) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
     """Load the best candidates of the walk and of hybrid search with their facts and mentions.
 
-    Those of hybrid search are the best by the lists alone. Its top K, which stay in the answer, are loaded as well.
+    Those of hybrid search are the best by the lists alone. Its best third, which stays in the answer, is loaded too.
     """
     config, query, local = recipe.chain, question.query, chain_walk.local
     walked = [s.id for s in chain_walk.result.passages[: config.walked]]
-    listed = [f.id for f in chain_walk.listed[: max(config.hybrid, recipe.top_k)]]
+    listed = [f.id for f in chain_walk.listed[: config.hybrid]]
     wanted = list(dict.fromkeys([*walked, *listed]))
-    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k])]))
+    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k // KEPT_SHARE])]))
     others = [id_ for id_ in wanted if id_ not in local.passages]
     passages, sources, stated, mentioned = yield from read_together(
         read(Store.passages, shown, where=query.where, vectors=True),
@@ -241,20 +242,21 @@ def _rank_candidates(
 def _drop_unlikely(
     question: GraphQuery, candidates: Sequence[FusedCandidate], recipe: Recipe
 ) -> tuple[FusedCandidate, ...]:
-    """Drop candidates below the minimum score that only the graph would add. The hybrid top K stays."""
-    own = {candidate.id for candidate in question.hybrid[: recipe.top_k]}
+    """Drop candidates below the minimum score that only the graph would add. Those of hybrid search stay."""
+    own = {candidate.id for candidate in question.hybrid}
     return tuple(
         candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
     )
 
 
-def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
-    """Add the passages of hybrid search's top K that were not judged, below the others in their own order."""
+def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate]) -> tuple[FusedCandidate, ...]:
+    """Add the candidates of hybrid search that were not judged, below the others in their own order."""
     known = {candidate.id for candidate in judged}
     lowest = min((candidate.score for candidate in judged), default=1.0)
-    rest = [candidate for candidate in question.hybrid[: recipe.top_k] if candidate.id not in known]
+    rest = [candidate for candidate in question.hybrid if candidate.id not in known]
     scaled = {c.id: [replace(p, share=lowest * p.share) for p in c.placements] for c in rest}
-    return tuple(sorted((*judged, *sort_by_score(scaled)), key=lambda candidate: (-candidate.score, candidate.id)))
+    scores = {candidate.id: candidate for candidate in sort_by_score(scaled)}
+    return (*judged, *(scores[candidate.id] for candidate in rest))
 
 
 def _make_placements(

@@ -21,27 +21,37 @@ from waylore.config import Fusion
 from waylore.errors import WayloreError
 from waylore.evaluation import report
 from waylore.evaluation.datasets import Dataset, read_dataset
+from waylore.evaluation.folders import command as folders
 from waylore.evaluation.index import add_embedder_options, create_embedder, extract_from_text, open_indexed
-from waylore.evaluation.run import Progress, Run, from_json, run_questions, to_json
+from waylore.evaluation.run import Progress, Run, from_json, open_gate, run_questions, to_json
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.providers.extractors.spacy import SpacyExtractor
-from waylore.recipes import HYBRID, RECIPES, Recipe
+from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
 from waylore.store.protocol import Store
 
 
 def main(arguments: list[str] | None = None, *, prog: str = "python -m waylore.evaluation") -> int:
     """Run the evaluation that the command line describes. Return 0, or print the reason and return 1."""
-    options = create_parser(prog).parse_args(arguments)
+    parser = create_parser(prog)
+    options = parser.parse_args(arguments)
+    if not options.folders and not (options.data and options.sets):
+        parser.error("name benchmark sets with --data DIR --sets NAME, or folders with --folders DIR")
     try:
-        embedder = create_embedder(options)
-        beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
-        sets = (read_dataset(options.data / name, sample=options.sample) for name in options.sets)
-        read = (version for dataset in sets for version in _list_versions(dataset, options))
-        results = [_evaluate(dataset, embedder, beside, options) for dataset in read]
+        folders.run(options) if options.folders else _run_sets(options)
     except WayloreError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    return 0
+
+
+def _run_sets(options: argparse.Namespace) -> None:
+    """Evaluate the sets; print the table and write the JSON."""
+    embedder = create_embedder(options)
+    beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
+    sets = (read_dataset(options.data / name, sample=options.sample) for name in options.sets)
+    read = (version for dataset in sets for version in _list_versions(dataset, options))
+    results = [_evaluate(dataset, embedder, beside, options) for dataset in read]
     rows = [row for of_set, _, _ in results for row in of_set]
     sentences = [sentence for _, of_set, _ in results for sentence in of_set]
     print("\n".join([report.format_table(rows), "", *sentences]))
@@ -49,7 +59,6 @@ def main(arguments: list[str] | None = None, *, prog: str = "python -m waylore.e
         runs = to_json(run for _, _, of_set in results for run in of_set)
         figures = {"rows": [report.to_json(row) for row in rows], "sentences": sentences}
         options.json.write_text(json.dumps({**figures, **runs}, ensure_ascii=False), encoding="utf-8")
-    return 0
 
 
 def _list_versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dataset]:
@@ -66,7 +75,7 @@ def _evaluate(
 ) -> tuple[list[report.ReportRow], list[str], list[Run]]:
     """Return the rows of one set, the sentences about them, and the runs behind them."""
     gold = {q.id: q.gold for q in dataset.questions}
-    recipes = [*(RECIPES[name] for name in options.recipes), *map(_make_fusion, options.fusions)]
+    recipes = [*(RECIPES[name] for name in _list_recipes(options)), *map(_make_fusion, options.fusions)]
     with open_indexed(dataset, embedder, options.folder, options.store) as store:
         runs = {r.name: run_questions(store, embedder, dataset, r, _create_progress(dataset, r)) for r in recipes}
         gates = list(_measure_gates(store, embedder, dataset, runs, gold))
@@ -89,7 +98,7 @@ def _measure_gates(
     for recipe in (RECIPES[name] for name in runs if name in RECIPES and RECIPES[name].graph and "hybrid" in runs):
         run, ungated = runs[recipe.name], runs[recipe.name]
         if any(answer.skip_reason for answer in run.answers):
-            ungated = run_questions(store, embedder, dataset, _open_gate(recipe), _create_progress(dataset, recipe))
+            ungated = run_questions(store, embedder, dataset, open_gate(recipe), _create_progress(dataset, recipe))
         yield report.format_gate_errors(run, report.measure_gate_errors(run, ungated, runs["hybrid"], gold))
 
 
@@ -98,8 +107,9 @@ def _make_fusion(fusion: Fusion) -> Recipe:
     return replace(HYBRID, name=f"hybrid, {fusion}", hybrid=replace(HYBRID.hybrid, fusion=fusion))
 
 
-def _open_gate(recipe: Recipe) -> Recipe:
-    return replace(recipe, gate=replace(recipe.gate, min_confidence=0.0))
+def _list_recipes(options: argparse.Namespace) -> Sequence[str]:
+    """Return the recipes of the options. None at all are wanted if only fusions are compared."""
+    return ("hybrid", CHAIN.name) if options.recipes is None else options.recipes
 
 
 def _select_answers(gold: report.Gold, run: Run) -> Run:
@@ -122,11 +132,21 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
     """Create the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Evaluate recipes on benchmark sets; print a table and write JSON.",
+        description="Evaluate recipes on folders of files or on benchmark sets; print tables and write JSON.",
     )
-    parser.add_argument("--data", type=Path, required=True, help="Folder of the sets")
-    parser.add_argument("--sets", nargs="+", required=True)
-    parser.add_argument("--recipes", nargs="*", choices=sorted(RECIPES), default=["hybrid", "chain"])
+    parser.add_argument(
+        "--folders", type=Path, metavar="DIR", help="Directory of folders with files/ and questions.jsonl"
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="Folders of the directory to measure")
+    parser.add_argument("--split", choices=("dev", "test"), default="", help="Split of questions to ask")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="Directory of benchmark sets")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="Benchmark sets to measure")
+    parser.add_argument(
+        "--recipes",
+        nargs="*",
+        choices=sorted(RECIPES),
+        help="Recipes to run on sets, or on folders beside keyword, vector, hybrid and the default",
+    )
     parser.add_argument(
         "--fusions", nargs="*", choices=get_args(Fusion), default=[], help="Fusions with which hybrid search is run too"
     )
@@ -139,7 +159,7 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--spacy", type=Path, default=Path("en_core_web_sm"), help="Name or path of the spaCy pipeline")
     parser.add_argument("--sample", type=int, help="Number of questions of each set, evenly spread")
-    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON files of runs to add to the table")
+    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON files of earlier runs to compare")
     parser.add_argument("--json", type=Path, help="File for figures and rankings")
     add_embedder_options(parser)
     return parser

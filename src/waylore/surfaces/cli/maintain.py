@@ -203,9 +203,9 @@ def reembed(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJs
 
 
 def evaluate(context: typer.Context) -> None:
-    """Measure how well recipes answer benchmark sets.
+    """Measure how well recipes answer questions about folders of files, or those of benchmark sets.
 
-    Example: `waylore eval --data ../shared/data --sets musique-train100`
+    Example: `waylore eval --folders ../shared/folders`
     """
     from waylore.evaluation.__main__ import main  # noqa: PLC0415 (imports models that other commands do not need)
 

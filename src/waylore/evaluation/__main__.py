@@ -12,8 +12,9 @@ of these fusions in one run.
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -21,8 +22,14 @@ from waylore.config import Fusion
 from waylore.errors import WayloreError
 from waylore.evaluation import report
 from waylore.evaluation.datasets import Dataset, read_dataset
-from waylore.evaluation.folders import command as folders
-from waylore.evaluation.index import add_embedder_options, create_embedder, extract_from_text, open_indexed
+from waylore.evaluation.folders import command, own
+from waylore.evaluation.index import (
+    add_embedder_options,
+    create_embedder,
+    extract_from_text,
+    load_embedder,
+    open_indexed,
+)
 from waylore.evaluation.run import Progress, Run, from_json, open_gate, run_questions, to_json
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
@@ -31,18 +38,39 @@ from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
 from waylore.store.protocol import Store
 
 
-def main(arguments: list[str] | None = None, *, prog: str = "python -m waylore.evaluation") -> int:
-    """Run the evaluation that the command line describes. Return 0, or print the reason and return 1."""
+def main(
+    arguments: list[str] | None = None,
+    *,
+    prog: str = "python -m waylore.evaluation",
+    create_default: Callable[[], Embedder | None] = lambda: load_embedder(None, None),
+) -> int:
+    """Run the evaluation that the command line describes. Return 0, or print the reason and return 1.
+
+    `create_default` creates the embedder for a folder if the command line names none.
+    """
     parser = create_parser(prog)
     options = parser.parse_args(arguments)
-    if not options.folders and not (options.data and options.sets):
-        parser.error("name benchmark sets with --data DIR --sets NAME, or folders with --folders DIR")
+    ways = [options.path, options.folders, options.data and options.sets]
+    if sum(map(bool, ways)) != 1:
+        parser.error("pass either FOLDER, --folders DIR, or --data DIR with --sets NAME")
+    if options.json and not options.json.parent.is_dir():
+        parser.error(f"no folder {options.json.parent} for --json; create it first")
     try:
-        folders.run(options) if options.folders else _run_sets(options)
+        if options.path:
+            own.run(options, partial(_create_embedder, options, create_default))
+        elif options.folders:
+            command.run(options)
+        else:
+            _run_sets(options)
     except WayloreError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _create_embedder(options: argparse.Namespace, create_default: Callable[[], Embedder | None]) -> Embedder | None:
+    is_named = options.embedder or options.model
+    return load_embedder(options.embedder, options.model) if is_named else create_default()
 
 
 def _run_sets(options: argparse.Namespace) -> None:
@@ -134,6 +162,10 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         description="Evaluate recipes on folders of files or on benchmark sets; print tables and write JSON.",
     )
+    parser.add_argument("path", nargs="?", type=Path, metavar="FOLDER", help="Folder of files to measure")
+    parser.add_argument(
+        "--questions", type=Path, metavar="FILE", help="Your questions about FOLDER; without them, some are made"
+    )
     parser.add_argument(
         "--folders", type=Path, metavar="DIR", help="Directory of folders with files/ and questions.jsonl"
     )
@@ -162,6 +194,7 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON files of earlier runs to compare")
     parser.add_argument("--json", type=Path, help="File for figures and rankings")
     add_embedder_options(parser)
+    parser.set_defaults(embedder=None)  # fastembed; for FOLDER, the embedder of the settings
     return parser
 
 

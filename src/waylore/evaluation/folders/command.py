@@ -35,9 +35,9 @@ def run(options: argparse.Namespace) -> None:
                 pages = [page for page in read_pages(options.folders, folder.name) if options.split in ("", page.split)]
                 measurement.pages += [(page, read_stored(memory, page)) for page in pages]
                 ask(measurement, memory, questions, recipes)
-    print(format_report(measurement))
     if options.json:
         options.json.write_text(json.dumps(to_json(measurement), ensure_ascii=False), encoding="utf-8")
+    print(format_report(measurement))
 
 
 def choose_recipes(names: Iterable[str], without: Sequence[str] = ()) -> list[Recipe]:

@@ -114,33 +114,33 @@ def score_pages(pages: Iterable[tuple[LabelledPage, StoredPage]]) -> dict[str, d
     return {key: {**counts, **_compute_shares(counts)} for key, counts in sums.items()}
 
 
-def _count_names(page: LabelledPage, stored: Iterable[str]) -> Counter[str]:
+def _count_names(page: LabelledPage, stored: Iterable[str]) -> dict[str, int]:
     spellings = {alias: name for alias, name in page.aliases.items() if alias not in page.names}
     found = {spellings.get(name, name) for name in map(normalise_name, stored)} - {""}
     found -= page.either - page.names
     wrong = page.not_names - page.names
-    return Counter(
-        names=len(page.names),
-        names_said=len(found),
-        names_right=len(page.names & found),
-        not_names=len(wrong),
-        not_names_taken=len(wrong & found),
-    )
+    return {
+        "names": len(page.names),
+        "names_said": len(found),
+        "names_right": len(page.names & found),
+        "not_names": len(wrong),
+        "not_names_taken": len(wrong & found),
+    }
 
 
-def _count_relations(page: LabelledPage, stored: Sequence[Triple]) -> Counter[str]:
+def _count_relations(page: LabelledPage, stored: Sequence[Triple]) -> dict[str, int]:
     gold = [_make_relation(triple, page.aliases) for triple in page.relations]
     true = [*gold, *(_make_relation(triple, page.aliases) for triple in page.also)]
     said = [_make_relation(triple, page.aliases) for triple in stored]
-    return Counter(
-        relations=len(gold),
-        relations_said=len(said),
-        mentions=sum(predicate == MENTIONS for _, predicate, _ in stored),
-        ends_right=sum(any(one.ends == g.ends for g in true) for one in said),
-        ends_found=sum(any(one.ends == g.ends for one in said) for g in gold),
-        full_right=sum(any(one.matches(g) for g in true) for one in said),
-        full_found=sum(any(one.matches(g) for one in said) for g in gold),
-    )
+    return {
+        "relations": len(gold),
+        "relations_said": len(said),
+        "mentions": sum(predicate == MENTIONS for _, predicate, _ in stored),
+        "ends_right": sum(any(one.ends == g.ends for g in true) for one in said),
+        "ends_found": sum(any(one.ends == g.ends for one in said) for g in gold),
+        "full_right": sum(any(one.matches(g) for g in true) for one in said),
+        "full_found": sum(any(one.matches(g) for one in said) for g in gold),
+    }
 
 
 def _make_relation(triple: Triple, aliases: Mapping[str, str]) -> Relation:

@@ -164,6 +164,7 @@ def to_json(measurement: Measurement) -> dict[str, Any]:
         ],
         "pages": score_pages(measurement.pages),
         "stored": [{"folder": page.folder, "path": page.path, **asdict(kept)} for page, kept in measurement.pages],
+        "questions": [asdict(question) for question in measurement.questions],
         "scores": {
             method: {id_: asdict(scores) for id_, scores in measurement.score(method).items()}
             for method in measurement.methods

@@ -54,7 +54,7 @@ def read_rows(output: str) -> dict[str, list[str]]:
 def test_sample_of_a_labelled_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = find_folders() / "notes"
     rows = [json.loads(line) for line in (source / "questions.jsonl").read_text("utf-8").splitlines()]
-    chosen = [row for row in rows if row["split"] == "dev" and row["type"] in ("lookup", "multi")][:8]
+    chosen = [row for row in rows if row["split"] == "dev" and row["type"] in ("lookup", "multi")][:5]
     labels = find_folders() / "pages" / "notes-recipes-lasagna-md.json"
     for path in {gold["path"] for row in chosen for gold in row["gold"]} | {json.loads(labels.read_text())["path"]}:
         copy = tmp_path / "notes" / "files" / path
@@ -118,7 +118,8 @@ def test_own_questions_compare_methods(folder: Path, tmp_path: Path, capsys: pyt
     assert rows.keys() == {"keyword", "vector", "hybrid", "chain"}
     assert rows["keyword"][:2] == ["100", "%"]
     assert rows["chain"][0] == "(default)"
-    assert "chain against hybrid: better on 0 questions, worse on 0 (p = 1.00)" in output
+    assert "3 questions, 1 of them without an answer" in output
+    assert "chain against hybrid, question by question: better on 0, worse on 0 (p = 1.00)" in output
     assert "made from the pages" not in output
 
 
@@ -135,6 +136,18 @@ def test_questions_are_made_without_own(folder: Path, tmp_path: Path, capsys: py
         "teams/bakery.md",
         "notes.txt",
     }
+
+
+def test_kept_stores_belong_to_a_path(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--folder", str(tmp_path / "stores"), *HASHING)
+    other = tmp_path / "other" / folder.name
+    shutil.copytree(folder / "teams", other)
+    for path, expected in ((folder, "3 files, 3 passages"), (other, "2 files, 2 passages")):
+        assert main([str(path), *options]) == 0
+        assert capsys.readouterr().out.startswith(expected)
+    (other / "bakery.md").unlink()
+    assert main([str(other), *options]) == 0
+    assert capsys.readouterr().out.startswith("1 files, 1 passages")
 
 
 def test_folder_uses_default_embedder_and_may_have_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

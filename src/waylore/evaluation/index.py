@@ -76,11 +76,11 @@ def add_embedder_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--embedder", choices=("fastembed", "model2vec", "hashing"), default="fastembed")
     parser.add_argument("--model", type=Path, help="Folder with the embedder's weights; without it they are downloaded")
     parser.add_argument("--vectors", type=Path, help="Folder for cached vectors")
-    parser.add_argument("--folder", type=Path, help="Folder for indexed sets")
+    parser.add_argument("--folder", type=Path, help="Folder for the stores of sets or folders, which are reused")
     parser.add_argument(
         "--store",
         metavar="URL",
-        help="Store for indexed sets instead: postgresql://…, or cells+ and a catalogue (three collections)",
+        help="Store for them instead: postgresql://…, or cells+ and a catalogue (three collections)",
     )
 
 

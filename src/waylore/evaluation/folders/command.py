@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestio
 from waylore.evaluation.folders.report import format_report
 from waylore.evaluation.folders.scoring import QuestionScores, Scored
 from waylore.evaluation.index import load_embedder
-from waylore.evaluation.run import Progress
+from waylore.evaluation.run import show_progress
 from waylore.recipes import CHAIN, RECIPES, Recipe
 
 METHODS = ("keyword", "vector", BASELINE, CHAIN.name)  # the last one is the default of `search`
@@ -30,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
         measurement = Measurement(model.name, earlier={file.stem: read_earlier(file) for file in options.beside})
         for folder in folders:
             questions = [q for q in read_questions(folder / QUESTIONS, folder.name) if options.split in ("", q.split)]
-            with open_memory(folder.name, model, options.folder, options.store) as memory:
+            with open_memory(folder / FILES, model, options.folder, options.store) as memory:
                 measurement.costs[folder.name] = index_folder(memory, folder / FILES, model)
                 pages = [page for page in read_pages(options.folders, folder.name) if options.split in ("", page.split)]
                 measurement.pages += [(page, read_stored(memory, page)) for page in pages]
@@ -56,17 +55,6 @@ def ask(
         if recipe.graph and recipe.has_hybrid:
             ungated = ask_without_gate(memory, questions, recipe, answers)
             measurement.ungated.setdefault(recipe.name, {}).update(ungated)
-
-
-def show_progress(label: str) -> Progress:
-    """Return a function that prints progress if stderr is a terminal."""
-
-    def show(done: int, of: int) -> None:
-        if sys.stderr.isatty() and (done % 10 == 0 or done == of):
-            end = "\n" if done == of else ""
-            print(f"\r{label} {done}/{of}", end=end, file=sys.stderr, flush=True)
-
-    return show
 
 
 def read_earlier(file: Path) -> dict[str, Scored]:

@@ -16,9 +16,11 @@ from waylore.indexing.files.processes import kill_idle
 from waylore.indexing.files.progress import Progress
 from waylore.protocols import Embedder, Vectors
 from waylore.providers.embedders.cached import CachedEmbedder
+from waylore.types.identity import identity
 from waylore.types.knowledge import Document, Vector
 
 DOCUMENTS_PER_PAGE = 1_000
+DIGITS = 8  # of the id of a path, in the name of its collection
 
 
 class CountingEmbedder:
@@ -106,8 +108,13 @@ def open_cached(embedder: Embedder | None, vectors: Path | None) -> Iterator[Emb
 
 
 @contextmanager
-def open_memory(name: str, model: EmbedderWithCache, folder: Path | None, url: str | None) -> Iterator[Waylore]:
-    """Open a collection for a folder: at `url` or in `folder`, which is reused, or a temporary one."""
+def open_memory(files: Path, model: EmbedderWithCache, folder: Path | None, url: str | None) -> Iterator[Waylore]:
+    """Open a collection for a folder of files: at `url` or in `folder`, which is reused, or a temporary one.
+
+    A folder of another path has another collection, whatever its name is.
+    """
+    place = files.resolve()
+    name = f"{place.name}-{identity('folder', str(place))[:DIGITS]}"
     with (
         choose_store(name, model.embedder, folder, url) as (address, collection),
         Waylore.open(address, collection=collection, embedder=model.embedder, cache=None) as memory,
@@ -118,12 +125,12 @@ def open_memory(name: str, model: EmbedderWithCache, folder: Path | None, url: s
 def index_folder(
     memory: Waylore, files: Path, model: EmbedderWithCache, progress: Callable[[Progress], None] = lambda _: None
 ) -> IndexCosts:
-    """Add a folder with the defaults of `add_files`, and measure it."""
+    """Add a folder with the defaults of `add_files`, and measure it. A reused collection forgets vanished files."""
     if not files.is_dir():
         raise NotFound(f"no folder {files}; pass a folder of files")
     requested, embedded = model.count()
     began = _measure_processor()
-    report = memory.add_files(files, root=files, progress=progress)
+    report = memory.add_files(files, root=files, prune=True, progress=progress)
     seconds = _measure_processor() - began
     known, (texts, new) = memory.stats(), model.count()
     return IndexCosts(

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, create_embedder: Callable[[], Embedder | No
     questions = read_questions(options.questions, folder.name) if options.questions else ()
     with open_cached(create_embedder(), options.vectors) as model:
         measurement = Measurement(model.name)
-        with open_memory(folder.resolve().name, model, options.folder, options.store) as memory:
+        with open_memory(folder, model, options.folder, options.store) as memory:
             measurement.costs[folder.name] = index_folder(memory, folder, model, _show_progress)
             asked = questions or _make_questions(memory, folder)
             _check_paths(asked, memory, folder)
@@ -80,7 +80,9 @@ def _show_progress(progress: Progress) -> None:
 def _list_parts(measurement: Measurement, *, is_made: bool) -> Iterator[str]:
     [costs] = measurement.costs.values()
     counts = f"{costs.files:,} files, {costs.passages:,} passages, {costs.entities:,} names, {costs.facts:,} facts"
-    yield f"{counts}; {measurement.embedder}\n{len(measurement.questions):,} questions, top 5 of each search"
+    unanswered = sum(not question.has_answer for question in measurement.questions)
+    left_out = f", {unanswered:,} of them without an answer and not in the table" if unanswered else ""
+    yield f"{counts}; {measurement.embedder}\n{len(measurement.questions):,} questions{left_out}"
     yield _format_table(measurement)
     if verdict := compare_methods(measurement, ALL).get(CHAIN.name):
         yield _describe(verdict)
@@ -103,6 +105,6 @@ def _format_table(measurement: Measurement) -> str:
 
 
 def _describe(test: SignTest) -> str:
-    counts = f"better on {test.better} questions, worse on {test.worse} (p = {test.p:.2f})"
+    counts = f"better on {test.better}, worse on {test.worse} (p = {test.p:.2f})"
     verdict = "The difference is hardly chance." if test.p < SIGNIFICANT else "The difference may be chance."
-    return f"{CHAIN.name} against {BASELINE}: {counts}. {verdict}"
+    return f"{CHAIN.name} against {BASELINE}, question by question: {counts}. {verdict}"

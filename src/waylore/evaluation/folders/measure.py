@@ -131,12 +131,14 @@ def measure_gate(measurement: Measurement, method: str, split: str) -> GateFigur
     )
 
 
-def count_irrelevant(questions: Sequence[FolderQuestion], answers: Answers) -> tuple[int, int] | None:
-    """Return how many answers report that nothing is relevant, and how many there are; None if none reports it."""
-    reported = [answers[question.id].is_relevant for question in questions]
-    if all(relevant is None for relevant in reported):
-        return None
-    return sum(relevant is False for relevant in reported), len(reported)
+def reports_relevance(measurement: Measurement) -> bool:
+    """Return whether an answer reports whether its hits are relevant."""
+    return any(one.is_relevant is not None for answers in measurement.answers.values() for one in answers.values())
+
+
+def count_irrelevant(questions: Sequence[FolderQuestion], answers: Answers) -> int:
+    """Return how many answers report that nothing is relevant."""
+    return sum(answers[question.id].is_relevant is False for question in questions)
 
 
 def to_json(measurement: Measurement) -> dict[str, Any]:

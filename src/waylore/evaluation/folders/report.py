@@ -12,6 +12,7 @@ from waylore.evaluation.folders.measure import (
     compare_methods,
     count_irrelevant,
     measure_gate,
+    reports_relevance,
 )
 from waylore.evaluation.folders.scoring import ScoreRow, SignTest, make_row
 from waylore.evaluation.tables import format_markdown
@@ -116,16 +117,18 @@ def _format_gates(measurement: Measurement) -> str:
 
 
 def _format_relevance(measurement: Measurement) -> str:
+    if all(question.has_answer for question in measurement.questions):
+        return ""
+    if not reports_relevance(measurement):
+        return "is_relevant is not reported."
     rows = []
     for split in measurement.splits:
         asked = measurement.select(split=split)
         groups = [[q for q in asked if q.has_answer == has_answer] for has_answer in (False, True)]
         for method, answers in measurement.answers.items():
             counts = [count_irrelevant(group, answers) for group in groups]
-            shown = ["not reported" if one is None else f"{one[0]} of {one[1]}" for one in counts]
-            rows.append([split, method, *shown])
-    head = ["split", "method", "is_relevant is false", "though there is an answer"]
-    return format_markdown(head, rows, names=2) if any(not q.has_answer for q in measurement.questions) else ""
+            rows.append([split, method, *(f"{n} of {len(group)}" for n, group in zip(counts, groups, strict=True))])
+    return format_markdown(["split", "method", "is_relevant is false", "though there is an answer"], rows, names=2)
 
 
 # -- pages and costs -----------------------------------------------------------------------------------
@@ -160,9 +163,10 @@ def _list_notes(measurement: Measurement) -> Iterator[str]:
     """Yield a line for each thing that the reader of the figures must know."""
     costs = measurement.costs.values()
     if cached := sum(one.texts - one.embedded for one in costs):
-        yield f"Vectors of {cached:,} texts were cached; the processor time is without them."
+        texts = sum(one.texts for one in costs)
+        yield f"Vectors of {cached:,} of {texts:,} texts were cached; the processor time is without embedding these."
     if unchanged := sum(one.unchanged for one in costs):
-        yield f"{unchanged:,} files were indexed by an earlier run; the processor time is without them."
+        yield f"{unchanged:,} files were indexed by an earlier run; the processor time is without these."
     for method, answers in measurement.answers.items():
         sizes = sorted({len(answer.hits) for answer in answers.values()})
         if sizes != [TOP_K]:

@@ -8,6 +8,7 @@ from waylore.evaluation.folders.measure import (
     count_irrelevant,
     list_rows,
     measure_gate,
+    reports_relevance,
 )
 from waylore.evaluation.folders.questions import FolderQuestion, GoldPassage
 from waylore.evaluation.folders.report import format_report
@@ -75,12 +76,15 @@ def test_earlier_run_is_compared_by_method() -> None:
     assert (test.better, test.worse) == (0, 1)
 
 
-def test_relevance_is_not_reported_by_default() -> None:
-    answers = make_measurement().answers["chain"]
-    assert count_irrelevant(QUESTIONS, answers) is None
-    told = {id_: FolderAnswer(id_, (), is_relevant=id_ != "unanswerable") for id_ in IDS}
-    assert count_irrelevant(QUESTIONS, told) == (1, 6)
-    assert count_irrelevant(QUESTIONS[:5], told) == (0, 5)
+def test_relevance_is_reported_if_answers_have_it() -> None:
+    measurement = make_measurement()
+    assert not reports_relevance(measurement)
+    assert "is_relevant is not reported." in format_report(measurement).splitlines()
+    measurement.answers["chain"] = {id_: FolderAnswer(id_, (), is_relevant=id_ != "unanswerable") for id_ in IDS}
+    assert reports_relevance(measurement)
+    assert count_irrelevant(QUESTIONS, measurement.answers["chain"]) == 1
+    cells = [[cell.strip() for cell in line.split("|")] for line in format_report(measurement).splitlines()]
+    assert ["", "all", "chain", "1 of 1", "0 of 5", ""] in cells
 
 
 def test_report_has_a_line_for_each_method_and_split() -> None:
@@ -90,5 +94,4 @@ def test_report_has_a_line_for_each_method_and_split() -> None:
     assert recall["dev", "hybrid"] == "0.500"
     assert recall["test", "chain"] == "1.000"
     assert recall["all", "hybrid"] == "0.600"
-    assert any("not reported" in line for line in lines)
     assert any("2 unsure" in line and "1 unnamed" in line for line in lines)

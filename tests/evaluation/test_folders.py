@@ -178,10 +178,18 @@ def test_errors_name_the_next_step(folder: Path, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["docs", "--folders", "all"], ["--data", "sets"], ["docs", "--json", "no/a"]]
+    ("arguments", "problem"),
+    [
+        ("", "pass either FOLDER, --folders DIR, or --data DIR with --sets NAME"),
+        ("docs --folders all", "pass either FOLDER"),
+        ("--data sets", "pass either FOLDER"),
+        ("--folders all --questions a.jsonl", "--questions needs FOLDER"),
+        ("docs --split dev", "--only and --split need --folders DIR"),
+        ("docs --json missing/a.json", "no folder missing for --json; create it first"),
+    ],
 )
-def test_wrong_usage_is_reported(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_reported(arguments: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
-        main(arguments)
+        main(arguments.split())
     assert raised.value.code == 2
-    assert "error: pass either FOLDER" in (shown := capsys.readouterr().err) or "create it first" in shown
+    assert f"error: {problem}" in capsys.readouterr().err

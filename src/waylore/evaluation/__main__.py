@@ -39,11 +39,8 @@ def main(
     """
     parser = create_parser(prog)
     options = parser.parse_args(arguments)
-    ways = [options.path, options.folders, options.data and options.sets]
-    if sum(map(bool, ways)) != 1:
-        parser.error("pass either FOLDER, --folders DIR, or --data DIR with --sets NAME")
-    if options.json and not options.json.parent.is_dir():
-        parser.error(f"no folder {options.json.parent} for --json; create it first")
+    if problem := _find_problem(options):
+        parser.error(problem)
     try:
         if options.path:
             own.run(options, partial(_create_embedder, options, create_default))
@@ -55,6 +52,20 @@ def main(
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _find_problem(options: argparse.Namespace) -> str:
+    """Return what is wrong with the combination of options, empty if nothing is."""
+    ways = [options.path, options.folders, options.data and options.sets]
+    if sum(map(bool, ways)) != 1:
+        return "pass either FOLDER, --folders DIR, or --data DIR with --sets NAME"
+    if options.questions and not options.path:
+        return "--questions needs FOLDER; folders of --folders have their own"
+    if (options.only or options.split) and not options.folders:
+        return "--only and --split need --folders DIR"
+    if options.json and not options.json.parent.is_dir():
+        return f"no folder {options.json.parent} for --json; create it first"
+    return ""
 
 
 def _create_embedder(options: argparse.Namespace, create_default: Callable[[], Embedder | None]) -> Embedder | None:

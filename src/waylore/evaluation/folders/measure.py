@@ -45,9 +45,9 @@ class Measurement:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits of the questions; `all` follows if there are several."""
-        found = tuple(sorted({question.split for question in self.questions}))
-        return (*found, ALL) if len(found) > 1 else found or (ALL,)
+        """The splits of the questions; `all` follows unless there is exactly one."""
+        found = tuple(sorted({question.split for question in self.questions} - {""}))
+        return found if len(found) == 1 else (*found, ALL)
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ folder. `id`, `type` and `split` group the figures. This module neither searches
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,9 @@ def read_questions(file: Path, folder: str = "") -> tuple[FolderQuestion, ...]:
     found = tuple(_parse(file, number, line, folder) for number, line in enumerate(lines, 1) if line.strip())
     if not found:
         raise ConfigError(f"{file} has no questions; write one a line: {EXAMPLE}")
+    counts = Counter(question.id for question in found)
+    if repeated := [id_ for id_, count in counts.items() if count > 1]:
+        raise ConfigError(f"{file}: several questions have the id {repeated[0]}; give each its own, or none")
     return found
 
 

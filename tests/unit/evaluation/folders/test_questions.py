@@ -62,6 +62,12 @@ def test_file_without_questions_raises(tmp_path: Path) -> None:
         read_questions(tmp_path / "none.jsonl")
 
 
+def test_ids_are_unique(tmp_path: Path) -> None:
+    row = {"id": "q1", "question": "Who?", "gold": []}
+    with pytest.raises(ConfigError, match="several questions have the id q1; give each its own"):
+        read_questions(write_questions(tmp_path, row, {**row, "question": "What?"}))
+
+
 def test_folders_are_chosen_by_name(tmp_path: Path) -> None:
     for name in ("b", "a", "other"):
         (tmp_path / name).mkdir()

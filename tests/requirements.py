@@ -1,4 +1,4 @@
-"""Find what some tests need and a machine may lack: model weights, and sets of questions.
+"""Find what some tests need and a machine may lack: model weights, sets and folders with questions.
 
 If it is missing, the test is skipped on a contributor's machine and fails in CI.
 """
@@ -8,7 +8,9 @@ from pathlib import Path
 from tools.models import CACHE, find_damaged_files
 from tools.postgres.builds import MissingRequirement
 
-SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+SETS = SHARED / "data"
+FOLDERS = SHARED / "folders"
 
 
 def find_model(name: str) -> Path:
@@ -25,3 +27,10 @@ def find_set(name: str) -> Path:
     if not directory.exists():
         raise MissingRequirement(f"{directory} is missing; get the sets of docs/benchmarks.md and put them there")
     return directory
+
+
+def find_folders() -> Path:
+    """Return the directory of folders with questions."""
+    if not FOLDERS.exists():
+        raise MissingRequirement(f"{FOLDERS} is missing; docs/how-to/evaluate.md describes such a directory")
+    return FOLDERS

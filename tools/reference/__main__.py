@@ -59,7 +59,7 @@ def _iterate_commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _format_parameters(name: str, command: Any) -> list[str]:
     if name == "waylore eval":
         listed = create_parser(name)._actions[1:]
-        rows = [(f"`{a.option_strings[0]}`", a.help or ", ".join(a.choices or ())) for a in listed]
+        rows = [(f"`{(*a.option_strings, a.metavar)[0]}`", a.help or ", ".join(a.choices or ())) for a in listed]
         return [_format_optional_table("Option", "", rows)]
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option"]

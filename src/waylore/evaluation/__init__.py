@@ -1,1 +1,1 @@
-"""Measure how well recipes answer the questions of benchmark sets."""
+"""Measure how well recipes answer the questions of benchmark sets and of folders of files."""

@@ -35,17 +35,27 @@ def open_indexed(
     dataset: Dataset, embedder: Embedder, folder: Path | None = None, url: str | None = None
 ) -> Iterator[Store]:
     """Open a store with the set's pages: at `url` or in `folder`, which is reused, or a temporary one."""
-    dataset_name, model = ("".join(c if c.isalnum() else "-" for c in n) for n in (dataset.name, embedder.name))
-    name = f"{dataset_name}.{model}"
+    with choose_store(dataset.name, embedder, folder, url) as (address, name):
+        parts = _spread(name, dataset.pages) if parse_url(address).is_cells else {name: dataset.pages}
+        for part, pages in parts.items():
+            _fill(address, part, pages, embedder)
+        with closing(open_store(address, ",".join(parts))) as store:
+            yield store
+
+
+@contextmanager
+def choose_store(
+    name: str, embedder: Embedder | None, folder: Path | None = None, url: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """Return address and collection for a set of this name and embedder. A temporary file is deleted at the end."""
+    names = (name, embedder.name if embedder else "words")
+    collection = ".".join("".join(c if c.isalnum() else "-" for c in each) for each in names)
     with ExitStack() as stack:
         if url is None:
             directory = folder or Path(stack.enter_context(TemporaryDirectory()))
             directory.mkdir(parents=True, exist_ok=True)
-            url, name = str(directory / f"{name}.waylore"), "default"
-        parts = _spread(name, dataset.pages) if parse_url(url).is_cells else {name: dataset.pages}
-        for part, pages in parts.items():
-            _fill(url, part, pages, embedder)
-        yield stack.enter_context(closing(open_store(url, ",".join(parts))))
+            url, collection = str(directory / f"{collection}.waylore"), "default"
+        yield url, collection
 
 
 def _spread(name: str, pages: Sequence[IndexedDocument]) -> dict[str, Sequence[IndexedDocument]]:
@@ -66,28 +76,30 @@ def add_embedder_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--embedder", choices=("fastembed", "model2vec", "hashing"), default="fastembed")
     parser.add_argument("--model", type=Path, help="Folder with the embedder's weights; without it they are downloaded")
     parser.add_argument("--vectors", type=Path, help="Folder for cached vectors")
-    parser.add_argument("--folder", type=Path, help="Folder for indexed sets")
+    parser.add_argument("--folder", type=Path, help="Folder for the stores of sets or folders, which are reused")
     parser.add_argument(
         "--store",
         metavar="URL",
-        help="Store for indexed sets instead: postgresql://…, or cells+ and a catalogue (three collections)",
+        help="Store for them instead: postgresql://…, or cells+ and a catalogue (three collections)",
     )
 
 
 def create_embedder(options: argparse.Namespace) -> Embedder:
     """Create the embedder that the options name."""
-    if options.embedder == "hashing":
+    embedder = load_embedder(options.embedder, options.model)
+    is_cached = options.vectors and options.embedder != "hashing"
+    return CachedEmbedder(embedder, options.vectors) if is_cached else embedder
+
+
+def load_embedder(kind: str | None, path: Path | None) -> Embedder:
+    """Load the embedder of a kind, fastembed if it is None, with its default model or the one in `path`."""
+    if kind == "hashing":
         return HashingEmbedder(quiet=True)
-    if options.model is not None and not options.model.exists():
-        raise ConfigError(f"no model in {options.model}; pass the folder of its weights")
-    embedder = _load_embedder(options.embedder, options.model)
-    return CachedEmbedder(embedder, options.vectors) if options.vectors else embedder
-
-
-def _load_embedder(kind: str, path: Path | None) -> Embedder:
-    if kind == "fastembed":
-        return FastEmbedder(path=path, threads=1)
-    return Model2VecEmbedder() if path is None else Model2VecEmbedder(path)
+    if path is not None and not path.exists():
+        raise ConfigError(f"no model in {path}; pass the folder of its weights")
+    if kind == "model2vec":
+        return Model2VecEmbedder() if path is None else Model2VecEmbedder(path)
+    return FastEmbedder(path=path, threads=1)
 
 
 def extract_from_text(dataset: Dataset, extractor: Extractor) -> Dataset:

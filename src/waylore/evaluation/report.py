@@ -17,6 +17,7 @@ from waylore.evaluation.metrics import (
     compute_reciprocal_rank,
 )
 from waylore.evaluation.run import Run
+from waylore.evaluation.tables import format_columns
 
 DEPTHS = (2, 5, 10, 20)
 Gold = Mapping[str, frozenset[str]]
@@ -111,10 +112,7 @@ def format_table(rows: Sequence[ReportRow]) -> str:
         "p95 ms",
         "skipped",
     ]
-    cells = [head, *map(_format_cells, rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
-    lines = ["  ".join(_pad(line, widths)).rstrip() for line in cells]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+    return format_columns(head, [*map(_format_cells, rows)], names=2)
 
 
 def format_comparison(one: Run, other: Run, difference: Interval) -> str:
@@ -154,14 +152,6 @@ def _format_cells(row: ReportRow) -> list[str]:
         *gold,
         f"{row.reciprocal_rank:.3f}",
         *times,
-    ]
-
-
-def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Align names left and numbers right."""
-    return [
-        cell.ljust(width) if i < 2 else cell.rjust(width)
-        for i, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]
 
 

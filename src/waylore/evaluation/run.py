@@ -5,6 +5,7 @@ no dates, so the search uses the day of their recording as now, and no fact has 
 raises an error, because figures over such answers would mean nothing. `report` judges the results.
 """
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -58,6 +59,22 @@ def run_questions(
         answers.append(_run_question(store, embedder, question, wanted))
         progress(done, len(dataset.questions))
     return Run(dataset.name, recipe.name, embedder.name, tuple(answers))
+
+
+def show_progress(label: str) -> Progress:
+    """Return a function that prints progress if stderr is a terminal."""
+
+    def show(done: int, of: int) -> None:
+        if sys.stderr.isatty() and (done % 10 == 0 or done == of):
+            end = "\n" if done == of else ""
+            print(f"\r{label} {done}/{of}", end=end, file=sys.stderr, flush=True)
+
+    return show
+
+
+def open_gate(recipe: Recipe) -> Recipe:
+    """Return a recipe whose gate does not close because of a low confidence."""
+    return replace(recipe, gate=replace(recipe.gate, min_confidence=0.0))
 
 
 def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion, recipe: Recipe) -> QuestionResult:

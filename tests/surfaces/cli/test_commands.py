@@ -354,6 +354,18 @@ def test_eval_is_a_command() -> None:
     run("eval", "--data", "sets", "--sets", "none", "--embedder", "hashing", code=1)
 
 
+def test_eval_measures_a_folder_with_the_embedder_of_the_settings(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = {"question": "Who owns sessions?", "gold": [{"path": next((folder / "notes").glob("*.md")).name}]}
+    (folder / "questions.jsonl").write_text(json.dumps(question))
+    monkeypatch.setenv("WAYLORE_EMBEDDING_PROVIDER", "hashing")
+    shown = run("eval", "notes", "--questions", "questions.jsonl")
+    assert "; hashing" in shown.splitlines()[0]
+    assert "chain (default)" in shown
+    assert not Path("team.waylore").exists()
+
+
 # -- init ------------------------------------------------------------------------------------------------
 
 

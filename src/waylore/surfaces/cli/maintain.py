@@ -203,10 +203,13 @@ def reembed(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJs
 
 
 def evaluate(context: typer.Context) -> None:
-    """Measure how well recipes answer benchmark sets.
+    """Measure how well recipes answer questions about a folder of files, or those of benchmark sets.
 
-    Example: `waylore eval --data ../shared/data --sets musique-train100`
+    Example: `waylore eval docs --questions questions.jsonl`
     """
     from waylore.evaluation.__main__ import main  # noqa: PLC0415 (imports models that other commands do not need)
 
-    raise typer.Exit(main(context.args, prog="waylore eval"))
+    code = main(
+        context.args, prog="waylore eval", create_default=lambda: create_embedder(load_settings("", "").embedding)
+    )
+    raise typer.Exit(code)

@@ -113,6 +113,8 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
     kind = find_kind(error)
     if kind.status == 500:
         return handle_internal_error(request, error)
+    if kind.status == 504:
+        return _handle_timeout(request, error)
     headers = RETRY_SOON if kind.status == 503 else {}
     return create_response(request, kind.status, str(error), kind=kind.name, title=kind.title, headers=headers)
 
@@ -185,6 +187,10 @@ def _to_pattern(path: str) -> str:
     return re.sub(r"\\{.+?\\}", "[^/]+", escaped)
 
 
-def _handle_timeout(request: Request, _: Exception) -> JSONResponse:
-    detail = "the request took longer than http.request_timeout; request less, or try again later"
+def _handle_timeout(request: Request, error: Exception) -> JSONResponse:
+    """Say that the request took too long, or that the store does not answer, if it is known not to."""
+    if not request.app.state.service.probes["store"].is_ok:
+        detail = f"the store does not answer: {str(error) or 'try again later'}"
+        return create_response(request, 503, detail, headers=RETRY_SOON)
+    detail = str(error) or "the request took longer than http.request_timeout; request less, or try again later"
     return create_response(request, 504, detail, headers=RETRY_SOON)

@@ -258,7 +258,6 @@ class SearchResult:
 
     query: str
     hits: tuple[Hit, ...]
-    ranking: Ranking = field(default=(), repr=False)
     recipe: str = ""
     route_reason: str = ""
     confidence: float | None = None
@@ -272,6 +271,7 @@ class SearchResult:
     started: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
     rows_read: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     from_cache: bool = field(default=False, compare=False)
+    ranking: Ranking = field(default=(), repr=False)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -128,12 +129,17 @@ def get_block(hit: Hit, recipe: Recipe) -> int:
     return min((p.rank - 1) // recipe.hybrid.candidates for p in hit.placements if p.rank)
 
 
+def drop_others(hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits without the other documents that have their text: more of them are seen if more hits are wanted."""
+    return [replace(hit, also_in=()) for hit in hits]
+
+
 @promise(40, cases(["hybrid"]), st.integers(1, 4), st.integers(1, 12))
 def test_hybrid_hits_do_not_depend_on_top_k(case: Case, candidates: int, top_k: int) -> None:
     recipe = replace(case.recipe, hybrid=HybridConfig(candidates=candidates))
     with case.store() as store:
         few, many = (replace(case, recipe=replace(recipe, top_k=k)).ask(store) for k in (top_k, 200))
-    assert few.hits == many.hits[:top_k]
+    assert drop_others(few.hits) == drop_others(many.hits)[:top_k]
 
 
 def test_hybrid_hits_do_not_depend_on_large_top_k() -> None:
@@ -145,7 +151,7 @@ def test_hybrid_hits_do_not_depend_on_large_top_k() -> None:
         @given(questions, st.integers(1, 200), st.integers(1, 200))
         def check(question: str, top_k: int, other: int) -> None:
             one, two = (search_store(store, question, replace(HYBRID, top_k=k)) for k in (top_k, other))
-            assert one.hits[:other] == two.hits[:top_k]
+            assert drop_others(one.hits)[:other] == drop_others(two.hits)[:top_k]
             assert len(one.hits) == top_k
             assert one.missing == ()
 

@@ -219,13 +219,15 @@ def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tupl
         new = find_repeats(found) if recipe.merge.max_graph_passages is None else {}
         repeats |= new
         if len(found) == len(chosen) and not new:
-            return tuple(_make_hit(candidate, graph, loaded, repeats) for candidate in chosen)
+            hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
+            return tuple(_make_hit(candidate, graph, loaded, repeats) for candidate in hits)
 
 
 def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) -> tuple[FusedCandidate, ...]:
+    """Return the candidates that become hits, and as many more, which may have the same text as one of them."""
     max_added = recipe.merge.max_graph_passages
     if max_added is None:
-        return tuple(islice(arrange(graph.hybrid, graph.candidates, left_out), recipe.top_k))
+        return tuple(islice(arrange(graph.hybrid, graph.candidates, left_out), 2 * recipe.top_k))
     kept = keep_all(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
     return tuple(candidate for candidate in kept if candidate.id not in left_out)
 

@@ -46,6 +46,7 @@ MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for t
     "vector",
     "keyword",
     "neighbourhood",
+    "specified",
     "guided",
     "activation",
     "citations",

@@ -25,13 +25,14 @@ import numpy as np
 
 from benchmarks.corpus import DIMENSION, Corpus, Matrix, make_name
 from waylore.store import vectors as codes
+from waylore.store.packing import compute_fact_key
 from waylore.store.sqlite.file import SQL, connect
-from waylore.store.sqlite.scope import ScopeCache, match_any, run_by_ids
+from waylore.store.sqlite.scope import ScopeCache, bind_fact_filter, match_any, run_by_ids
 from waylore.store.sqlite.store import SqliteStore
 from waylore.text import terms
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
-from waylore.types.search import Filter
+from waylore.types.search import FactFilter, Filter
 
 BATCH_PAGES = 1_000
 TOP_K = 40
@@ -42,28 +43,27 @@ BARE = {
     "entities_by_names": """SELECT e.id, e.passages, p.name, p.type, p.description FROM carray(?) w
         CROSS JOIN names n ON n.collection = 1 AND n.name = w.value CROSS JOIN entities e ON e.row = n.entity
         CROSS JOIN profiles p ON p.entity = e.row AND p.document IN (SELECT document FROM profiles WHERE entity = e.row LIMIT 8)""",
-    "facts_of_entities": """SELECT e.id, f.id, f.subject_id, f.object_id, s.* FROM carray(?) i
+    "facts_of_entities": """SELECT e.id, s.*, k.pack, v.codes FROM carray(?) i
         CROSS JOIN entities e ON e.collection = 1 AND e.id = i.value
-        CROSS JOIN facts f ON f.row IN (SELECT fact FROM edges WHERE entity = e.row AND access = 1 ORDER BY strength DESC, tie LIMIT 50)
-        CROSS JOIN supports s ON s.fact = f.row LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row""",
-    "facts_of_passages": """SELECT p.id, f.id, f.subject_id, f.object_id, s.* FROM carray(?) i
+        CROSS JOIN assertions s ON s.collection = 1 AND s.fact IN (
+          SELECT fact FROM edges WHERE entity = e.row AND access = 1 ORDER BY strength DESC, fact LIMIT 50)
+        CROSS JOIN packs k ON k.row = s.passage LEFT JOIN statement_vectors v ON v.row = s.passage""",
+    "facts_of_passages": """SELECT p.id, p.text, k.pack, v.codes FROM carray(?) i
         CROSS JOIN passages p ON p.collection = 1 AND p.id = i.value
-        CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row CROSS JOIN facts f ON f.row = s.fact
-        LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row""",
-    "passages_of_entities": """SELECT m.entity_id, m.passage_id, m.count, m.is_own FROM carray(?) i
+        CROSS JOIN packs k ON k.row = p.row LEFT JOIN statement_vectors v ON v.row = p.row""",
+    "passages_of_entities": """SELECT e.id, m.passage, m.count, m.is_own FROM carray(?) i
         CROSS JOIN entities e ON e.collection = 1 AND e.id = i.value
         CROSS JOIN mentions m ON m.entity = e.row AND m.access = 1 AND (m.is_own, m.count, m.tie, m.passage) IN (
           SELECT is_own, count, tie, passage FROM mentions WHERE entity = e.row AND access = 1
           ORDER BY is_own DESC, count DESC, tie LIMIT 20)""",
-    "entities_of_passages": """SELECT m.entity_id, m.passage_id, m.count, m.is_own FROM passages p
-        CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
+    "entities_of_passages": """SELECT p.id, k.pack FROM passages p CROSS JOIN packs k ON k.row = p.row
         WHERE p.collection = 1 AND p.id IN carray(?)""",
     "documents": "SELECT * FROM documents WHERE collection = 1 AND id IN carray(?)",
     "passages": "SELECT * FROM passages WHERE collection = 1 AND id IN carray(?)",
     "entities": """SELECT e.*, p.* FROM entities e CROSS JOIN profiles p ON p.entity = e.row AND p.document IN (
         SELECT document FROM profiles WHERE entity = e.row LIMIT 8) WHERE e.collection = 1 AND e.id IN carray(?)""",
-    "facts": """SELECT f.id, f.subject_id, f.object_id, s.* FROM facts f CROSS JOIN supports s ON s.fact = f.row
-        LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row WHERE f.collection = 1 AND f.id IN carray(?)""",
+    "facts": """SELECT s.*, k.pack FROM assertions s CROSS JOIN packs k ON k.row = s.passage
+        WHERE s.collection = 1 AND s.fact IN carray(?)""",
     "statistics": "SELECT * FROM collections WHERE name = 'default'",
 }  # fmt: skip
 
@@ -114,15 +114,14 @@ class Verb:
     bound: dict[str, Any] = field(default_factory=dict)
 
 
-FACT_BINDINGS = {"statuses": '["staged", "confirmed"]', "as_of": None}
+FACT_BINDINGS = bind_fact_filter(FactFilter())
 VERBS = {
     "facts_of_entities": Verb("entities", lambda s, i: s.facts_of_entities(i, per_entity=50), "facts_of_entities", {**FACT_BINDINGS, "cap": 50}),
-    "facts_of_passages": Verb("passages", lambda s, i: s.facts_of_passages(i, per_passage=50), "facts_of_passages", FACT_BINDINGS),
+    "facts_of_passages": Verb("passages", lambda s, i: s.facts_of_passages(i, per_passage=50), "packs_of_passages", {"vectors": True}),
     "passages_of_entities": Verb("entities", lambda s, i: s.passages_of_entities(i, per_entity=20), "mentions_of_entities", {"cap": 20}),
-    "entities_of_passages": Verb("passages", lambda s, i: s.entities_of_passages(i, per_passage=20), "mentions_of_passages"),
+    "entities_of_passages": Verb("passages", lambda s, i: s.entities_of_passages(i, per_passage=20), "packs_of_passages", {"vectors": False}),
     "documents": Verb("documents", lambda s, i: s.documents(i), "documents"),
     "passages": Verb("passages", lambda s, i: s.passages(i), "passages", {"vectors": False}),
-    "facts": Verb("facts", lambda s, i: s.facts(i), "facts", FACT_BINDINGS),
 }  # fmt: skip
 
 
@@ -157,6 +156,11 @@ def measure_verbs(store: SqliteStore, path: Path, corpus: Corpus, size: int, que
             verb=lambda i: store.entities(arguments.entities[i]),
             bare=lambda i: bare("entities", to_blobs(arguments.entities[i])),
         ),
+        "facts": measure_runs(
+            questions,
+            verb=lambda i: store.facts(arguments.facts[i]),
+            bare=lambda i: bare("facts", to_keys(arguments.facts[i])),
+        ),
         "statistics": measure_runs(questions, verb=lambda _: store.statistics(), bare=lambda _: bare("statistics")),
     }
     rows["dense"]["recall@10"] = measure_recall(store, db, vectors[: min(questions, 50)])
@@ -175,6 +179,11 @@ def measure_verbs(store: SqliteStore, path: Path, corpus: Corpus, size: int, que
 def to_blobs(ids: list[str]) -> Any:
     """Convert ids to the form that the driver takes."""
     return apsw.carray(tuple(bytes.fromhex(i) for i in ids))
+
+
+def to_keys(facts: list[str]) -> Any:
+    """Convert ids of facts to the keys by which they are stored."""
+    return apsw.carray(np.array([compute_fact_key(bytes.fromhex(id_)) for id_ in facts], np.int64))
 
 
 class Arguments:

@@ -262,6 +262,16 @@ def terminate_connections(url: str, *, every: float) -> Iterator[list[int]]:
         thread.join()
 
 
+def measure_seconds(command: list[str]) -> float:
+    """Return how long a process takes from the line "begun" to its end."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout
+        assert started.stdout.readline() == "begun\n"
+        start = time.monotonic()
+        assert started.stdout.read() == "done\n"
+    return time.monotonic() - start
+
+
 def start_and_kill(command: Sequence[str], folder: Path, seconds: float) -> bool:
     """Start a process that prints "begun" and later "done", and kill it `seconds` after "begun".
 

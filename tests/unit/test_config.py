@@ -16,6 +16,7 @@ from waylore.recipes import (
     HYBRID,
     NEIGHBOURHOOD,
     RECIPES,
+    SPECIFIED,
     Recipe,
 )
 
@@ -37,7 +38,7 @@ PARTS = [field.name for field in fields(Recipe) if is_dataclass(getattr(HYBRID, 
         ("S5", NEIGHBOURHOOD, "hybrid.fusion", "weighted"),
         ("S5", NEIGHBOURHOOD, "merge.hybrid_weight", 0.7),
         ("S5", NEIGHBOURHOOD, "merge.graph_weight", 0.3),
-        ("S5", NEIGHBOURHOOD, "merge.max_graph_passages", 4),
+        ("S5", SPECIFIED, "merge.max_graph_passages", 4),
         ("S6", NEIGHBOURHOOD, "gate.specificity", 0.3),
         ("S6", NEIGHBOURHOOD, "gate.recognition", 0.3),
         ("S6", NEIGHBOURHOOD, "gate.quality", 0.4),
@@ -102,7 +103,7 @@ def test_weights_of_a_score_add_up_to_one() -> None:
 
 
 def test_recipes_are_found_by_name() -> None:
-    graphs = ["neighbourhood", "guided", "activation", "citations", "graph_only"]
+    graphs = ["neighbourhood", "specified", "guided", "activation", "citations", "graph_only"]
     assert [*RECIPES] == ["chain", "hybrid", "vector", "keyword", *graphs]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert [name for name, recipe in RECIPES.items() if recipe.graph] == ["chain", *graphs]

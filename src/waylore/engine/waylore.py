@@ -366,7 +366,7 @@ class Waylore:
         """Search the collection and return hits, best first, each with its explanation.
 
         query: the question, or keywords; at most 8,000 characters.
-        top_k: number of hits; None takes that of `open`, else the recipe's (10). The graph may add hits.
+        top_k: number of hits; None takes that of `open`, else the recipe's (10).
         where: metadata that a document must have, as a dict or a Filter; None searches everything.
         method: "auto", "graph", "hybrid", "vector", "keyword", the name of another recipe, or a Recipe of your own.
             None takes that of `open` ("graph").

@@ -1,25 +1,33 @@
 """Fit the weights of the recipe `chain` on training questions: a logistic model over features of candidates.
 
-    python -m waylore.evaluation.fit --data SETS --model WEIGHTS --write src/waylore/chain_weights.json
+    python -m waylore.evaluation.fit --data SETS --sets musique-train100 hotpotqa-train100 --folders FOLDERS \\
+        --model WEIGHTS --vectors CACHE --write src/waylore/chain_weights.json
 
 scikit-learn fits the model (`pip install 'waylore[fit]'`); a search needs only the table that this writes. Use
-only questions of training sets: figures on fitted questions would prove nothing.
+only questions of training sets: figures on fitted questions would prove nothing. Of folders only the questions of the
+split `dev` are used. Sets and folders are two kinds of text, and each kind has the same weight in all. The penalty is
+the one that is best for the set or folder that was left out.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from waylore.config import Weights
+from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Dataset, read_dataset
-from waylore.evaluation.index import add_embedder_options, create_embedder, open_indexed
+from waylore.evaluation.folders.index import index_folder, open_cached
+from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestion, list_folders, read_questions
+from waylore.evaluation.folders.scoring import RankedHit, has_passage
+from waylore.evaluation.index import add_embedder_options, choose_store, create_embedder, load_embedder, open_indexed
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.fusion import fuse
@@ -39,6 +47,7 @@ from waylore.retrieval.graph.state import GraphQuery
 from waylore.retrieval.hybrid import search_keywords, search_vectors
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read_together, run_stage
+from waylore.store.urls import open_store
 from waylore.types.columns import Numbers
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Query
@@ -53,27 +62,59 @@ PENALTIES = (
     1.0,
 )  # scikit-learn's C; a smaller value pulls weights more strongly to 0
 FOLDS = 10
+TRAINING_SPLIT = "dev"  # of the questions about folders
 Labels = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The candidates of a question: features of the first judgement, bridges, and which candidates are gold."""
+    """The candidates of a question: features of the first judgement, bridges, and which candidates are gold.
+
+    `group` is the set or folder of the question. `weight` is how much the question counts.
+    """
 
     columns: Columns
     bridges: Bridges
     is_gold: Labels
+    group: str = ""
+    weight: float = 1.0
 
 
 def make_examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Recipe) -> Iterator[Example]:
     """Yield the candidates of each question, as the recipe's walk finds them."""
     pages = {p.id: c.document.uri for c in dataset.pages for p in c.passages}
     for question in dataset.questions:
-        vector = embedder.embed_query(question.text)
-        pool = run_stage(store, _read_pool(Query(question.text, vector), recipe))
-        bridges = find_bridges(pool, common=recipe.chain.common)
-        columns, _ = compute_features(pool, vector, bridges)
-        yield Example(columns, bridges, np.array([pages[id_] in question.gold for id_ in pool.ids]))
+        columns, bridges, ids = _read_candidates(store, embedder, question.text, recipe)
+        yield Example(columns, bridges, np.array([pages[id_] in question.gold for id_ in ids]), dataset.name)
+
+
+def make_folder_examples(
+    store: Store, embedder: Embedder, questions: Iterable[FolderQuestion], recipe: Recipe
+) -> Iterator[Example]:
+    """Yield the candidates of each question about a folder that has an answer there."""
+    for question in (q for q in questions if q.has_answer):
+        columns, bridges, ids = _read_candidates(store, embedder, question.text, recipe)
+        passages, documents = store.passages(ids), store.sources(ids)
+        hits = [RankedHit(documents[id_].uri, passages[id_].text) for id_ in ids]
+        places = [place for gold in question.gold for place in gold]
+        is_gold = np.array([any(has_passage(hit, place) for place in places) for hit in hits], np.bool_)
+        yield Example(columns, bridges, is_gold, question.folder)
+
+
+def _read_candidates(
+    store: Store, embedder: Embedder, text: str, recipe: Recipe
+) -> tuple[Columns, Bridges, tuple[str, ...]]:
+    vector = embedder.embed_query(text)
+    pool = run_stage(store, _read_pool(Query(text, vector), recipe))
+    bridges = find_bridges(pool, common=recipe.chain.common)
+    columns, _ = compute_features(pool, vector, bridges)
+    return columns, bridges, pool.ids
+
+
+def weigh_equally(*kinds: Sequence[Example]) -> list[Example]:
+    """Return all questions, weighted so that every kind of text counts the same."""
+    total = sum(map(len, kinds)) / max(sum(map(bool, kinds)), 1)
+    return [replace(example, weight=total / len(kind)) for kind in kinds for example in kind]
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
@@ -85,7 +126,7 @@ def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
         link_entities(query, recipe.linking),
     )
     rankings = {"vector": by_vector, "keyword": by_keyword}
-    question = GraphQuery(query, links, rankings, fuse(rankings, recipe.hybrid), EPOCH)
+    question = GraphQuery(query, links, rankings, rankings, fuse(rankings, recipe.hybrid), EPOCH)
     question, chain_walk = yield from walk_from_question(question, recipe)
     pool, _ = yield from load_candidates(question, chain_walk, recipe)
     return pool
@@ -93,12 +134,13 @@ def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
 
 def fit(questions: Sequence[Example], penalty: float) -> dict[str, Weights]:
     """Return the weights of both judgements. For the second, first judgements are made without the question."""
-    first = _fit_weights([(q.columns, q.is_gold) for q in questions], FIRST_FEATURES, penalty)
-    second: list[tuple[Columns, Labels]] = []
+    first = _fit_weights(questions, FIRST_FEATURES, penalty)
+    second: list[Example] = []
     for fold in range(FOLDS // 2):
-        rest = [(q.columns, q.is_gold) for i, q in enumerate(questions) if i % (FOLDS // 2) != fold]
-        held_out = _fit_weights(rest, FIRST_FEATURES, penalty)
-        second += [(_compute_second_features(q, held_out), q.is_gold) for q in questions[fold :: FOLDS // 2]]
+        held_out = _fit_weights(
+            [q for i, q in enumerate(questions) if i % (FOLDS // 2) != fold], FIRST_FEATURES, penalty
+        )
+        second += [replace(q, columns=_compute_second_features(q, held_out)) for q in questions[fold :: FOLDS // 2]]
     return {"first": first, "second": _fit_weights(second, SECOND_FEATURES, penalty)}
 
 
@@ -111,14 +153,19 @@ def choose_penalty(questions: Sequence[Example]) -> float:
 
 
 def compute_held_out_losses(questions: Sequence[Example], penalty: float) -> Numbers:
-    """Return the logistic loss of each question under weights that were fitted without it."""
+    """Return the logistic loss of each question under weights that were fitted without it, times its weight.
+
+    A whole set or folder is held out at a time; if all questions are of one, a tenth of them.
+    """
+    groups = list(dict.fromkeys(q.group for q in questions))
+    parts = [groups.index(q.group) if len(groups) > 1 else i % FOLDS for i, q in enumerate(questions)]
     losses = np.zeros(len(questions))
-    for fold in range(FOLDS):
-        weights = fit([q for i, q in enumerate(questions) if i % FOLDS != fold], penalty)
-        for i in range(fold, len(questions), FOLDS):
+    for part in dict.fromkeys(parts):
+        weights = fit([q for q, other in zip(questions, parts, strict=True) if other != part], penalty)
+        for i in (i for i, other in enumerate(parts) if other == part):
             q = questions[i]
             odds = compute_log_odds(_compute_second_features(q, weights["first"]), weights["second"])
-            losses[i] = np.logaddexp(0.0, np.where(q.is_gold, -odds, odds)).sum()
+            losses[i] = q.weight * np.logaddexp(0.0, np.where(q.is_gold, -odds, odds)).sum()
     return losses
 
 
@@ -127,17 +174,18 @@ def _compute_second_features(question: Example, first: Weights) -> dict[str, Num
     return compute_second_features(question.columns, compute_log_odds(question.columns, first), question.bridges)
 
 
-def _fit_weights(judged: Sequence[tuple[Columns, Labels]], names: Iterable[str], penalty: float) -> Weights:
+def _fit_weights(questions: Sequence[Example], names: Iterable[str], penalty: float) -> Weights:
     """Return a logistic model's weight of each unscaled feature, and its bias."""
     try:
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
         from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError("scikit-learn is not installed; run `pip install 'waylore[fit]'`") from error
-    table = np.vstack([np.column_stack([columns[name] for name in names]) for columns, _ in judged])
+    table = np.vstack([np.column_stack([q.columns[name] for name in names]) for q in questions])
+    counts = np.concatenate([np.full(len(q.is_gold), q.weight) for q in questions])
     scaler = StandardScaler().fit(table)
     model = LogisticRegression(C=penalty, max_iter=10_000)
-    model.fit(scaler.transform(table), np.concatenate([is_gold for _, is_gold in judged]))
+    model.fit(scaler.transform(table), np.concatenate([q.is_gold for q in questions]), sample_weight=counts)
     weights = model.coef_[0] / scaler.scale_
     bias = float(model.intercept_[0] - weights @ scaler.mean_)
     return (("bias", bias), *zip(names, weights.tolist(), strict=True))
@@ -146,12 +194,7 @@ def _fit_weights(judged: Sequence[tuple[Columns, Labels]], names: Iterable[str],
 def main(arguments: list[str] | None = None) -> None:
     """Fit and print the tables, and write them if a file is given."""
     options = _parse_options(arguments)
-    embedder = create_embedder(options)
-    questions: list[Example] = []
-    for name in options.sets:
-        dataset = read_dataset(options.data / name)
-        with open_indexed(dataset, embedder, options.folder, options.store) as store:
-            questions += make_examples(store, embedder, dataset, CHAIN)
+    questions = weigh_equally(list(_read_sets(options)), list(_read_folders(options)) if options.folders else [])
     penalty = choose_penalty(questions)
     fitted = fit(questions, penalty)
     print(f"{len(questions)} questions, penalty {penalty}", file=sys.stderr)
@@ -162,10 +205,31 @@ def main(arguments: list[str] | None = None) -> None:
         options.write.write_text(text, encoding="utf-8")
 
 
+def _read_sets(options: argparse.Namespace) -> Iterator[Example]:
+    embedder = create_embedder(options)
+    for name in options.sets:
+        dataset = read_dataset(options.data / name)
+        with open_indexed(dataset, embedder, options.folder, options.store) as store:
+            yield from make_examples(store, embedder, dataset, CHAIN)
+
+
+def _read_folders(options: argparse.Namespace) -> Iterator[Example]:
+    embedder = create_embedder(options)
+    with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
+        for folder in list_folders(options.folders):
+            questions = [q for q in read_questions(folder / QUESTIONS, folder.name) if q.split == TRAINING_SPLIT]
+            with choose_store(folder.name, model.embedder, None, None) as (address, collection):
+                with Waylore.open(address, collection=collection, embedder=model.embedder, cache=None) as memory:
+                    index_folder(memory, folder / FILES, model)
+                with closing(open_store(address, collection)) as store:
+                    yield from make_folder_examples(store, embedder, questions, CHAIN)
+
+
 def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m waylore.evaluation.fit", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="Folder of the sets")
     parser.add_argument("--sets", nargs="+", default=["musique-train100"])
+    parser.add_argument("--folders", type=Path, help="Directory of folders with labelled questions")
     parser.add_argument("--write", type=Path, help="File for the table")
     add_embedder_options(parser)
     return parser.parse_args(arguments)

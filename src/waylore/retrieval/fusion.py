@@ -1,13 +1,12 @@
 """Merge rankings into one and record the share of each search in every candidate's score.
 
 A candidate that only one search found keeps the share of that search, and with the anchored fusion also has its score
-in the other one. No candidate is dropped because only
-keywords found it, and no hybrid candidate is dropped for a graph candidate (promise 1). Pure arithmetic: it
-reads neither the store nor a model.
+in the other one. No candidate is dropped because only keywords found it, and no hybrid candidate is dropped for a graph
+candidate (promise 1). Pure arithmetic: it reads neither the store nor a model.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from waylore.config import HybridConfig, MergeConfig
@@ -76,21 +75,6 @@ def combine_weighted(
         share = config.graph_weight * scored.score
         placed.setdefault(scored.id, []).append(Placement("graph", rank, scored.score, share))
     return sort_by_score(placed)
-
-
-def add_graph_passages(
-    hybrid: Sequence[FusedCandidate],
-    candidates: Sequence[FusedCandidate],
-    reached: Collection[str],
-    *,
-    top_k: int,
-    max_added: int,
-) -> tuple[FusedCandidate, ...]:
-    """Return the hybrid top K and at most `max_added` others that the graph `reached`, in one order."""
-    chosen = {candidate.id for candidate in hybrid[:top_k]}
-    new = [candidate.id for candidate in candidates if candidate.id in reached and candidate.id not in chosen]
-    chosen.update(new[:max_added])
-    return tuple(candidate for candidate in candidates if candidate.id in chosen)
 
 
 def sort_by_score(placed: Mapping[str, Sequence[Placement]]) -> tuple[FusedCandidate, ...]:

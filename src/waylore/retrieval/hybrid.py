@@ -29,6 +29,12 @@ def search_keywords(query: Query, *, top_k: int) -> Reads[Ranking]:
     return read(Store.lexical, query.text, top_k=top_k, where=query.where)
 
 
+def cut_lists(rankings: Mapping[str, Ranking], recipe: Recipe) -> dict[str, Ranking]:
+    """Return the part of the rankings that does not depend on the number of hits, if the fusion is anchored."""
+    first = recipe.hybrid.candidates if recipe.hybrid.fusion == "anchored" else None
+    return {search: ranking[:first] for search, ranking in rankings.items()}
+
+
 def rank_lists(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[FusedCandidate, ...]:
     """Return the candidates in the order that the lists alone give, by scaled scores or reciprocal ranks."""
     return fuse(rankings, _weigh_searches(rankings, recipe.hybrid))

@@ -1,21 +1,22 @@
 """Answer a question: run the stages in order and collect their results, times and failures.
 
-A stage that fails is skipped and named in the result; the other stages answer without it (promise 9). The
-hybrid top K is always in the result, with or without the graph (promise 1), except with `graph_only`, which
-does not run hybrid search.
+A stage that fails is skipped and named in the result; the other stages answer without it (promise 9). The best
+third of hybrid search is always among the hits, with or without the graph (promise 1), except with `graph_only`,
+which does not run hybrid search.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from types import MappingProxyType
 from typing import TypeAlias
 
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import FusedCandidate, add_graph_passages
+from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.gate import GateDecision, decide
 from waylore.retrieval.graph.activation import search_activation
 from waylore.retrieval.graph.chain import search_chain
@@ -24,15 +25,16 @@ from waylore.retrieval.graph.guided import search_guided
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.neighbourhood import search_neighbourhood
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
-from waylore.retrieval.hybrid import rank_hybrid, rank_lists, search_keywords, search_vectors
+from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
+from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.trace import Trace
 from waylore.retrieval.unit import find_unit, measure_unit
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
-from waylore.types.knowledge import Fact
-from waylore.types.search import GraphPath, Hit, Query, Ranking, SearchResult, Step
+from waylore.types.knowledge import Document, Fact, Passage
+from waylore.types.search import GraphPath, Hit, Query, Ranking, Scored, SearchResult, Step
 
 NamedEntities: TypeAlias = tuple[bool, tuple[LinkedEntity, ...]]  # whether the caller sees facts, named entities
 GRAPH_FAILED = "the graph could not be searched"
@@ -72,19 +74,17 @@ def _run_stages(
     rankings, named = yield from _run_first_stages(query, recipe, trace)
     if not rankings["vector"]:
         query = replace(query, vector=None)  # no passage has a vector to compare it with
-    question = GraphQuery(query, (), rankings, rank_lists(rankings, recipe), now, embedder, trace)
+    first = cut_lists(rankings, recipe)
+    question = GraphQuery(query, (), first, rankings, rank_lists(first, recipe), now, embedder, trace)
     decision, graph = yield from _search_graph(question, named, recipe)
-    max_added = recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
-    if not recipe.has_hybrid:
-        max_added = min(max_added, recipe.top_k)  # nothing of hybrid search takes a place
-    chosen = add_graph_passages(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
     with trace.measure("hits"):
-        hits = yield from _load_hits(query, chosen, graph)
+        hits = yield from _choose_hits(query, graph, recipe)
     if reranker is not None:
         hits = trace.call_model("reranker", lambda: rerank(reranker, query.text, hits), default=hits)
     return SearchResult(
         query=query.text,
         hits=hits,
+        ranking=tuple(Scored(each.id, each.score) for each in arrange(graph.hybrid, graph.candidates)),
         recipe=recipe.name,
         confidence=decision.confidence,
         skip_reason=decision.reason,
@@ -165,7 +165,7 @@ def _search_graph(
         failed = replace(decision, reason=GRAPH_FAILED, outcome="failed")
         return failed, (yield from _rank_without_graph(question, links, recipe))
     question.trace.candidates["graph"] = len(result.candidates)
-    return decision, replace(result, paths=_start_at_named_entities(result.paths, result.links))
+    return decision, result
 
 
 def _ask_gate(
@@ -184,20 +184,20 @@ def _ask_gate(
 
 def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], recipe: Recipe) -> Reads[GraphResult]:
     """Return the hybrid ranking alone."""
-    hybrid = yield from rank_hybrid(question.query, question.rankings, question.hybrid, recipe, question.trace)
+    hybrid = yield from rank_hybrid(question.query, question.all_rankings, question.hybrid, recipe, question.trace)
     return GraphResult(links, hybrid, hybrid)
 
 
-def _start_at_named_entities(paths: Mapping[str, GraphPath], links: Sequence[LinkedEntity]) -> dict[str, GraphPath]:
-    """Let each path start at an entity that the question names, with the merge as its first step if needed."""
+def _map_merges(links: Sequence[LinkedEntity]) -> dict[str, LinkedEntity]:
+    """Return the links over a merge by name, without names that the question has itself."""
     named = {link.entity.name for link in links if link.same_as is None}
-    others = [link for link in links if link.same_as and link.entity.name not in named]
-    merged = {link.entity.name: link for link in others}
-    return {id_: _prepend_merge(path, merged.get(path.start)) for id_, path in paths.items()}
+    return {link.entity.name: link for link in links if link.same_as and link.entity.name not in named}
 
 
-def _prepend_merge(path: GraphPath, merged: LinkedEntity | None) -> GraphPath:
-    if merged is None or merged.same_as is None:
+def _prepend_merge(path: GraphPath | None, merges: Mapping[str, LinkedEntity]) -> GraphPath | None:
+    """Let a path start at an entity that the question names, with the merge as its first step if needed."""
+    merged = merges.get(path.start) if path else None
+    if path is None or merged is None or merged.same_as is None:
         return path
     step = Step(merged.same_as, is_forward=merged.same_as.object_id == merged.entity.id)
     start = merged.same_as.subject if step.is_forward else merged.same_as.object
@@ -205,26 +205,58 @@ def _prepend_merge(path: GraphPath, merged: LinkedEntity | None) -> GraphPath:
     return GraphPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
 
 
-def _load_hits(query: Query, candidates: Sequence[FusedCandidate], graph: GraphResult) -> Reads[tuple[Hit, ...]]:
-    """Load the passages of a ranking. Passages that were forgotten meanwhile are left out."""
+def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tuple[Hit, ...]]:
+    """Return the hits, and join those with the same text. Passages that were forgotten meanwhile are left out."""
     loaded = dict(graph.loaded)
-    missing = [candidate.id for candidate in candidates if candidate.id not in loaded]
-    if missing:
-        passages, sources = yield from read_together(
-            read(Store.passages, missing, where=query.where), read(Store.sources, missing, where=query.where)
-        )
-        loaded |= {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
-    return tuple(
-        Hit(
-            replace(passage, vector=None),
-            document,
-            candidate.score,
-            candidate.placements,
-            graph.paths.get(candidate.id),
-        )
-        for candidate in candidates
-        if candidate.id in loaded
-        for passage, document in [loaded[candidate.id]]
+    repeats: dict[str, str] = {}
+    gone: set[str] = set()
+    while True:
+        chosen = _take_hits(graph, recipe, {*repeats, *gone})
+        missing = [candidate.id for candidate in chosen if candidate.id not in loaded]
+        loaded |= yield from _load(query, missing)
+        gone.update(id_ for id_ in missing if id_ not in loaded)
+        found = [(each.id, loaded[each.id][0].text) for each in chosen if each.id in loaded]
+        new = find_repeats(found) if recipe.merge.max_graph_passages is None else {}
+        repeats |= new
+        if len(found) == len(chosen) and not new:
+            hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
+            return tuple(_make_hit(candidate, graph, loaded, repeats) for candidate in hits)
+
+
+def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) -> tuple[FusedCandidate, ...]:
+    """Return the candidates that become hits, and as many more, which may have the same text as one of them."""
+    max_added = recipe.merge.max_graph_passages
+    if max_added is None:
+        return tuple(islice(arrange(graph.hybrid, graph.candidates, left_out), 2 * recipe.top_k))
+    kept = keep_all(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
+    return tuple(candidate for candidate in kept if candidate.id not in left_out)
+
+
+def _load(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Document]]]:
+    """Load passages with their documents."""
+    if not ids:
+        return {}
+    passages, sources = yield from read_together(
+        read(Store.passages, ids, where=query.where), read(Store.sources, ids, where=query.where)
+    )
+    return {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
+
+
+def _make_hit(
+    candidate: FusedCandidate,
+    graph: GraphResult,
+    loaded: Mapping[str, tuple[Passage, Document]],
+    repeats: Mapping[str, str],
+) -> Hit:
+    passage, document = loaded[candidate.id]
+    others = (loaded[id_][1] for id_ in group_repeats(repeats).get(candidate.id, ()))
+    return Hit(
+        replace(passage, vector=None),
+        document,
+        candidate.score,
+        candidate.placements,
+        _prepend_merge(graph.paths.get(candidate.id), _map_merges(graph.links)),
+        also_in=tuple({other.id: other for other in others if other.id != document.id}.values()),
     )
 
 

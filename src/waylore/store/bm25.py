@@ -98,17 +98,30 @@ def score(
     """Score candidates (length, packed terms) against the terms of a question (row, number of passages)."""
     lengths = np.array([length for length, _ in candidates], dtype=np.float64)
     sizes = np.array([len(blob) // 4 for _, blob in candidates], dtype=np.int64)
-    cells = np.frombuffer(b"".join(blob for _, blob in candidates), dtype=np.uint32)
+    packed = b"".join([blob for _, blob in candidates])
+    return score_columns(lengths, sizes, packed, terms, passages=passages, average_length=average_length)
+
+
+def score_columns(
+    lengths: npt.NDArray[np.float64],
+    sizes: npt.NDArray[np.int64],
+    packed: bytes,
+    terms: Sequence[tuple[int, int]],
+    *,
+    passages: int,
+    average_length: float,
+) -> npt.NDArray[np.float64]:
+    """Score candidates as `score` does, from their lengths, their numbers of distinct terms and all packed terms."""
+    cells = np.frombuffer(packed, dtype=np.uint32)
     wanted = np.array(sorted(row for row, _ in terms), dtype=np.uint32)
     frequency = dict(terms)
     idf = np.log1p([(passages - frequency[r] + 0.5) / (frequency[r] + 0.5) for r in wanted.tolist()])
     rows = cells >> _COUNT_BITS
     place = np.searchsorted(wanted, rows).clip(max=len(wanted) - 1)
     found = np.flatnonzero(wanted[place] == rows)
-    owner = np.repeat(np.arange(len(candidates)), sizes)[found]
+    owner = np.repeat(np.arange(len(lengths)), sizes)[found]
     count = (cells[found] & ((1 << _COUNT_BITS) - 1)).astype(np.float64)
     norm = K1 * (1 - B + B * lengths[owner] / average_length)
     gain = idf[place[found]] * count * (K1 + 1) / (count + norm)
-    totals: npt.NDArray[np.float64] = np.zeros(len(candidates))
-    np.add.at(totals, owner, gain)
+    totals: npt.NDArray[np.float64] = np.bincount(owner, weights=gain, minlength=len(lengths)).astype(np.float64)
     return totals

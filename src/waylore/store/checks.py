@@ -111,4 +111,9 @@ def list_still_stored(receipt: Receipt, rows: Callable[[str, Sequence[str]], Ite
         ("fact", "fact_rows", receipt.facts),
     ):
         for id_, *_ in rows(query, ids):
-            yield f"{kind} {id_.hex()} is stored: it was not forgotten, or was added again"
+            yield describe_still_stored(kind, id_.hex())
+
+
+def describe_still_stored(kind: str, id_: str) -> str:
+    """Return the line for an item of a receipt that is stored."""
+    return f"{kind} {id_} is stored: it was not forgotten, or was added again"

@@ -4,6 +4,7 @@ An id is 16 bytes in a row and 32 hexadecimal digits in a domain type.
 """
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from waylore.types.knowledge import (
 )
 from waylore.types.search import Filter
 
+_IDENTITY = re.compile("[0-9a-f]{32}")
 K = TypeVar("K")
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -103,6 +105,15 @@ def to_microseconds(moment: datetime) -> int:
 def from_microseconds(microseconds: int) -> datetime:
     """Convert microseconds since 1970 to a time; the inverse of `to_microseconds`."""
     return EPOCH + timedelta(microseconds=microseconds)
+
+
+def parse_ids(ids: Iterable[str]) -> tuple[bytes, ...]:
+    """Return ids as bytes, each once. Strings that are no ids are skipped."""
+    distinct = list(dict.fromkeys(ids))
+    try:
+        return tuple(map(bytes.fromhex, distinct))
+    except ValueError:
+        return tuple(bytes.fromhex(id_) for id_ in distinct if _IDENTITY.fullmatch(id_))
 
 
 def make_sort_key(id_: bytes) -> int:

@@ -16,6 +16,7 @@ BLOCK_ROWS = 4_096  # rows whose codes are stored together
 DEAD_DISTANCE = np.iinfo(np.uint16).max  # the distance of a row without a vector
 
 Bits = npt.NDArray[np.uint64]
+Codes = npt.NDArray[np.int8]
 
 
 def count_words(dimension: int) -> int:
@@ -54,16 +55,27 @@ def from_half(blobs: Iterable[bytes], dimension: int) -> npt.NDArray[np.float32]
 
 def to_int8(vector: Vector) -> bytes:
     """Encode a vector in eight bits per dimension. Its length is lost, but a cosine does not need it."""
-    largest = float(np.abs(vector).max()) or 1.0
-    scaled: npt.NDArray[np.float32] = np.rint(vector * (127.0 / largest))
-    return scaled.astype(np.int8).tobytes()
+    return quantise(vector[None]).tobytes()
+
+
+def quantise(vectors: npt.NDArray[np.float32]) -> Codes:
+    """Encode the rows of a matrix in eight bits per dimension."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0).astype(np.float64)
+    scales = (127.0 / np.where(largest > 0, largest, 1.0)).astype(np.float32)
+    codes: Codes = np.rint(vectors * scales).astype(np.int8)
+    return codes
 
 
 def from_int8(blobs: Sequence[bytes]) -> npt.NDArray[np.float32]:
     """Decode vectors of eight bits per dimension to unit vectors, the rows of a matrix."""
     if not blobs:
         return np.empty((0, 0), dtype=np.float32)
-    vectors = np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(len(blobs), -1).astype(np.float32)
+    return to_units(np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(len(blobs), -1))
+
+
+def to_units(codes: Codes) -> npt.NDArray[np.float32]:
+    """Decode the rows of a matrix to unit vectors."""
+    vectors = codes.astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     vectors /= np.maximum(lengths, np.float32(1.0))
     return vectors

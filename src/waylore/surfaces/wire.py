@@ -126,7 +126,7 @@ class Path(Wire):
 class Hit(Wire):
     """A passage with its score, its rank in each search, and the path that led to it.
 
-    `explanation` is a tree if the request asks for it, else null.
+    `also_in` are other documents with the same text. `explanation` is a tree if the request asks for it, else null.
     """
 
     score: float
@@ -134,6 +134,7 @@ class Hit(Wire):
     document: Document
     placements: list[Placement]
     path: Path | None
+    also_in: list[Document]
     explanation: Explanation | None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
@@ -70,8 +70,7 @@ class Query:
     unit: float | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """One candidate of a ranking."""
 
     id: str
@@ -179,13 +178,17 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage with its score, its rank in each search, and the path that led to it, if the graph found one."""
+    """A passage with its score, its rank in each search, and the path that led to it, if the graph found one.
+
+    `also_in` are other documents with the same text, whose passages would have been hits too.
+    """
 
     passage: Passage
     document: Document
     score: float
     placements: tuple[Placement, ...]
     path: GraphPath | None = None
+    also_in: tuple[Document, ...] = ()
 
     @property
     def id(self) -> str:
@@ -235,6 +238,7 @@ class Hit:
             "document": dump_document(self.document),
             "placements": [_dump_placement(placement) for placement in self.placements],
             "path": _dump_path(self.path) if self.path else None,
+            "also_in": [dump_document(document) for document in self.also_in],
             "explanation": _dump_explanation(self.explanation) if explain else None,
         }
 
@@ -246,6 +250,7 @@ class SearchResult:
     It iterates over its hits, has their number as its length, and is false without hits. `route_reason` says why
     a method was chosen. `skip_reason` says why the graph was skipped; it is empty if the graph was used, and `gate`
     gives the outcome in a word. `entities` are those that the question names, `facts` connect them to the hits.
+    `ranking` lists all candidates, also those with the same text as another.
     `missing` lists the searches that could not run. `candidates`, `seconds` and `started` are by stage (`started`
     on the clock of `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer
     comes `from_cache`.
@@ -266,6 +271,7 @@ class SearchResult:
     started: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
     rows_read: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     from_cache: bool = field(default=False, compare=False)
+    ranking: Ranking = field(default=(), repr=False)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

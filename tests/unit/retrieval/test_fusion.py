@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.config import HybridConfig, MergeConfig
-from waylore.retrieval.fusion import FusedCandidate, add_graph_passages, combine_weighted, fuse, fuse_anchored
+from waylore.retrieval.fusion import FusedCandidate, combine_weighted, fuse, fuse_anchored
 from waylore.types.search import Placement, Ranking, Scored
 
 WEIGHTED = HybridConfig("weighted", vector_weight=0.7, text_weight=0.3)
@@ -215,33 +215,3 @@ def test_graph_candidate_has_graph_placement_only() -> None:
 def test_empty_graph_ranking_keeps_order() -> None:
     base = make_candidates(a=0.9, c=0.4, b=0.4)
     assert [f.id for f in combine_weighted(base, (), MergeConfig())] == ["a", "b", "c"]
-
-
-def test_add_graph_passages_adds_reached_only() -> None:
-    base = make_candidates(a=0.9, b=0.8, c=0.7, d=0.6)
-    joined = combine_weighted(base, make_ranking(e=1.0, d=0.9, f=0.1), MergeConfig())
-    reached = {"d", "e", "f"}
-    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=2, max_added=2)] == [
-        "d",
-        "a",
-        "b",
-        "e",
-    ]
-    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=2, max_added=1)] == ["d", "a", "b"]
-    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=2, max_added=0)] == ["a", "b"]
-    assert [f.id for f in add_graph_passages(base, joined, reached, top_k=9, max_added=9)] == [f.id for f in joined]
-
-
-@given(RANKINGS, RANKINGS, CONFIGS, st.integers(1, 6), st.integers(0, 6), st.floats(0, 1))
-def test_add_graph_passages_keeps_top_k_and_limit(
-    keyword: Ranking, graph: Ranking, config: HybridConfig, top_k: int, added: int, weight: float
-) -> None:
-    base = fuse({"keyword": keyword}, config)
-    joined = combine_weighted(base, graph, MergeConfig(graph_weight=weight))
-    chosen = add_graph_passages(base, joined, {s.id for s in graph}, top_k=top_k, max_added=added)
-    ids = [f.id for f in chosen]
-    assert {f.id for f in base[:top_k]} <= set(ids)
-    assert len(ids) == len(set(ids)) <= min(len(base), top_k) + added
-    assert set(ids) - {f.id for f in base[:top_k]} <= {s.id for s in graph}
-    assert [*chosen] == sorted(chosen, key=lambda f: (-f.score, f.id))
-    assert all(f.score == pytest.approx(sum(p.share for p in f.placements), abs=1e-8) for f in chosen)

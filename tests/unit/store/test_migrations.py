@@ -21,6 +21,8 @@ RELEASED = {
         "ee80ab9f84e505dc57b755172a5fc376d9d53e683fa8862b85b769e33fd0ed42",
         "ec84762466a9a7f8f7f1ca5b0c1e58f41ce1154f2b74d5147feccf9c7be897e3",
         "a7ea15b4748fef2676ce0282bddf77e95232a67dd36202c6373b0c6f2184ffd6",
+        "0ca4e9f4963e1a163449f97cd04c70ac566d54e2148a62b47c77b65a4fe9551f",
+        "76f28efc671226e1f4494ef577136451f43e8366a04ccff26ee831b883f5e7a6",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",

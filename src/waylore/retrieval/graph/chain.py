@@ -6,8 +6,9 @@ model over a few features (`features.py`), applied twice. `waylore.evaluation.fi
 questions. No model is called: every vector was stored. Without vectors, the weighted sum of S5 is used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -26,7 +27,7 @@ from waylore.retrieval.graph.features import (
     find_bridges,
 )
 from waylore.retrieval.graph.linking import find_same_entities, load_merged_entities, weigh_seeds
-from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
+from waylore.retrieval.graph.paths import PathsByPassage, Trails, build_adjacency, find_trails
 from waylore.retrieval.graph.same_as import map_end_names
 from waylore.retrieval.graph.state import GraphQuery, GraphResult
 from waylore.retrieval.graph.walk import (
@@ -38,6 +39,7 @@ from waylore.retrieval.graph.walk import (
     walk,
 )
 from waylore.retrieval.hybrid import rank_hybrid
+from waylore.retrieval.order import KEPT_SHARE
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
@@ -93,9 +95,9 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         columns, best = compute_features(pool, question.query.vector, bridges)
         columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
         judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
-        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe), recipe)
+        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe))
     with question.trace.measure("paths"):
-        leading = {pool.ids[place]: _get_crossing(pool, bridges, number) for place, number in best.items()}
+        leading = {pool.ids[place]: partial(_get_crossing, pool, bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
     facts = _select_facts(question, chain_walk.neighbourhood, recipe)
     return GraphResult(question.links, candidates, question.hybrid, paths, facts, loaded)
@@ -143,7 +145,7 @@ def _read_local_facts(
     query, walk = question.query, recipe.walk
     own = replace(walk, facts_per_entity=recipe.linking.facts_per_entity)
     hybrid, same, stated, mentioned, linked = yield from read_together(
-        rank_hybrid(query, question.rankings, question.hybrid, recipe, question.trace),
+        rank_hybrid(query, question.all_rankings, question.hybrid, recipe, question.trace),
         find_same_entities(query, question.links, recipe.resolution),
         read_passage_facts(query, best, walk, per_passage=recipe.linking.facts_per_passage),
         read(Store.entities_of_passages, best, per_passage=walk.entities_per_passage, where=query.where),
@@ -165,13 +167,13 @@ def load_candidates(
 ) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
     """Load the best candidates of the walk and of hybrid search with their facts and mentions.
 
-    Those of hybrid search are the best by the lists alone. Its top K, which stay in the answer, are loaded as well.
+    Those of hybrid search are the best by the lists alone. Its best third, which stays in the answer, is loaded too.
     """
     config, query, local = recipe.chain, question.query, chain_walk.local
     walked = [s.id for s in chain_walk.result.passages[: config.walked]]
-    listed = [f.id for f in chain_walk.listed[: max(config.hybrid, recipe.top_k)]]
+    listed = [f.id for f in chain_walk.listed[: config.hybrid]]
     wanted = list(dict.fromkeys([*walked, *listed]))
-    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k])]))
+    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k // KEPT_SHARE])]))
     others = [id_ for id_ in wanted if id_ not in local.passages]
     passages, sources, stated, mentioned = yield from read_together(
         read(Store.passages, shown, where=query.where, vectors=True),
@@ -240,20 +242,21 @@ def _rank_candidates(
 def _drop_unlikely(
     question: GraphQuery, candidates: Sequence[FusedCandidate], recipe: Recipe
 ) -> tuple[FusedCandidate, ...]:
-    """Drop candidates below the minimum score that only the graph would add. The hybrid top K stays."""
-    own = {candidate.id for candidate in question.hybrid[: recipe.top_k]}
+    """Drop candidates below the minimum score that only the graph would add. Those of hybrid search stay."""
+    own = {candidate.id for candidate in question.hybrid}
     return tuple(
         candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
     )
 
 
-def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
-    """Add the passages of hybrid search's top K that were not judged, below the others in their own order."""
+def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate]) -> tuple[FusedCandidate, ...]:
+    """Add the candidates of hybrid search that were not judged, below the others in their own order."""
     known = {candidate.id for candidate in judged}
     lowest = min((candidate.score for candidate in judged), default=1.0)
-    rest = [candidate for candidate in question.hybrid[: recipe.top_k] if candidate.id not in known]
+    rest = [candidate for candidate in question.hybrid if candidate.id not in known]
     scaled = {c.id: [replace(p, share=lowest * p.share) for p in c.placements] for c in rest}
-    return tuple(sorted((*judged, *sort_by_score(scaled)), key=lambda candidate: (-candidate.score, candidate.id)))
+    scores = {candidate.id: candidate for candidate in sort_by_score(scaled)}
+    return (*judged, *(scores[candidate.id] for candidate in rest))
 
 
 def _make_placements(
@@ -301,9 +304,9 @@ def _find_paths(
     question: GraphQuery,
     chain_walk: ChainWalk,
     ids: Sequence[str],
-    leading: Mapping[str, Crossing],
+    leading: Mapping[str, Callable[[], Crossing]],
     recipe: Recipe,
-) -> dict[str, GraphPath]:
+) -> PathsByPassage:
     """Return the path to each candidate over its best bridge, or to the most active entity that it mentions."""
     trails = _find_trails(question, chain_walk.neighbourhood, recipe)
     active, wanted = chain_walk.result.entities, set(ids).difference(leading)
@@ -315,10 +318,15 @@ def _find_paths(
             score = active[entity] * (OWN_MENTION if is_own else 1.0)
             if passage not in best or score > best[passage][0]:
                 best[passage] = (score, entity)
-    paths = {passage: trails.find_path(entity) for passage, (_, entity) in best.items()}
-    paths |= {passage: trails.find_path_over(*crossing) for passage, crossing in leading.items()}
+    paths = {passage: partial(trails.find_path, entity) for passage, (_, entity) in best.items()}
+    paths |= {passage: partial(_cross, trails, crossing) for passage, crossing in leading.items()}
     named = [(entity, passage) for entity, passage, is_own in rows if is_own and entity in question.starts]
-    return paths | {passage: trails.find_path(entity) for entity, passage in named if passage in paths}
+    paths |= {passage: partial(trails.find_path, entity) for entity, passage in named if passage in paths}
+    return PathsByPassage(paths)
+
+
+def _cross(trails: Trails, get_crossing: Callable[[], Crossing]) -> GraphPath:
+    return trails.find_path_over(*get_crossing())
 
 
 def _find_trails(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> Trails:

@@ -4,7 +4,7 @@ It works on facts that were read before and does not read the store.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from waylore.types.columns import FactColumns
@@ -56,6 +56,25 @@ class Trails:
         step = Step(fact, is_forward=fact.object_id == entity_id)
         earlier = earlier or GraphPath(fact.subject if step.is_forward else fact.object)
         return GraphPath(earlier.start, (*earlier.steps, step))
+
+
+class PathsByPassage(Mapping[str, GraphPath]):
+    """Paths to passages by id. A path is made when it is looked up, because few candidates become hits."""
+
+    def __init__(self, find: Mapping[str, Callable[[], GraphPath]]) -> None:
+        self._find = find
+
+    def __getitem__(self, passage_id: str) -> GraphPath:
+        return self._find[passage_id]()
+
+    def __contains__(self, passage_id: object) -> bool:
+        return passage_id in self._find
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._find)
+
+    def __len__(self) -> int:
+        return len(self._find)
 
 
 def build_adjacency(facts: FactColumns, values: Sequence[float], *, both_ways: bool = True) -> Adjacency:

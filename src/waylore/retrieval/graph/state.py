@@ -20,13 +20,15 @@ from waylore.types.search import GraphPath, Query, Ranking
 class GraphQuery:
     """A question after both searches: linked entities, the rankings so far, and the time that counts as now.
 
-    `hybrid` has the order of the lists until `rank_hybrid` has read the missing scores, together with the first read
-    of a graph search.
+    The graph uses `rankings`. `all_rankings` are longer if many hits are wanted; hybrid search uses them. `hybrid` has
+    the order of the lists until `rank_hybrid` has read the missing scores, together with the first read of a graph
+    search.
     """
 
     query: Query
     links: tuple[LinkedEntity, ...]
     rankings: Mapping[str, Ranking]
+    all_rankings: Mapping[str, Ranking]
     hybrid: tuple[FusedCandidate, ...]
     now: datetime
     embedder: Embedder | None = None
@@ -67,6 +69,6 @@ def add_same_entities(question: GraphQuery, recipe: Recipe) -> Reads[GraphQuery]
     with question.trace.measure("resolve"):
         links, hybrid = yield from read_together(
             add_merged_entities(question.query, question.links, recipe.resolution),
-            rank_hybrid(question.query, question.rankings, question.hybrid, recipe, question.trace),
+            rank_hybrid(question.query, question.all_rankings, question.hybrid, recipe, question.trace),
         )
     return replace(question, links=links, hybrid=hybrid)

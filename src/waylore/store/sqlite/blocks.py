@@ -73,7 +73,7 @@ def set_codes(db: apsw.Connection, rows: Sequence[int], bits: codes.Bits, *, is_
 def remove_vectors(db: apsw.Connection, of: SqliteCollection, kind: str, rows: Sequence[int]) -> None:
     """Remove the vectors, bits, use counts and staged vectors of rows."""
     run_by_rows(db, f"delete_{kind}_vectors", rows)
-    run_by_rows(db, "delete_usage", rows, kind=kind)
+    run_by_rows(db, "delete_usage", rows, collection=of.row, kind=kind)
     run_by_rows(db, "unstage", rows, collection=of.row, kind=kind)
     if rows and of.statistics.dimension is not None:
         width = codes.count_words(of.statistics.dimension)

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import apsw
+import numpy as np
 
 from waylore.store import bm25
+from waylore.store.packing import compute_fact_keys, split_ids
+from waylore.store.packs import Packs
 from waylore.store.rows import Change, list_names
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import remove_vectors
+from waylore.store.sqlite.index import delete_assertions, delete_mentions, find_entity_rows, index_packs
 from waylore.store.sqlite.insert import join_index_words
 from waylore.store.sqlite.name_keys import remove_keys
 from waylore.store.sqlite.scope import SqliteCollection, run_by_rows
@@ -29,11 +33,10 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
     read = run_by_rows(db, "passage_rows_of_documents", documents)
     passages = [row for row, *_ in read]
     tags = run_by_rows(db, "tags_of_documents", documents)
-    _remove_mentions(db, passages, change)
-    facts = _remove_facts(db, of, passages, change)
+    facts = _remove_packs(db, of, read, change)
     entities = _remove_entities(db, of, documents, change)
     _remove_words(db, of.row, read, tags)
-    for _, _, access, length, _ in read:
+    for _, _, access, length, *_ in read:
         change.passages[access] -= 1
         change.length[access] -= length
     remove_vectors(db, of, "passage", passages)
@@ -48,30 +51,23 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
     return Receipt(tuple(sorted(removed)), tuple(sorted(removed_passages)), entities, facts)
 
 
-def _remove_mentions(db: apsw.Connection, passages: Sequence[int], change: Change) -> None:
-    counts = run_by_rows(db, "mention_counts", passages)
-    db.executemany(SQL["add_entity_passages"], [(-n, row) for row, _, n in counts])
-    db.executemany(SQL["add_entity_count"], [(row, access, -n) for row, access, n in counts])
-    db.executemany(SQL["delete_unused_entity_count"], [(row, access) for row, access, _ in counts])
-    run_by_rows(db, "delete_mentions", passages)
-    change.mentions -= sum(n for *_, n in counts)
-
-
-def _remove_facts(
-    db: apsw.Connection, of: SqliteCollection, passages: Sequence[int], change: Change
-) -> tuple[str, ...]:
-    stated = run_by_rows(db, "facts_of_passage_rows", passages)
-    touched = list(dict.fromkeys(row for row, _ in stated))
-    change.assertions.subtract(access for _, access in stated)
-    db.executemany(SQL["delete_edge"], run_by_rows(db, "edge_keys", touched))
-    run_by_rows(db, "delete_supports", passages)
-    run_by_rows(db, "unstage_supports", passages, collection=of.row)
-    gone = run_by_rows(db, "delete_unsupported_facts", touched)
-    rows = {row for row, _ in gone}
-    run_by_rows(db, "insert_edges", [row for row in touched if row not in rows])
-    run_by_rows(db, "delete_usage", list(rows), kind="fact")
+def _remove_packs(db: apsw.Connection, of: SqliteCollection, read: Sequence[Any], change: Change) -> tuple[str, ...]:
+    """Remove what passages say, and return the ids of the facts that no other passage asserts."""
+    rows = [row for row, *_ in read]
+    packs = Packs([pack for *_, pack in read])
+    accesses, ids = [each[2] for each in read], [each[5].hex() for each in read]
+    index = index_packs(packs, of.row, accesses, ids, rows, find_entity_rows(db, of.row, packs))
+    delete_mentions(db, index.mentions)
+    change.mentions -= len(index.mentions)
+    change.assertions.subtract(row[7] for row in index.assertions)
+    gone = delete_assertions(db, of.row, index)
+    run_by_rows(db, "delete_packs", rows)
+    run_by_rows(db, "delete_statement_vectors", rows)
+    run_by_rows(db, "unstage", rows, collection=of.row, kind="fact")
+    run_by_rows(db, "delete_usage", gone, collection=of.row, kind="fact")
     change.facts -= len(gone)
-    return tuple(sorted(id_.hex() for _, id_ in gone))
+    is_gone = np.isin(compute_fact_keys(packs.facts["id"]), gone)
+    return tuple(sorted(set(split_ids(packs.facts["id"][is_gone].tobytes()))))
 
 
 def _remove_entities(
@@ -98,7 +94,7 @@ def _remove_words(db: apsw.Connection, of: int, read: Sequence[Any], tags: Seque
 
     The stored terms say which words to remove, because text may be split into other terms today.
     """
-    terms = {row: bm25.unpack_terms(packed) for row, *_, packed in read}
+    terms = {row: bm25.unpack_terms(packed) for row, _, _, _, packed, *_ in read}
     counts = Counter((term, access) for row, _, access, *_ in read for term in terms[row])
     db.executemany(SQL["add_term_count"], [(term, access, -n) for (term, access), n in counts.items()])
     db.executemany(SQL["delete_unused_term_count"], list(counts))

@@ -1,4 +1,4 @@
-"""Read the SQLite store: the graph, and items by id. This module does not write."""
+"""Fetch items of the SQLite store by name and by id. This module does not write."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,16 +7,14 @@ from functools import partial
 from typing import Any
 
 import apsw
-import numpy as np
 
 from waylore.store import rows as columns
 from waylore.store import vectors as codes
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.scope import SqliteScope, bind_fact_filter, run_by_ids, run_by_rows
+from waylore.store.sqlite.graph import read_parts
+from waylore.store.sqlite.scope import SqliteScope, run_by_ids, run_by_rows
 from waylore.text import normalise
-from waylore.types.columns import FactColumns, MentionColumns
-from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Passage
-from waylore.types.search import FactFilter
+from waylore.types.knowledge import Document, Entity, IndexedDocument, Passage
 
 SQL = load_queries("waylore.store.sqlite")
 
@@ -37,47 +35,6 @@ def entities_by_names(
         if row in found:
             by_name[name].append(found[row])
     return {name: tuple(sorted(by_name[key], key=lambda e: e.id)) for name, key in keys.items() if key in by_name}
-
-
-def facts_of_entities(
-    db: apsw.Connection,
-    scope: SqliteScope,
-    facts: FactFilter,
-    entities: Sequence[str],
-    per_entity: int,
-    predicates: Sequence[str],
-) -> FactColumns:
-    """Return facts by subject or object, strongest first."""
-    bound = {**scope.bindings, **bind_fact_filter(facts), "cap": per_entity}
-    if not predicates:
-        return columns.group_strongest(run_by_ids(db, "facts_of_entities", entities, **bound), per_entity)
-    keys = [columns.compute_predicate_key(p) for p in dict.fromkeys(predicates)]
-    bound["predicates"] = apsw.carray(np.array(keys, dtype=np.int64))
-    return columns.group_strongest(run_by_ids(db, "facts_of_entities_by_predicate", entities, **bound), per_entity)
-
-
-def facts_of_passages(
-    db: apsw.Connection, scope: SqliteScope, facts: FactFilter, passages: Sequence[str], per_passage: int
-) -> FactColumns:
-    """Return the facts that these passages state, strongest first."""
-    rows = run_by_ids(db, "facts_of_passages", passages, **scope.bindings, **bind_fact_filter(facts))
-    return columns.group_strongest(rows, per_passage)
-
-
-def passages_of_entities(
-    db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int
-) -> MentionColumns:
-    """Return the mentions of entities: first in passages about the entity, then by count."""
-    rows = run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
-    return columns.group_by_entity(rows, per_entity)
-
-
-def entities_of_passages(
-    db: apsw.Connection, scope: SqliteScope, passages: Sequence[str], per_passage: int
-) -> MentionColumns:
-    """Return the entities that passages mention: first the passage's subject, then by count."""
-    rows = run_by_ids(db, "mentions_of_passages", passages, **scope.bindings)
-    return columns.group_by_passage(rows, per_passage)
 
 
 def describe_entities(db: apsw.Connection, scope: SqliteScope, rows: Sequence[int]) -> dict[int, Entity]:
@@ -154,29 +111,24 @@ def entities(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str], *, vec
     return {e.id: replace(e, vector=vector_of.get(row)) for row, e in found.items()}
 
 
-def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequence[str]) -> Mapping[str, Fact]:
-    """Return facts by id."""
-    rows = run_by_ids(db, "facts", ids, **scope.bindings, **bind_fact_filter(only))
-    return {f.id: f for f in columns.to_facts(rows)}
-
-
 def get_indexed_documents(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str]) -> Mapping[str, IndexedDocument]:
     """Return documents with all their parts by id."""
     rows = run_by_ids(db, "documents", ids, **scope.bindings)
-    return {c.document.id: c for c in map(partial(_read_parts, db), rows)}
+    return {c.document.id: c for c in map(partial(_read_document, db), rows)}
 
 
 def export(db: apsw.Connection, collection: int) -> Iterator[IndexedDocument]:
     """Yield every document with all its parts."""
-    return map(partial(_read_parts, db), db.execute(SQL["export_documents"], {"collection": collection}))
+    return map(partial(_read_document, db), db.execute(SQL["export_documents"], {"collection": collection}))
 
 
-def _read_parts(db: apsw.Connection, row: Sequence[Any]) -> IndexedDocument:
+def _read_document(db: apsw.Connection, row: Sequence[Any]) -> IndexedDocument:
     own = {"document": row[0]}
+    mentions, facts = read_parts(db, row[0])
     return IndexedDocument(
         document=columns.to_document(row),
         passages=tuple(columns.to_passages(db.execute(SQL["export_passages"], own).fetchall())),
         entities=tuple(columns.to_descriptions(db.execute(SQL["export_profiles"], own).fetchall())),
-        mentions=tuple(map(columns.to_mention, db.execute(SQL["export_mentions"], own))),
-        facts=tuple(columns.to_facts(db.execute(SQL["export_facts"], own).fetchall())),
+        mentions=tuple(mentions),
+        facts=tuple(facts),
     )

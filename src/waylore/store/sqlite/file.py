@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import Any
 
 import apsw
@@ -28,6 +29,7 @@ from waylore.errors import (
 from waylore.private_files import create_private
 from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
+from waylore.store.sqlite.carry_over import carry_over
 from waylore.store.sqlite.name_keys import fill_keys
 from waylore.store.sqlite.vfs import open_database, reserve_checksums, use_checksums
 
@@ -37,7 +39,8 @@ UNDECIDED, FOREIGN = 0, -1  # a file that may become a store or a catalogue, and
 # A file from before application ids is known by a table. A registry may come before a store or a catalogue.
 KINDS_BY_TABLE = {"passages": STORE, "catalogue": CATALOGUE, "registry": UNDECIDED}
 CHECK_STEPS = 20_000  # of SQLite's virtual machine between two looks at the deadline, about a millisecond
-KEYS_MIGRATION = 3  # the migration that added the keys of names
+FILL = {3: fill_keys, 8: carry_over}  # what fills the tables of a migration, by its number
+NOTHING_TO_FILL: Mapping[int, Callable[[apsw.Connection], None]] = MappingProxyType({})
 MAX_REWRITTEN_BYTES = 1_000_000_000  # of a file that gets its checksums when it is opened
 CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
 
@@ -67,13 +70,11 @@ def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
     """Bring the tables of a store in this file up to date; change nothing if they are."""
     check_kind(db, STORE)
 
-    def finish(applied: Mapping[int, str]) -> None:
+    def finish(_: object) -> None:
         db.pragma("application_id", STORE)
-        if applied and KEYS_MIGRATION not in applied:
-            fill_keys(db)
 
     steps = load_migrations("waylore.store.sqlite")
-    migrate_file(db, SQL, steps, busy_seconds=busy_seconds, finish=finish)
+    migrate_file(db, SQL, steps, busy_seconds=busy_seconds, fill=FILL, finish=finish)
 
 
 def migrate_file(
@@ -82,19 +83,21 @@ def migrate_file(
     migrations: Sequence[Migration],
     *,
     busy_seconds: float,
+    fill: Mapping[int, Callable[[apsw.Connection], None]] = NOTHING_TO_FILL,
     finish: Callable[[Mapping[int, str]], None] = lambda _: None,
 ) -> None:
     """Apply the migrations that a file lacks, in one transaction, and add its checksums if it has none.
 
     `sql` names the table in which the migrations are recorded, because a store, a registry and a catalogue may
-    share a file. `finish` gets the migrations that were applied before.
+    share a file. `fill` has functions that run after a migration, by its number. `finish` gets the migrations that
+    were applied before.
     """
     applied = _read_applied(db, sql)
     if not is_current(migrations, applied):
         if db.readonly("main"):
             _refuse_to_migrate(db, migrations, applied)
         configure_file(db, busy_seconds)
-        _apply(db, sql, migrations, finish)
+        _apply(db, sql, migrations, fill, finish)
     if db.readonly("main"):
         return
     if db.pragma("page_count") * db.pragma("page_size") <= MAX_REWRITTEN_BYTES:
@@ -106,8 +109,14 @@ def _apply(
     db: apsw.Connection,
     sql: Mapping[str, str],
     migrations: Sequence[Migration],
+    fill: Mapping[int, Callable[[apsw.Connection], None]],
     finish: Callable[[Mapping[int, str]], None],
 ) -> None:
+    def record(migration: Migration) -> None:
+        if migration.number in fill and migration.number not in applied:
+            fill[migration.number](db)
+        _record(db, sql, migration)
+
     with open_transaction(db):
         db.execute(sql["create_migrations"])
         if db.execute(sql["has_migrations"]).get <= CHECKSUM_COLUMN:
@@ -117,7 +126,7 @@ def _apply(
             migrations,
             applied=applied,
             run=lambda statements: _run(db, statements),
-            record=lambda migration: _record(db, sql, migration),
+            record=record,
         )
         finish(applied)
 

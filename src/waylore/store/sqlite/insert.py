@@ -3,27 +3,27 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import apsw
 
 from waylore.deadline import check_each
-from waylore.store import bm25, vectors
+from waylore.store import bm25
 from waylore.store import rows as columns
-from waylore.store.checks import check_vector
+from waylore.store.packing import pack_parts, split_by_passage
+from waylore.store.packs import Packs
 from waylore.store.rows import Change, StoredDocument
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import allocate_rows, insert_vectors
+from waylore.store.sqlite.index import index_packs, insert_assertions, insert_mentions, insert_packs
 from waylore.store.sqlite.name_keys import add_keys
 from waylore.store.sqlite.scope import (
     SqliteCollection,
     make_access_word,
     make_tag_word,
     run_by_ids,
-    run_by_rows,
 )
 from waylore.text import terms
-from waylore.types.knowledge import Fact, IndexedDocument, Passage
+from waylore.types.knowledge import IndexedDocument, Passage
 
 SQL = load_queries("waylore.store.sqlite")
 
@@ -44,8 +44,7 @@ def insert_documents(
         {"collection": into.row, "next_passage": next_passage, "next_entity": next_entity},
     )
     _insert_profiles(db, into.row, stored, entities)
-    _insert_mentions(db, stored, passages, entities, change)
-    _insert_facts(db, into, stored, passages, entities, change)
+    _insert_packs(db, into, stored, passages, entities, change)
 
 
 def _insert_document(db: apsw.Connection, into: int, indexed: IndexedDocument, digest: bytes) -> StoredDocument:
@@ -199,37 +198,7 @@ def _insert_profiles(
     add_keys(db, into, [(e.name, p.access, row) for p, e, row in profiles])
 
 
-def _insert_mentions(
-    db: apsw.Connection,
-    stored: Sequence[StoredDocument],
-    passages: dict[str, int],
-    entities: dict[str, int],
-    change: Change,
-) -> None:
-    mentions = [(p, m) for p in stored for m in p.indexed.mentions]
-    db.executemany(
-        SQL["insert_mention"],
-        [
-            (
-                entities[m.entity_id],
-                p.access,
-                m.is_own,
-                m.count,
-                columns.make_sort_key(bytes.fromhex(m.passage_id)),
-                passages[m.passage_id],
-                bytes.fromhex(m.entity_id),
-                bytes.fromhex(m.passage_id),
-            )
-            for p, m in mentions
-        ],
-    )
-    counts = Counter((entities[m.entity_id], p.access) for p, m in mentions)
-    db.executemany(SQL["add_entity_passages"], [(n, row) for (row, _), n in counts.items()])
-    db.executemany(SQL["add_entity_count"], [(row, access, n) for (row, access), n in counts.items()])
-    change.mentions += len(mentions)
-
-
-def _insert_facts(
+def _insert_packs(
     db: apsw.Connection,
     into: SqliteCollection,
     stored: Sequence[StoredDocument],
@@ -237,64 +206,15 @@ def _insert_facts(
     entities: dict[str, int],
     change: Change,
 ) -> None:
-    facts = {f.id: f for p in stored for f in p.indexed.facts}
-    found = run_by_ids(db, "fact_rows", list(facts), collection=into.row)
-    rows = {id_.hex(): row for id_, row in found}
-    db.executemany(SQL["delete_edge"], run_by_rows(db, "edge_keys", list(rows.values())))
-    fresh = [f for id_, f in facts.items() if id_ not in rows]
-    inserted = db.executemany(SQL["insert_fact"], [_make_fact_row(into.row, f, entities) for f in fresh])
-    rows |= {f.id: row for f, (row,) in zip(fresh, inserted, strict=True)}
-    change.facts += len(fresh)
-    db.executemany(
-        SQL["insert_support"],
-        [
-            _make_assertion_row(p, f, rows[f.id], passages[f.passage_id], into.statistics.dimension)
-            for p in stored
-            for f in p.indexed.facts
-        ],
-    )
-    change.assertions.update(p.access for p in stored for _ in p.indexed.facts)
-    run_by_rows(db, "insert_edges", list(rows.values()))
-
-
-def _make_fact_row(into: int, fact: Fact, entities: dict[str, int]) -> tuple[Any, ...]:
-    id_ = bytes.fromhex(fact.id)
-    is_entity = bool(fact.object_id)
-    return (
-        into,
-        id_,
-        columns.make_sort_key(id_),
-        entities[fact.subject_id],
-        bytes.fromhex(fact.subject_id),
-        columns.compute_predicate_key(fact.predicate),
-        entities[fact.object_id] if is_entity else None,
-        bytes.fromhex(fact.object_id) if is_entity else None,
-    )
-
-
-def _make_assertion_row(
-    stored: StoredDocument, fact: Fact, row: int, passage: int, dimension: int | None
-) -> tuple[Any, ...]:
-    vector = check_vector(fact.vector, dimension)
-    passage_id = bytes.fromhex(fact.passage_id)
-    return (
-        row,
-        columns.score_trust(fact),
-        columns.make_sort_key(passage_id),
-        passage,
-        stored.row,
-        passage_id,
-        stored.access,
-        columns.to_microseconds(stored.indexed.document.recorded_at),
-        fact.subject,
-        fact.predicate,
-        fact.object,
-        fact.statement,
-        fact.weight,
-        fact.confidence,
-        fact.source,
-        fact.status,
-        None if fact.valid_from is None else columns.to_microseconds(fact.valid_from),
-        None if fact.valid_to is None else columns.to_microseconds(fact.valid_to),
-        None if vector is None else vectors.to_int8(vector),
-    )
+    """Insert what each passage says, and the rows by which entities and facts find it."""
+    parts = [(p, own) for p in stored for own in split_by_passage(p.indexed)]
+    encoded = [pack_parts(own, into.statistics.dimension) for _, own in check_each(parts)]
+    rows = [passages[own.passage.id] for _, own in parts]
+    insert_packs(db, rows, encoded)
+    accesses, ids = [p.access for p, _ in parts], [own.passage.id for _, own in parts]
+    packs = Packs([each.pack for each in encoded])
+    indexed = index_packs(packs, into.row, accesses, ids, rows, entities)
+    insert_mentions(db, indexed.mentions)
+    change.mentions += len(indexed.mentions)
+    change.assertions.update(p.access for p, own in parts for _ in own.facts)
+    change.facts += insert_assertions(db, into.row, indexed)

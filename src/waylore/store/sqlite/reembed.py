@@ -3,7 +3,8 @@
 Until then, searches use the old vectors. Two models are never mixed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -11,17 +12,19 @@ import apsw
 import numpy as np
 
 from waylore.errors import DimensionMismatch
+from waylore.store import packing, vectors
 from waylore.store import rows as columns
-from waylore.store import vectors
+from waylore.store.packs import Packs
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import set_codes
-from waylore.store.sqlite.scope import run_by_ids
+from waylore.store.sqlite.scope import run_by_ids, run_by_rows
 from waylore.store.sqlite.write import set_model
 from waylore.types.knowledge import Embeddable, Entity, Fact, Passage
 
 SQL = load_queries("waylore.store.sqlite")
 KINDS = ("passage", "entity", "fact")
 CHUNK_ROWS = 4_096
+CHUNK_PACKS = 500
 
 
 def list_unembedded(db: apsw.Connection, collection: int, model: str, *, limit: int) -> tuple[Embeddable, ...]:
@@ -57,8 +60,9 @@ def activate_model(db: apsw.Connection, collection: int, model: str) -> bool:
     dimension = db.execute(SQL["staged_dimension"], bound).get
     if dimension is None:  # an empty collection takes the model of its first write
         return True
-    for kind in KINDS:
+    for kind in ("passage", "entity"):
         db.execute(SQL[f"adopt_{kind}"], bound)
+    _adopt_facts(db, bound)
     set_model(db, collection, model, dimension)
     for kind in ("passage", "entity"):
         _rebuild_codes(db, kind, collection, dimension)
@@ -72,25 +76,70 @@ def _read_unembedded(db: apsw.Connection, kind: str, bound: dict[str, Any]) -> t
         return tuple(columns.to_passages(rows))
     if kind == "entity":
         return tuple(columns.to_entity([row]) for row in rows)
-    return tuple(columns.to_facts(rows))
+    return _list_unembedded_facts(db, rows, bound)
+
+
+def _list_unembedded_facts(db: apsw.Connection, rows: list[Any], bound: dict[str, Any]) -> tuple[Embeddable, ...]:
+    """Return the facts of packs that have no staged vector."""
+    staged = {(row, place) for row, place, _ in run_by_rows(db, "staged_facts", [row[5] for row in rows], **bound)}
+    source = packing.read_passage_packs([row[:5] for row in rows])
+    facts = packing.list_facts(source)
+    of = source.packs.fact_of
+    places = np.arange(len(facts)) - source.packs.first_fact[of]
+    found = zip(facts, of.tolist(), places.tolist(), strict=True)
+    unstaged = [replace(fact, vector=None) for fact, of, place in found if (rows[of][5], place) not in staged]
+    return tuple(unstaged[: bound["limit"]])
+
+
+def _adopt_facts(db: apsw.Connection, bound: dict[str, Any]) -> None:
+    """Replace the vectors in packs by the staged ones."""
+    passages = [row for (row,) in db.execute(SQL["staged_passages"], bound)]
+    for start in range(0, len(passages), CHUNK_PACKS):
+        rows = np.array(passages[start : start + CHUNK_PACKS], dtype=np.int64)
+        codes = columns.group_pairs(
+            (row, (place, code)) for row, place, code in run_by_rows(db, "staged_facts", rows, **bound)
+        )
+        packs = zip(rows.tolist(), run_by_rows(db, "packs", rows), strict=True)
+        replaced = [(row, *packing.replace_vectors(pack, dict(codes[row]))) for row, (_, _, _, pack, _) in packs]
+        db.executemany(SQL["set_pack"], [(pack, row) for row, pack, _ in replaced])
+        db.executemany(SQL["set_statement_vectors"], [(vectors, row) for row, _, vectors in replaced])
 
 
 def _find_rows(db: apsw.Connection, collection: int, items: Sequence[Embeddable]) -> list[tuple[str, int, int]]:
-    """Return kind, row and (for a fact) passage of each item. The row of a forgotten item is 0."""
-    ids_of = {kind: [i.id for i in items if _get_kind(i) == kind] for kind in KINDS}
-    ids_of["passage"] += [i.passage_id for i in items if isinstance(i, Fact)]
+    """Return kind, row and place of each item. The row of a forgotten item is 0.
+
+    The row of a fact is that of its passage, and its place is that in the pack.
+    """
+    ids_of = {kind: [i.id for i in items if _get_kind(i) == kind] for kind in ("passage", "entity")}
     found = {
-        kind: {id_.hex(): row for id_, row in run_by_ids(db, f"{kind}_rows", ids, collection=collection)}
+        kind: {id_.hex(): (row, 0) for id_, row in run_by_ids(db, f"{kind}_rows", ids, collection=collection)}
         for kind, ids in ids_of.items()
     }
+    facts = _find_fact_places(db, collection, {item.passage_id for item in items if isinstance(item, Fact)})
     return [
         (
             _get_kind(item),
-            found[_get_kind(item)].get(item.id, 0),
-            found["passage"].get(item.passage_id, 0) if isinstance(item, Fact) else 0,
+            *(
+                facts.get((item.passage_id, item.id), (0, 0))
+                if isinstance(item, Fact)
+                else found[_get_kind(item)].get(item.id, (0, 0))
+            ),
         )
         for item in items
     ]
+
+
+def _find_fact_places(
+    db: apsw.Connection, collection: int, passages: Collection[str]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the row of the passage and the place in its pack, by the ids of passage and fact."""
+    rows = {row: id_.hex() for id_, row in run_by_ids(db, "passage_rows", list(passages), collection=collection)}
+    numbers = np.array(sorted(rows), dtype=np.int64)
+    packs = Packs([row[3] for row in run_by_rows(db, "packs", numbers)])
+    places = (np.arange(len(packs.facts)) - packs.first_fact[packs.fact_of]).tolist()
+    of = numbers[packs.fact_of].tolist()
+    ids = packing.split_ids(packs.facts["id"].tobytes())
+    return {(rows[row], id_): (row, place) for row, id_, place in zip(of, ids, places, strict=True)}
 
 
 def _get_kind(item: Embeddable) -> str:

@@ -5,7 +5,6 @@ words of the inverted index, so that searches filter inside it.
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,13 +17,14 @@ import numpy.typing as npt
 from waylore.store import rows as columns
 from waylore.store.bm25 import Corpus
 from waylore.store.sql import load_queries
+from waylore.types.knowledge import STATUSES
 from waylore.types.results import Statistics
 from waylore.types.search import FactFilter, Filter
 
 SQL = load_queries("waylore.store.sqlite")
 Rows = npt.NDArray[np.int64]
-_IDENTITY = re.compile("[0-9a-f]{32}")
 UNUSED_WORD = '"§"'  # a word that no passage has
+NO_STATUS = -1
 NO_ACCESSES = np.zeros(1, dtype=np.int64)  # carray needs at least one value; no row is 0
 
 
@@ -51,6 +51,7 @@ class SqliteScope:
     tags: list[list[str]]
     corpus: Corpus
     has_facts: bool
+    has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
     is_limited: bool
 
     @property
@@ -81,7 +82,8 @@ class SqliteScope:
 def bind_fact_filter(facts: FactFilter) -> dict[str, Any]:
     """Return the parameters of every query for facts."""
     as_of = None if facts.as_of is None else columns.to_microseconds(facts.as_of)
-    return {"statuses": json.dumps(list(facts.statuses)), "as_of": as_of}
+    statuses = np.array([STATUSES.index(status) for status in facts.statuses] or [NO_STATUS], dtype=np.int64)
+    return {"statuses": apsw.carray(statuses), "as_of": as_of}
 
 
 def read_collection(db: apsw.Connection, name: str) -> SqliteCollection:
@@ -124,6 +126,7 @@ class ScopeCache:
             tags=columns.list_tags(where.metadata),
             corpus=Corpus(passages, length) if is_limited else Corpus(found.statistics.passages, found.length),
             has_facts=assertions > 0,
+            has_unconfirmed=bool(self._db.execute(SQL["has_unconfirmed"], bound).get),
             is_limited=is_limited,
         )
 
@@ -151,10 +154,7 @@ def match_any(words: Iterable[str]) -> str:
 
 def run_by_ids(db: apsw.Connection, query: str, ids: Sequence[str], **bound: Any) -> list[Any]:
     """Run a query over ids. Strings that are no ids are skipped; without ids no query is run."""
-    try:
-        blobs = tuple(bytes.fromhex(i) for i in dict.fromkeys(ids))
-    except ValueError:
-        return run_by_ids(db, query, [i for i in ids if _IDENTITY.fullmatch(i)], **bound)
+    blobs = columns.parse_ids(ids)
     return db.execute(SQL[query], {**bound, "ids": apsw.carray(blobs)}).fetchall() if blobs else []
 
 
@@ -164,3 +164,10 @@ def run_by_rows(db: apsw.Connection, query: str, rows: Sequence[int] | Rows, **b
         return []
     array = apsw.carray(rows if isinstance(rows, np.ndarray) else np.array(sorted(set(rows)), dtype=np.int64))
     return db.execute(SQL[query], {**bound, "rows": array}).fetchall()
+
+
+def run_by_facts(db: apsw.Connection, query: str, keys: Rows, **bound: Any) -> list[Any]:
+    """Run a query over keys of facts. Without keys no query is run."""
+    if not len(keys):
+        return []
+    return db.execute(SQL[query], {**bound, "facts": apsw.carray(np.unique(keys))}).fetchall()

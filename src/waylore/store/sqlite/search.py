@@ -54,6 +54,13 @@ def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: S
     return vectors.score_rows(run_by_ids(db, "vectors_of_passages", passages, **scope.bindings), vector)
 
 
+def cosines_of_rows(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: Rows) -> dict[str, float]:
+    """Return the cosine similarity of passages, given by row, to a vector. The caller may see all of them."""
+    if not is_embedded(scope.collection.statistics, vector):
+        return {}
+    return vectors.score_rows(run_by_rows(db, "vectors_of_passage_rows", passages), vector)
+
+
 def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) -> Ranking:
     """Find passages by BM25, best first."""
     known = _find_terms(db, scope, query)
@@ -61,14 +68,22 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
         return ()
     max_postings = max(bm25.MAX_POSTINGS, 2 * top_k)
     candidates = _match_rows(db, _match_rarest(db, scope, known, max_postings), limit=max_postings)
-    found = run_by_rows(db, "passage_terms", candidates)
-    scores = bm25.score(
-        [(length, blob) for _, length, blob in found],
+    if not len(candidates):
+        return ()
+    rows, lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(candidates)}).get
+    scores = bm25.score_columns(
+        _parse_numbers(lengths).astype(np.float64),
+        _parse_numbers(sizes),
+        packed,
         [(row, count) for _, row, count in known],
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
-    return _rank(db, "passage", [row for row, *_ in found], scores, top_k)
+    return _rank(db, "passage", _parse_numbers(rows).tolist(), scores, top_k)
+
+
+def _parse_numbers(joined: str) -> Rows:
+    return np.array(joined.split(","), dtype=np.int64)
 
 
 def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str]) -> dict[str, float]:

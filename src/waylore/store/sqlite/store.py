@@ -25,7 +25,7 @@ from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import fetch as reading
-from waylore.store.sqlite import file, name_keys, pages
+from waylore.store.sqlite import file, graph, name_keys, pages
 from waylore.store.sqlite import reembed as reembedding
 from waylore.store.sqlite import scope as scoping
 from waylore.store.sqlite import search as searching
@@ -154,8 +154,7 @@ class SqliteStore:
         if self._is_read_only:
             return
         with self._transaction() as db:
-            writing.count_uses(db, self._row, "passage", passages, at)
-            writing.count_uses(db, self._row, "fact", facts, at)
+            writing.count_uses(db, self._row, passages=passages, facts=facts, at=at)
 
     # -- searching -------------------------------------------------------------------------------------
 
@@ -208,7 +207,7 @@ class SqliteStore:
         """Return facts by subject or object, strongest first."""
         with self._snapshot(where) as (db, scope):
             facts = FactFilter(statuses, as_of)
-            return reading.facts_of_entities(db, scope, facts, entities, per_entity, predicates)
+            return graph.facts_of_entities(db, scope, facts, entities, per_entity, predicates)
 
     def facts_of_passages(
         self,
@@ -222,14 +221,14 @@ class SqliteStore:
         """Return the facts that these passages state, strongest first, each as its passage states it."""
         with self._snapshot(where) as (db, scope):
             facts = FactFilter(statuses, as_of)
-            return reading.facts_of_passages(db, scope, facts, passages, per_passage)
+            return graph.facts_of_passages(db, scope, facts, passages, per_passage)
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER
     ) -> MentionColumns:
         """Return the mentions of entities: first in passages about the entity, then by count."""
         with self._snapshot(where) as (db, scope):
-            return reading.passages_of_entities(db, scope, entities, per_entity)
+            return graph.passages_of_entities(db, scope, entities, per_entity)[0]
 
     def nearby(
         self,
@@ -246,16 +245,15 @@ class SqliteStore:
             sharing = name_keys.find_entities_by_key(db, scope, keys, max_per_key).values()
             others = (id_ for ids in sharing if len(ids) <= max_per_key for id_ in ids)
             wanted = list(dict.fromkeys([*entities, *others]))
-            mentions = reading.passages_of_entities(db, scope, wanted, per_entity)
-            passages = list(dict.fromkeys(m.passage_id for ms in mentions.values() for m in ms))
-            return mentions, searching.cosines(db, scope, vector, passages)
+            mentions, rows = graph.passages_of_entities(db, scope, wanted, per_entity)
+            return mentions, searching.cosines_of_rows(db, scope, vector, rows)
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER
     ) -> MentionColumns:
         """Return the entities that passages mention: first the passage's subject, then by count."""
         with self._snapshot(where) as (db, scope):
-            return reading.entities_of_passages(db, scope, passages, per_passage)
+            return graph.entities_of_passages(db, scope, passages, per_passage)
 
     # -- fetching --------------------------------------------------------------------------------------
 
@@ -318,13 +316,14 @@ class SqliteStore:
     ) -> Mapping[str, Fact]:
         """Return facts by id, each as the most trusted assertion that the caller may see states it."""
         with self._snapshot(where) as (db, scope):
-            return reading.facts(db, scope, FactFilter(statuses, as_of), ids)
+            return graph.facts(db, scope, FactFilter(statuses, as_of), ids)
 
     # -- several requests ------------------------------------------------------------------------------
 
     def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
-        """Run read requests one after another, because a local file has no round trips."""
-        return [run_request(self, request) for request in requests]
+        """Run read requests one after another on one snapshot. A local file has no round trips."""
+        with self._snapshot(NO_FILTER):
+            return [run_request(self, request) for request in requests]
 
     # -- the collection --------------------------------------------------------------------------------
 
@@ -419,6 +418,9 @@ class SqliteStore:
     def _snapshot(self, where: Filter) -> Iterator[tuple[apsw.Connection, scoping.SqliteScope]]:
         with file.translate_errors(self._path):
             db = self._connection()
+            if db.in_transaction:  # of `read_many`
+                yield db, self._threads.scopes.get(where)
+                return
             with db:
                 yield db, self._threads.scopes.get(where)
 

@@ -1,31 +1,50 @@
 """Find traces of forgotten items in every table and index of a SQLite file and in the bytes between rows, and damage.
 
-Ids are looked up, rows without an owner are counted, derived data (terms, names, bits) is derived again, and
-bytes that belong to no row must be blank. All of it is read from one snapshot, in time proportional to the
-file, while others may read and write. Nothing is repaired.
+Ids are looked up, rows without an owner are counted, derived data (rows of packs, terms, names, bits) is derived
+again, and bytes that belong to no row must be blank. All of it is read from one snapshot, in time proportional to
+the file, while others may read and write. Nothing is repaired.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any
 
 import apsw
 import numpy as np
 
 from waylore.names import keys
 from waylore.store import bm25, vectors
-from waylore.store.checks import check_terms, list_still_stored
+from waylore.store.checks import check_terms, describe_still_stored, list_still_stored
+from waylore.store.packing import compute_fact_key
+from waylore.store.packs import Packs
 from waylore.store.rows import list_names
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import file, pages
-from waylore.store.sqlite.scope import run_by_ids, run_by_rows
+from waylore.store.sqlite.index import find_entity_rows, index_packs, list_edges, read_strengths
+from waylore.store.sqlite.scope import run_by_facts, run_by_ids, run_by_rows
 from waylore.store.sqlite.vfs import has_checksums
 from waylore.types.results import Receipt
 
 SQL = load_queries("waylore.store.sqlite")
 MAX_CHECKPOINTS = 20  # attempts to find the log empty while others write
+PACKS_AT_ONCE = 1_000
+HAS = {
+    "mention": SQL["has_mention"],
+    "assertion": SQL["has_assertion"],
+    "edge": SQL["has_edge"],
+}
+MISSING = {
+    "mention": "mentions of packs are not found by their entity",
+    "assertion": "facts of packs are not found by their id",
+    "edge": "facts of packs are not found by their entity",
+    "entity": "entities of packs are missing",
+    "fact": "facts are missing in their packs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,7 @@ def find_remains(db: apsw.Connection, path: str, collection: int, receipt: Recei
         lines = [
             *_find_identities(db, collection, receipt),
             *_count_orphans(db),
+            *_check_packs(db),
             *_check_terms(db),
             *_check_names(db),
             *_check_codes(db),
@@ -68,7 +88,12 @@ def _hold_still(db: apsw.Connection, path: str) -> Iterator[bool]:
 
 
 def _find_identities(db: apsw.Connection, collection: int, receipt: Receipt) -> Iterator[str]:
-    return list_still_stored(receipt, lambda query, ids: run_by_ids(db, query, ids, collection=collection))
+    yield from list_still_stored(
+        replace(receipt, facts=()), lambda query, ids: run_by_ids(db, query, ids, collection=collection)
+    )
+    ids = {compute_fact_key(bytes.fromhex(id_)): id_ for id_ in receipt.facts}
+    for (key,) in run_by_facts(db, "known_facts", np.array(list(ids), np.int64), collection=collection):
+        yield describe_still_stored("fact", ids[key])
 
 
 def _count_orphans(db: apsw.Connection) -> Iterator[str]:
@@ -78,6 +103,37 @@ def _count_orphans(db: apsw.Connection) -> Iterator[str]:
     for (problem,) in db.execute(SQL["integrity_check"]):
         if problem != "ok":
             yield f"the file is damaged: {problem}"
+
+
+def _check_packs(db: apsw.Connection) -> Iterator[str]:
+    """Yield a line if the rows of mentions, assertions and edges are not those that the packs give."""
+    wanted: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for collection, rows in groupby(db.execute(SQL["all_packs"]), key=itemgetter(0)):
+        while batch := list(islice(rows, PACKS_AT_ONCE)):
+            _, accesses, ids, numbers, facts, blobs = zip(*batch, strict=True)
+            packs = Packs(blobs)
+            rows_of = find_entity_rows(db, collection, packs)
+            index = index_packs(packs, collection, accesses, [id_.hex() for id_ in ids], numbers, rows_of)
+            keys: dict[str, Sequence[tuple[Any, ...]]] = {
+                "mention": index.mentions,
+                "assertion": [row[:7] for row in index.assertions],
+                "edge": list({edge[:4] for edge in list_edges(index.ends, read_strengths(db, collection, index), {})}),
+            }
+            for kind, listed in keys.items():
+                wanted[kind] += len(listed)
+                found[kind] += sum(1 for _ in db.executemany(HAS[kind], listed))
+            wanted["entity"] += len(set(packs.entities[1:].tolist()))
+            found["entity"] += len(rows_of)
+            wanted["fact"] += sum(facts)
+            found["fact"] += len(index.assertions)
+    missing = wanted - found
+    for kind, problem in MISSING.items():
+        if missing[kind]:
+            yield f"{missing[kind]} {problem}"
+    for kind, stored in db.execute(SQL["count_rows"]):
+        if stored > found[kind]:
+            yield f"{stored - found[kind]} {kind}s are in no pack"
 
 
 def _check_terms(db: apsw.Connection) -> Iterator[str]:

@@ -6,16 +6,18 @@ from dataclasses import replace
 from datetime import datetime
 
 import apsw
+import numpy as np
 
 from waylore.store import rows as columns
 from waylore.store import vectors
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
+from waylore.store.packing import compute_fact_key
 from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.delete import delete_documents
 from waylore.store.sqlite.insert import insert_documents
-from waylore.store.sqlite.scope import SqliteCollection, read_collection, run_by_ids
+from waylore.store.sqlite.scope import SqliteCollection, read_collection, run_by_facts, run_by_ids
 from waylore.types.author import Author
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
@@ -83,11 +85,20 @@ def store_fingerprints(
     db.executemany(SQL["set_fingerprint"], [(collection, *file) for file in fingerprints.items()])
 
 
-def count_uses(db: apsw.Connection, collection: int, kind: str, ids: Sequence[str], at: datetime) -> None:
+def count_uses(
+    db: apsw.Connection, collection: int, *, passages: Sequence[str], facts: Sequence[str], at: datetime
+) -> None:
     """Count one use for each time that an item is named."""
-    uses, now = Counter(ids), columns.to_microseconds(at)
-    rows = run_by_ids(db, f"{kind}_rows", ids, collection=collection)
-    db.executemany(SQL["touch"], [(kind, row, uses[id_.hex()], now) for id_, row in rows])
+    now = columns.to_microseconds(at)
+    used = Counter(passages)
+    rows = [
+        ("passage", row, used[id_.hex()])
+        for id_, row in run_by_ids(db, "passage_rows", passages, collection=collection)
+    ]
+    keys = Counter(compute_fact_key(bytes.fromhex(id_)) for id_ in facts)
+    known = run_by_facts(db, "known_facts", np.array(list(keys), np.int64), collection=collection)
+    rows += [("fact", key, keys[key]) for (key,) in known]
+    db.executemany(SQL["touch"], [(collection, *row, now) for row in rows])
 
 
 def _update_counters(db: apsw.Connection, of: SqliteCollection, change: Change) -> None:

@@ -46,6 +46,7 @@ MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for t
     "vector",
     "keyword",
     "neighbourhood",
+    "specified",
     "guided",
     "activation",
     "citations",
@@ -253,7 +254,7 @@ class QuestionBody(Body):
     query: QueryText = Field(examples=["Who can help with the login?"])
     top_k: Annotated[int, Field(ge=1, le=100), BeforeValidator(_to_whole)] | None = Field(
         default=None,
-        description="Number of hits; the service's setting if absent. The graph may add a few.",
+        description="Number of hits; the service's setting if absent.",
     )
     method: Annotated[MethodName, BeforeValidator(_to_lower)] | None = Field(
         default=None,

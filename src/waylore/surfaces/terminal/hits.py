@@ -17,7 +17,7 @@ from rich.tree import Tree
 from waylore.fence import to_line
 from waylore.recipes import RECIPES
 from waylore.text import terms
-from waylore.types.knowledge import Entity, Fact
+from waylore.types.knowledge import Document, Entity, Fact
 from waylore.types.results import Branch, EntityGraph
 from waylore.types.search import GraphPath, Hit, Placement, SearchResult
 
@@ -25,6 +25,7 @@ SNIPPET_CHARACTERS = 220  # of a passage in a card
 ADDRESS_CHARACTERS = 32  # of an address in a card
 MAX_SEARCHED_CHARACTERS = 20_000  # of a passage, in which the snippet is chosen
 BAR_WIDTH = 10
+MAX_OTHERS = 3  # documents with the same text that a card names
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
 STAGES = ("embedding", "unit", "vector", "keyword", "link", "scores", "graph", "hits", "reranker")
 SEARCHES = {"vector": "meaning", "keyword": "words", "graph": "graph"}
@@ -58,7 +59,16 @@ def render_card(rank: int, hit: Hit, question: str) -> RenderableType:
     lines: list[RenderableType] = [render_snippet(_drop_headings(hit), question)]
     if hit.path:
         lines.append(Text.assemble(("via ", DIM), render_path(hit.path)))
+    if hit.also_in:
+        lines.append(_render_others(hit.also_in))
     return Group(head, _indent(Group(*lines)))
+
+
+def _render_others(documents: Sequence[Document]) -> Text:
+    """Render the other documents with the same text: the first few by name, the rest as a number."""
+    names = [to_line(document.title or document.uri) for document in documents[:MAX_OTHERS]]
+    rest = len(documents) - len(names)
+    return Text(f"also in {', '.join(names)}{f' and {rest} more' if rest else ''}", DIM)
 
 
 def _drop_headings(hit: Hit) -> str:

@@ -35,7 +35,7 @@ class Search(Budgeted):
         default=None,
         ge=1,
         le=100,
-        description="Number of passages (10 if not set otherwise on the server). The graph may add as many again.",
+        description="Number of passages (10 if not set otherwise on the server).",
     )
     use_graph: bool = Field(default=True, description="Follow facts to passages that plain search misses.")
     min_graph_score: float | None = Field(

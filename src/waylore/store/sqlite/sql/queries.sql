@@ -226,6 +226,9 @@ WHERE p.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
+-- name: vectors_of_passage_rows
+SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value CROSS JOIN passages p ON p.row = v.row
+
 -- name: terms_of_passages
 SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_terms t ON t.row = p.row
@@ -238,7 +241,8 @@ SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end"
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: passage_rows_of_documents
-SELECT p.row, p.document, p.access, t.length, t.terms FROM passages p JOIN passage_terms t ON t.row = p.row
+SELECT p.row, p.document, p.access, t.length, t.terms, p.id, k.pack
+FROM passages p JOIN passage_terms t ON t.row = p.row JOIN packs k ON k.row = p.row
 WHERE p.document IN carray(:rows)
 
 -- name: delete_passages
@@ -274,8 +278,10 @@ SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limi
 -- name: insert_passage_terms
 INSERT INTO passage_terms (row, length, terms) VALUES (?, ?, ?)
 
--- name: passage_terms
-SELECT row, length, terms FROM passage_terms WHERE row IN carray(:rows)
+-- name: joined_passage_terms
+-- All rows as one: numbers as text, and the terms of all passages one behind the other.
+SELECT group_concat(row), group_concat(length), group_concat(size), CAST(group_concat(terms, '') AS BLOB)
+FROM (SELECT t.row, t.length, length(t.terms) / 4 AS size, t.terms FROM carray(:rows) i CROSS JOIN passage_terms t ON t.row = i.value)
 
 -- name: delete_passage_terms
 DELETE FROM passage_terms WHERE row IN carray(:rows)
@@ -414,7 +420,10 @@ CROSS JOIN entities e ON e.row = k.entity
 -- ----------------------------------------------------------------------------------------------- mentions
 
 -- name: insert_mention
-INSERT INTO mentions (entity, access, is_own, count, tie, passage, entity_id, passage_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO mentions (entity, access, is_own, count, tie, passage) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: delete_mention
+DELETE FROM mentions WHERE entity = ? AND access = ? AND is_own = ? AND count = ? AND tie = ? AND passage = ?
 
 -- name: add_entity_passages
 UPDATE entities SET passages = passages + ? WHERE row = ?
@@ -432,7 +441,7 @@ SELECT c.entity, sum(c.passages) FROM entity_counts c WHERE c.entity IN carray(:
 GROUP BY c.entity
 
 -- name: mentions_of_entities
-SELECT m.entity_id, m.passage_id, m.count, m.is_own
+SELECT e.id, p.id, m.count, m.is_own, m.passage
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
 CROSS JOIN mentions m ON m.entity = e.row AND m.access = a.value AND (m.is_own, m.count, m.tie, m.passage) IN (
     SELECT n.is_own, n.count, n.tie, n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
@@ -440,159 +449,152 @@ CROSS JOIN mentions m ON m.entity = e.row AND m.access = a.value AND (m.is_own, 
         SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
         WHERE o.row = n.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
     ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap)
+CROSS JOIN passages p ON p.row = m.passage
 
--- name: mentions_of_passages
-SELECT m.entity_id, m.passage_id, m.count, m.is_own
+-- -------------------------------------------------------------------------------------------------- packs
+
+-- name: insert_pack
+INSERT INTO packs (row, facts, pack) VALUES (?, ?, ?)
+
+-- name: insert_statement_vectors
+INSERT INTO statement_vectors (row, codes) VALUES (?, ?)
+
+-- name: packs
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes
+FROM carray(:rows) r CROSS JOIN passages p ON p.row = r.value CROSS JOIN packs k ON k.row = p.row
+CROSS JOIN documents d ON d.row = p.document LEFT JOIN statement_vectors v ON v.row = p.row ORDER BY p.row
+
+-- name: packs_of_passages
+SELECT p.id, p.text, d.recorded_at, k.pack,
+  CASE WHEN :vectors THEN (SELECT v.codes FROM statement_vectors v WHERE v.row = p.row) END
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
-CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
-WHERE m.access IN carray(:accesses)
+CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
+WHERE p.access IN carray(:accesses)
   AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
     SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
--- name: export_mentions
-SELECT m.entity_id, m.passage_id, m.count, m.is_own
-FROM passages p CROSS JOIN mentions m INDEXED BY mentions_of_passage ON m.passage = p.row
-WHERE p.document = :document ORDER BY p.position, p.id, m.entity_id
+-- name: export_packs
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes
+FROM passages p CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
+LEFT JOIN statement_vectors v ON v.row = p.row
+WHERE p.document = :document ORDER BY p.position, p.id
 
--- name: mention_counts
-SELECT m.entity, m.access, count(*) FROM mentions m INDEXED BY mentions_of_passage WHERE m.passage IN carray(:rows)
-GROUP BY m.entity, m.access
+-- name: set_pack
+UPDATE packs SET pack = ? WHERE row = ?
 
--- name: delete_mentions
-DELETE FROM mentions WHERE passage IN carray(:rows)
+-- name: set_statement_vectors
+INSERT OR REPLACE INTO statement_vectors (codes, row) VALUES (?, ?)
+
+-- name: delete_packs
+DELETE FROM packs WHERE row IN carray(:rows)
+
+-- name: delete_statement_vectors
+DELETE FROM statement_vectors WHERE row IN carray(:rows)
 
 -- -------------------------------------------------------------------------------------------------- facts
 
--- name: fact_rows
-SELECT id, row FROM facts WHERE collection = :collection AND id IN carray(:ids)
+-- name: insert_assertion
+INSERT INTO assertions (collection, fact, source, strength, tie, passage, place, access, status, valid_from, valid_to)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: insert_fact
-INSERT INTO facts (collection, id, tie, subject, subject_id, predicate, object, object_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-RETURNING row
+-- name: delete_assertion
+DELETE FROM assertions WHERE collection = ? AND fact = ? AND source = ? AND strength = ? AND tie = ? AND passage = ?
 
--- name: insert_support
-INSERT INTO supports (fact, voice, tie, passage, document, passage_id, access, recorded_at, subject, predicate, object,
-  statement, weight, confidence, source, status, valid_from, valid_to, vector)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: known_facts
+SELECT DISTINCT fact FROM assertions WHERE collection = :collection AND fact IN carray(:facts)
 
--- name: insert_edges
--- A fact is in the lists of its subject and its object, once for each permission.
-INSERT OR IGNORE INTO edges (entity, access, strength, tie, fact, predicate)
-SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
-FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
-UNION ALL
-SELECT f.object, s.access, max(s.weight * s.confidence), f.tie, f.row, f.predicate
-FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row
-WHERE f.object IS NOT NULL GROUP BY f.row, s.access
+-- name: strengths
+-- Of facts, for each permission: that of the strongest assertion.
+SELECT fact, access, max(strength) FROM assertions WHERE collection = :collection AND fact IN carray(:facts)
+GROUP BY fact, access
 
--- name: edge_keys
-SELECT f.subject, s.access, max(s.weight * s.confidence), f.tie, f.row
-FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row GROUP BY f.row, s.access
-UNION ALL
-SELECT f.object, s.access, max(s.weight * s.confidence), f.tie, f.row
-FROM carray(:rows) r CROSS JOIN facts f ON f.row = r.value CROSS JOIN supports s ON s.fact = f.row
-WHERE f.object IS NOT NULL GROUP BY f.row, s.access
+-- name: insert_edge
+-- A fact whose subject is its object has one edge.
+INSERT OR IGNORE INTO edges (entity, access, strength, fact, predicate) VALUES (?, ?, ?, ?, ?)
 
 -- name: delete_edge
-DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND tie = ? AND fact = ?
+DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND fact = ?
 
 -- name: facts_of_entities
--- Facts as their most trusted visible assertion states them, if it has one of :statuses.
-SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
+-- The places of facts, by their most trusted visible assertion, if it has one of :statuses.
+SELECT e.id, s.passage, s.place
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
-CROSS JOIN facts f ON f.row IN (
+CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
     SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.access = a.value
-      AND (SELECT z.status FROM supports z WHERE z.fact = x.fact AND z.access IN carray(:accesses)
+      AND (SELECT z.status FROM assertions z WHERE z.collection = :collection AND z.fact = x.fact AND z.access IN carray(:accesses)
         AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
         AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
-    ORDER BY x.strength DESC, x.tie LIMIT :cap)
-CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
-    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
-      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-      ORDER BY z.voice DESC, z.tie LIMIT 1)
-LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1) IN carray(:statuses)
+    ORDER BY x.strength DESC, x.fact LIMIT :cap)
+  AND (s.source, s.strength, s.tie, s.passage) = (
+    SELECT z.source, z.strength, z.tie, z.passage FROM assertions z WHERE z.collection = :collection AND z.fact = s.fact
+        AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1)
 
 -- name: facts_of_entities_by_predicate
-SELECT e.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:predicates) q
-CROSS JOIN carray(:accesses) a
-CROSS JOIN facts f ON f.row IN (
+SELECT e.id, s.passage, s.place
+FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:predicates) q CROSS JOIN carray(:accesses) a
+CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
     SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.predicate = q.value AND x.access = a.value
-      AND (SELECT z.status FROM supports z WHERE z.fact = x.fact AND z.access IN carray(:accesses)
+      AND (SELECT z.status FROM assertions z WHERE z.collection = :collection AND z.fact = x.fact AND z.access IN carray(:accesses)
         AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
         AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
-    ORDER BY x.strength DESC, x.tie LIMIT :cap)
-CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
-    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
-      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-      ORDER BY z.voice DESC, z.tie LIMIT 1)
-LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
+          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1) IN carray(:statuses)
+    ORDER BY x.strength DESC, x.fact LIMIT :cap)
+  AND (s.source, s.strength, s.tie, s.passage) = (
+    SELECT z.source, z.strength, z.tie, z.passage FROM assertions z WHERE z.collection = :collection AND z.fact = s.fact
+        AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1)
 
 -- name: facts
-SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM carray(:ids) i CROSS JOIN facts f ON f.collection = :collection AND f.id = i.value
-CROSS JOIN supports s ON s.fact = f.row AND (s.voice, s.tie, s.passage) = (
-    SELECT z.voice, z.tie, z.passage FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
-      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-      ORDER BY z.voice DESC, z.tie LIMIT 1)
-LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
-WHERE s.status IN (SELECT value FROM json_each(:statuses))
+SELECT s.passage, s.place FROM carray(:facts) f CROSS JOIN assertions s ON s.collection = :collection AND s.fact = f.value
+  AND (s.source, s.strength, s.tie, s.passage) = (
+    SELECT z.source, z.strength, z.tie, z.passage FROM assertions z WHERE z.collection = :collection AND z.fact = f.value
+        AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1)
+WHERE s.status IN carray(:statuses)
 
--- name: facts_of_passages
--- Facts as these passages state them, unless they or a more trusted visible assertion retracted them.
-SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
-CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row CROSS JOIN facts f ON f.row = s.fact
-LEFT JOIN usage u ON u.kind = 'fact' AND u.row = f.row
-WHERE s.access IN carray(:accesses) AND s.status IN (SELECT value FROM json_each(:statuses))
-  AND (:as_of IS NULL OR (coalesce(s.valid_from <= :as_of, 1) AND coalesce(s.valid_to > :as_of, 1)))
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = s.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-  AND (SELECT z.status FROM supports z WHERE z.fact = f.row AND z.access IN carray(:accesses)
-      AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = z.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
-      ORDER BY z.voice DESC, z.tie LIMIT 1) IN (SELECT value FROM json_each(:statuses))
+-- name: has_unconfirmed
+SELECT EXISTS (SELECT 1 FROM assertions WHERE collection = :collection AND status <> 1)
 
--- name: export_facts
-SELECT p.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, s.vector
-FROM passages p CROSS JOIN supports s INDEXED BY supports_of_passage ON s.passage = p.row
-CROSS JOIN facts f ON f.row = s.fact
-WHERE p.document = :document ORDER BY p.position, p.id, f.id
-
--- name: facts_of_passage_rows
-SELECT fact, access FROM supports INDEXED BY supports_of_passage WHERE passage IN carray(:rows)
-
--- name: delete_supports
-DELETE FROM supports WHERE passage IN carray(:rows)
-
--- name: delete_unsupported_facts
-DELETE FROM facts WHERE row IN carray(:rows) AND NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = facts.row)
-RETURNING row, id
+-- name: retracted_facts
+-- Facts whose most trusted visible assertion has none of :statuses.
+SELECT f.value FROM carray(:facts) f
+WHERE (SELECT z.status FROM assertions z WHERE z.collection = :collection AND z.fact = f.value AND z.access IN carray(:accesses)
+        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
+          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1) NOT IN carray(:statuses)
 
 -- -------------------------------------------------------------------------------------------------- usage
 
 -- name: touch
-INSERT INTO usage (kind, row, access_count, last_accessed) VALUES (?, ?, ?, ?)
+INSERT INTO usage (collection, kind, row, access_count, last_accessed) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET access_count = access_count + excluded.access_count, last_accessed = max(last_accessed, excluded.last_accessed)
 
 -- name: delete_usage
-DELETE FROM usage WHERE kind = :kind AND row IN carray(:rows)
+DELETE FROM usage WHERE collection = :collection AND kind = :kind AND row IN carray(:rows)
+
+-- name: uses_of_facts
+SELECT row, access_count, last_accessed FROM usage
+WHERE collection = :collection AND kind = 'fact' AND row IN carray(:facts)
 
 -- ------------------------------------------------------------------------- changing the embedding model
 
@@ -613,16 +615,23 @@ WHERE e.row >= :after AND e.collection = :collection AND NOT EXISTS (
 GROUP BY e.row ORDER BY e.row LIMIT :limit
 
 -- name: unembedded_fact
-SELECT f.id, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object_id, s.passage_id, s.statement, s.weight,
-  s.confidence, s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL, NULL
-FROM facts f CROSS JOIN supports s ON s.fact = f.row
-WHERE f.row >= :after AND f.collection = :collection AND NOT EXISTS (
-  SELECT 1 FROM staged t WHERE t.collection = f.collection AND t.model = :model AND t.kind = 'fact' AND t.row = f.row
-    AND t.passage = s.passage)
-ORDER BY f.row LIMIT :limit
+-- The packs of passages of which not every fact has a staged vector.
+SELECT p.id, p.text, d.recorded_at, k.pack, NULL, k.row
+FROM packs k CROSS JOIN passages p ON p.row = k.row CROSS JOIN documents d ON d.row = p.document
+WHERE k.row >= :after AND p.collection = :collection AND k.facts > (
+  SELECT count(*) FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'fact' AND s.row = k.row)
+ORDER BY k.row LIMIT :limit
+
+-- name: staged_facts
+SELECT row, place, vector FROM staged
+WHERE collection = :collection AND model = :model AND kind = 'fact' AND row IN carray(:rows)
+
+-- name: staged_passages
+-- The passages with staged vectors of facts.
+SELECT DISTINCT row FROM staged WHERE collection = :collection AND model = :model AND kind = 'fact' ORDER BY row
 
 -- name: stage
-INSERT OR REPLACE INTO staged (collection, model, kind, row, passage, vector) VALUES (?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO staged (collection, model, kind, row, place, vector) VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: unstage
 DELETE FROM staged WHERE collection = :collection AND kind = :kind AND row IN carray(:rows)
@@ -631,9 +640,6 @@ DELETE FROM staged WHERE collection = :collection AND kind = :kind AND row IN ca
 SELECT length(vector) / CASE kind WHEN 'fact' THEN 1 ELSE 2 END FROM staged
 WHERE collection = :collection AND model = :model LIMIT 1
 
--- name: unstage_supports
-DELETE FROM staged WHERE collection = :collection AND kind = 'fact' AND passage IN carray(:rows)
-
 -- name: adopt_passage
 INSERT OR REPLACE INTO passage_vectors (row, vector)
 SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'passage'
@@ -641,10 +647,6 @@ SELECT row, vector FROM staged WHERE collection = :collection AND model = :model
 -- name: adopt_entity
 INSERT OR REPLACE INTO entity_vectors (row, vector)
 SELECT row, vector FROM staged WHERE collection = :collection AND model = :model AND kind = 'entity'
-
--- name: adopt_fact
-UPDATE supports SET vector = s.vector FROM staged s
-WHERE s.collection = :collection AND s.model = :model AND s.kind = 'fact' AND supports.fact = s.row AND supports.passage = s.passage
 
 -- name: drop_staged
 DELETE FROM staged WHERE collection = :collection
@@ -678,8 +680,14 @@ UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of passages, terms or assertions' FROM accesses a
 LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p JOIN passage_terms t ON t.row = p.row
   GROUP BY p.access) p ON p.access = a.row
-LEFT JOIN (SELECT s.access, count(*) AS assertions FROM supports s GROUP BY s.access) s ON s.access = a.row
+LEFT JOIN (SELECT s.access, count(*) AS assertions FROM assertions s GROUP BY s.access) s ON s.access = a.row
 WHERE (a.passages, a.length, a.assertions) <> (coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
+UNION ALL
+SELECT count(*), 'packs have no passage' FROM packs WHERE row NOT IN (SELECT row FROM passages)
+UNION ALL
+SELECT count(*), 'vectors have no pack' FROM statement_vectors WHERE row NOT IN (SELECT row FROM packs)
+UNION ALL
+SELECT count(*), 'passages have no pack' FROM passages WHERE row NOT IN (SELECT row FROM packs)
 UNION ALL
 SELECT count(*), 'vectors have no passage' FROM passage_vectors WHERE row NOT IN (SELECT row FROM passages)
 UNION ALL
@@ -703,32 +711,41 @@ SELECT count(*), 'descriptions have no document' FROM profiles WHERE document NO
 UNION ALL
 SELECT count(*), 'descriptions have no entity' FROM profiles WHERE entity NOT IN (SELECT row FROM entities)
 UNION ALL
-SELECT count(*), 'mentions have no passage' FROM mentions m
-WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = m.passage AND p.id = m.passage_id)
+SELECT count(*), 'mentions have no passage' FROM mentions WHERE passage NOT IN (SELECT row FROM passages)
 UNION ALL
-SELECT count(*), 'mentions have no entity' FROM mentions m
-WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = m.entity AND e.id = m.entity_id)
+SELECT count(*), 'mentions have no entity' FROM mentions WHERE entity NOT IN (SELECT row FROM entities)
 UNION ALL
-SELECT count(*), 'facts have no passage that states them' FROM facts WHERE row NOT IN (SELECT fact FROM supports)
+SELECT count(*), 'assertions have no passage' FROM assertions WHERE passage NOT IN (SELECT row FROM passages)
 UNION ALL
-SELECT count(*), 'facts have no subject or object' FROM facts f
-WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.subject AND e.id = f.subject_id)
-  OR f.object IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entities e WHERE e.row = f.object AND e.id = f.object_id)
-UNION ALL
-SELECT count(*), 'assertions have no passage' FROM supports s
-WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.row = s.passage AND p.id = s.passage_id AND p.document = s.document)
-UNION ALL
-SELECT count(*), 'assertions have no fact' FROM supports WHERE fact NOT IN (SELECT row FROM facts)
+SELECT count(*), 'edges have no entity' FROM edges WHERE entity NOT IN (SELECT row FROM entities)
 UNION ALL
 SELECT count(*), 'edges have no assertion' FROM edges x
-WHERE NOT EXISTS (SELECT 1 FROM supports s WHERE s.fact = x.fact AND s.access = x.access)
+WHERE NOT EXISTS (SELECT 1 FROM entities e CROSS JOIN assertions s ON s.collection = e.collection AND s.fact = x.fact
+  WHERE e.row = x.entity AND s.access = x.access)
 UNION ALL
-SELECT count(*), 'use counts have no passage or fact' FROM usage
-WHERE CASE kind WHEN 'fact' THEN row NOT IN (SELECT row FROM facts) ELSE row NOT IN (SELECT row FROM passages) END
+SELECT count(*), 'use counts have no passage or fact' FROM usage u
+WHERE CASE u.kind WHEN 'fact' THEN NOT EXISTS (SELECT 1 FROM assertions s WHERE s.collection = u.collection AND s.fact = u.row)
+  ELSE u.row NOT IN (SELECT row FROM passages) END
 UNION ALL
 SELECT count(*), 'staged vectors have no item' FROM staged s
-WHERE CASE kind WHEN 'passage' THEN row NOT IN (SELECT row FROM passages) WHEN 'entity' THEN row NOT IN (SELECT row FROM entities)
-  ELSE NOT EXISTS (SELECT 1 FROM supports t WHERE t.fact = s.row AND t.passage = s.passage) END
+WHERE CASE kind WHEN 'entity' THEN row NOT IN (SELECT row FROM entities) WHEN 'passage' THEN row NOT IN (SELECT row FROM passages)
+  ELSE NOT EXISTS (SELECT 1 FROM packs k WHERE k.row = s.row AND k.facts > s.place) END
+
+-- name: all_packs
+SELECT p.collection, p.access, p.id, p.row, k.facts, k.pack FROM passages p CROSS JOIN packs k ON k.row = p.row
+ORDER BY p.collection, p.id
+
+-- name: has_mention
+SELECT 1 FROM mentions WHERE entity = ? AND access = ? AND is_own = ? AND count = ? AND tie = ? AND passage = ?
+
+-- name: has_assertion
+SELECT 1 FROM assertions WHERE collection = ? AND fact = ? AND source = ? AND strength = ? AND tie = ? AND passage = ? AND place = ?
+
+-- name: has_edge
+SELECT 1 FROM edges WHERE entity = ? AND access = ? AND strength = ? AND fact = ?
+
+-- name: count_rows
+SELECT 'mention', count(*) FROM mentions UNION ALL SELECT 'assertion', count(*) FROM assertions
 
 -- name: all_passage_terms
 SELECT p.access, t.terms FROM passage_terms t JOIN passages p ON p.row = t.row

@@ -150,8 +150,16 @@ CREATE TABLE entity_keys (
   PRIMARY KEY (collection, key, access, entity)
 ) STRICT, WITHOUT ROWID;
 
--- The passages of an entity, best first: those about it, then those that mention it most. Ids are stored beside rows,
--- so that an index has every column and neither passages nor entities need to be read.
+-- What a passage says: its mentions and facts, with the statements that assert them (waylore.store.packs), and the
+-- vectors of the statements. The pack is the truth; mentions, assertions and edges are indexes of all packs.
+CREATE TABLE packs (
+  row INTEGER PRIMARY KEY,  -- of the passage
+  facts INTEGER NOT NULL,
+  pack BLOB NOT NULL
+) STRICT;
+CREATE TABLE statement_vectors (row INTEGER PRIMARY KEY, codes BLOB NOT NULL) STRICT;
+
+-- The passages of an entity, best first: those about it, then those that mention it most.
 CREATE TABLE mentions (
   entity INTEGER NOT NULL,
   access INTEGER NOT NULL,
@@ -159,11 +167,8 @@ CREATE TABLE mentions (
   count INTEGER NOT NULL,
   tie INTEGER NOT NULL,
   passage INTEGER NOT NULL,
-  entity_id BLOB NOT NULL,
-  passage_id BLOB NOT NULL,
   PRIMARY KEY (entity, access, is_own DESC, count DESC, tie, passage)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX mentions_of_passage ON mentions (passage, entity, entity_id, passage_id);
 
 -- The passages that mention an entity, for each permission.
 CREATE TABLE entity_counts (
@@ -173,64 +178,45 @@ CREATE TABLE entity_counts (
   PRIMARY KEY (entity, access)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE facts (
-  row INTEGER PRIMARY KEY,
+-- The passages that assert a fact, the most trusted first. The key of a fact is the first half of its id; `place` is
+-- that of the fact in the passage's pack. What decides whether a fact may be shown is here, so that packs are read
+-- only of facts that are returned.
+CREATE TABLE assertions (
   collection INTEGER NOT NULL,
-  id BLOB NOT NULL,
-  tie INTEGER NOT NULL,
-  subject INTEGER NOT NULL,
-  subject_id BLOB NOT NULL,
-  predicate INTEGER NOT NULL,
-  object INTEGER,  -- null for a plain value
-  object_id BLOB,
-  UNIQUE (collection, id)
-) STRICT;
-
--- A fact as each passage asserts it, in the words of its document, the most trusted assertion first. Everything
--- that a walk reads of a fact is here, so that it reads neither passages nor entities.
-CREATE TABLE supports (
   fact INTEGER NOT NULL,
-  voice REAL NOT NULL,
+  source INTEGER NOT NULL,    -- the place in SOURCES
+  strength REAL NOT NULL,     -- weight x confidence
   tie INTEGER NOT NULL,
   passage INTEGER NOT NULL,
-  document INTEGER NOT NULL,
-  passage_id BLOB NOT NULL,
+  place INTEGER NOT NULL,
   access INTEGER NOT NULL,
-  recorded_at INTEGER NOT NULL,
-  subject TEXT NOT NULL,
-  predicate TEXT NOT NULL,
-  object TEXT NOT NULL,
-  statement TEXT NOT NULL,
-  weight REAL NOT NULL,
-  confidence REAL NOT NULL,
-  source TEXT NOT NULL,
-  status TEXT NOT NULL,
+  status INTEGER NOT NULL,    -- the place in STATUSES
   valid_from INTEGER,
   valid_to INTEGER,
-  vector BLOB,
-  PRIMARY KEY (fact, voice DESC, tie, passage)
+  PRIMARY KEY (collection, fact, source, strength DESC, tie, passage)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX supports_of_passage ON supports (passage);
+-- Few facts have an assertion that is staged or retracted. Reads of other facts need not look for one.
+CREATE INDEX unconfirmed_assertions ON assertions (collection, fact) WHERE status <> 1;
 
 -- The facts of an entity, strongest first, for each permission and for each predicate.
 CREATE TABLE edges (
   entity INTEGER NOT NULL,
   access INTEGER NOT NULL,
   strength REAL NOT NULL,
-  tie INTEGER NOT NULL,
   fact INTEGER NOT NULL,
   predicate INTEGER NOT NULL,
-  PRIMARY KEY (entity, access, strength DESC, tie, fact)
+  PRIMARY KEY (entity, access, strength DESC, fact)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX edges_of_predicate ON edges (entity, predicate, access, strength DESC, tie, fact);
+CREATE INDEX edges_of_predicate ON edges (entity, predicate, access, strength DESC, fact);
 
 -- How often an item was used, and when last. The rows are narrow, so that counting stays cheap.
 CREATE TABLE usage (
+  collection INTEGER NOT NULL,
   kind TEXT NOT NULL,
-  row INTEGER NOT NULL,
+  row INTEGER NOT NULL,  -- of a passage, or the key of a fact
   access_count INTEGER NOT NULL,
   last_accessed INTEGER NOT NULL,
-  PRIMARY KEY (kind, row)
+  PRIMARY KEY (collection, kind, row)
 ) STRICT, WITHOUT ROWID;
 
 -- Vectors of the next embedding model, until all are staged (waylore reembed).
@@ -238,10 +224,10 @@ CREATE TABLE staged (
   collection INTEGER NOT NULL,
   model TEXT NOT NULL,
   kind TEXT NOT NULL,
-  row INTEGER NOT NULL,
-  passage INTEGER NOT NULL,  -- 0 except for facts
+  row INTEGER NOT NULL,    -- for a fact that of its passage
+  place INTEGER NOT NULL,  -- of a fact in the pack of its passage, otherwise 0
   vector BLOB NOT NULL,
-  PRIMARY KEY (collection, model, kind, row, passage)
+  PRIMARY KEY (collection, model, kind, row, place)
 ) STRICT, WITHOUT ROWID;
 
 -- The fingerprint of each file that was read completely. An unchanged file is not read again.

@@ -1,0 +1,92 @@
+"""Choose the hits among all candidates: their order, and passages with the same text.
+
+The order does not depend on the number of hits. Of the first n, for every n, a third are the best of hybrid search
+(promise 1). Passages with nearly the same words take one place. Pure functions: nothing here reads the store.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+
+from waylore.retrieval.fusion import FusedCandidate
+from waylore.text import split_words
+
+KEPT_SHARE = 3  # one of three hits is the best of hybrid search that is not among those before it
+SAME_WORDS = 0.95  # Jaccard similarity of the sets of words from which on two long texts are the same
+MIN_WORDS = 20  # of a long text
+
+
+def arrange(
+    hybrid: Sequence[FusedCandidate], candidates: Sequence[FusedCandidate], left_out: Collection[str] = ()
+) -> Iterator[FusedCandidate]:
+    """Yield the candidates in their order, with the best of hybrid search at every third place at the latest.
+
+    Candidates in `left_out`, which repeat another one or are gone, count in neither list.
+    """
+    by_id = {candidate.id: candidate for candidate in candidates if candidate.id not in left_out}
+    kept = [candidate.id for candidate in hybrid if candidate.id in by_id]
+    rest, placed = iter(by_id.values()), set[str]()
+    for place in count(1):
+        due = kept[: place // KEPT_SHARE] if place % KEPT_SHARE == 0 else []
+        owed = next((id_ for id_ in due if id_ not in placed), None)
+        chosen = by_id[owed] if owed else next((c for c in rest if c.id not in placed), None)
+        if chosen is None:
+            return
+        placed.add(chosen.id)
+        yield chosen
+
+
+def keep_all(
+    hybrid: Sequence[FusedCandidate],
+    candidates: Sequence[FusedCandidate],
+    reached: Collection[str],
+    *,
+    top_k: int,
+    max_added: int,
+) -> tuple[FusedCandidate, ...]:
+    """Return the hybrid top K and at most `max_added` others that the graph `reached`, in one order (S5)."""
+    chosen = {candidate.id for candidate in hybrid[:top_k]}
+    new = [candidate.id for candidate in candidates if candidate.id in reached and candidate.id not in chosen]
+    chosen.update(new[:max_added])
+    return tuple(candidate for candidate in candidates if candidate.id in chosen)
+
+
+def find_repeats(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the passages that repeat the text of one before them, by id, with the id of that one.
+
+    `texts` are pairs of id and text, best first.
+    """
+    first: dict[str, list[str]] = {}
+    repeats: dict[str, str] = {}
+    for id_, text in texts:
+        own = split_words(text)
+        same = next((other for other, its in first.items() if has_same_words(own, its)), None)
+        if same is None:
+            first[id_] = own
+        else:
+            repeats[id_] = same
+    return repeats
+
+
+def has_same_words(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether two texts have the same words in the same order, or, if they are long, nearly the same words.
+
+    In a short text the order decides what it says: "from Rome to Paris" is not "from Paris to Rome".
+    """
+    if one == other:
+        return bool(one)
+    fewer, more = sorted((len(one), len(other)))
+    if fewer < MIN_WORDS or fewer < SAME_WORDS * more:
+        return False
+    words, others = set(one), set(other)
+    return len(words & others) >= SAME_WORDS * len(words | others)
+
+
+def group_repeats(repeats: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the passages that repeat one, by the id of that one. A repeat of a repeat counts for the first."""
+    groups: dict[str, list[str]] = {}
+    for id_ in repeats:
+        first = repeats[id_]
+        while first in repeats:
+            first = repeats[first]
+        groups.setdefault(first, []).append(id_)
+    return groups

@@ -1,0 +1,357 @@
+"""Pack the mentions and facts of a passage, and make columns and objects from packs, the same on every engine.
+
+A store reads packs with the ids and texts of their passages (`PassagePacks`). Searches get columns of these
+(`types.columns`), and a fact becomes an object when it is looked up. This module knows no SQL.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from waylore.store.checks import check_vector
+from waylore.store.packs import (
+    ALWAYS,
+    FACT,
+    HAS_VECTOR,
+    ID,
+    IS_CLAIM,
+    IS_OWN,
+    MENTION,
+    STATEMENT,
+    TRUST,
+    Column,
+    Pack,
+    Packs,
+    encode_pack,
+)
+from waylore.store.rows import from_microseconds, to_microseconds
+from waylore.store.vectors import quantise, to_units
+from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.knowledge import SOURCES, STATUSES, Fact, IndexedDocument, Mention, Passage, Vector
+from waylore.types.search import FactFilter
+
+SIGN = np.uint64(1 << 63)
+ID_DIGITS = 32
+Uses = Mapping[int, tuple[int, int]]
+FindUses = Callable[[Column], Uses]
+
+
+# -- writing -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PassageParts:
+    """A passage with its mentions and facts, in the order of the pack: mentions best first, facts by id."""
+
+    passage: Passage
+    mentions: Sequence[Mention]
+    facts: Sequence[Fact]
+
+
+def split_by_passage(indexed: IndexedDocument) -> Iterator[PassageParts]:
+    """Yield the passages of a document, each with its own mentions and facts."""
+    mentions: dict[str, list[Mention]] = {passage.id: [] for passage in indexed.passages}
+    facts: dict[str, list[Fact]] = {passage.id: [] for passage in indexed.passages}
+    for mention in indexed.mentions:
+        mentions[mention.passage_id].append(mention)
+    for fact in indexed.facts:
+        facts[fact.passage_id].append(fact)
+    for passage in indexed.passages:
+        yield make_parts(passage, mentions[passage.id], facts[passage.id])
+
+
+def make_parts(passage: Passage, mentions: Sequence[Mention], facts: Sequence[Fact]) -> PassageParts:
+    """Return a passage with its mentions and facts in the order of the pack."""
+    own = sorted(mentions, key=lambda mention: (-mention.is_own, -mention.count, mention.entity_id))
+    return PassageParts(passage, own, sorted(facts, key=lambda fact: fact.id))
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedParts:
+    """The pack of a passage, the vectors of its statements, and the number of its facts."""
+
+    pack: bytes
+    codes: bytes
+    facts: int
+
+
+def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
+    """Encode the mentions and facts of a passage."""
+    entities, statements, words, trust = _Places(), _Places(), _Places(), _Places()
+    mentions = [(entities.find(m.entity_id) + 1, m.count | IS_OWN * m.is_own) for m in parts.mentions]
+    rows = [
+        (
+            bytes.fromhex(fact.id),
+            entities.find(fact.subject_id) + 1,
+            entities.find(fact.object_id) + 1 if fact.object_id else 0,
+            statements.find((fact.statement, code)),
+            trust.find(_get_trust(fact)),
+            *map(words.find, (fact.subject, fact.predicate, fact.object)),
+            SOURCES.index(fact.source),
+            STATUSES.index(fact.status),
+        )
+        for fact, code in zip(parts.facts, _encode_vectors(parts.facts, dimension), strict=True)
+    ]
+    spans = [_place_statement(parts.passage.text, text, code, words) for text, code in statements.items]
+    pack = Pack(
+        entities=np.frombuffer(bytes.fromhex("".join(entities.items)), ID),
+        statements=np.array(spans, STATEMENT),
+        mentions=np.array(mentions, MENTION),
+        facts=np.array(rows, FACT),
+        trust=np.array(trust.items, TRUST),
+        words=tuple(words.items),
+    )
+    return EncodedParts(encode_pack(pack), b"".join(code or b"" for _, code in statements.items), len(rows))
+
+
+class _Places:
+    """Distinct items in the order in which they were first looked up."""
+
+    def __init__(self) -> None:
+        self._places: dict[Any, int] = {}
+
+    def find(self, item: Any) -> int:
+        """Return the place of an item; a new one is added."""
+        return self._places.setdefault(item, len(self._places))
+
+    @property
+    def items(self) -> list[Any]:
+        """All items, in order."""
+        return list(self._places)
+
+
+def replace_vectors(blob: bytes, codes: Mapping[int, bytes]) -> tuple[bytes, bytes]:
+    """Return a pack with other vectors, given by the places of facts in eight bits per dimension."""
+    packs = Packs([blob])
+    statements, facts = _Places(), packs.facts.copy()
+    for place, (start, end, flags) in enumerate(packs.statements[packs.statement_of].tolist()):
+        facts["statement"][place] = statements.find(((start, end, flags | HAS_VECTOR), codes[place]))
+    pack = Pack(
+        entities=packs.entities[1:],
+        statements=np.array([statement for statement, _ in statements.items], STATEMENT),
+        mentions=packs.mentions,
+        facts=facts,
+        trust=packs.distinct_trust,
+        words=packs.decode_words(0),
+    )
+    return encode_pack(pack), b"".join(code for _, code in statements.items)
+
+
+def _encode_vectors(facts: Sequence[Fact], dimension: int | None) -> list[bytes] | list[None]:
+    """Return the vectors of facts in eight bits per dimension; None for each if the collection has none."""
+    vectors = [vector for fact in facts if (vector := check_vector(fact.vector, dimension)) is not None]
+    if not vectors:
+        return [None] * len(facts)
+    codes, size = quantise(np.stack(vectors)).tobytes(), len(vectors[0])
+    return [codes[start : start + size] for start in range(0, len(codes), size)]
+
+
+def _place_statement(text: str, statement: str, code: bytes | None, words: _Places) -> tuple[int, int, int]:
+    """Return the span of a statement in the text, or its place among the words if the text does not have it."""
+    flags = 0 if code is None else HAS_VECTOR
+    start = text.find(statement)
+    if start < 0:
+        return words.find(statement), 0, flags | IS_CLAIM
+    return start, start + len(statement), flags
+
+
+def _get_trust(fact: Fact) -> tuple[float, float, int, int]:
+    since = ALWAYS.min if fact.valid_from is None else to_microseconds(fact.valid_from)
+    until = ALWAYS.max if fact.valid_to is None else to_microseconds(fact.valid_to)
+    return fact.weight, fact.confidence, int(since), int(until)
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PassagePacks:
+    """Packs with the ids, texts and times of recording of their passages, and the uses of facts."""
+
+    packs: Packs
+    ids: Sequence[str]
+    texts: Sequence[str]
+    recorded_at: Column
+    uses: Uses = field(default_factory=dict)  # by key: how often and when last
+
+    def make_fact(self, place: int, vector: Vector | None) -> Fact:
+        """Make the fact at a place."""
+        of = int(self.packs.fact_of[place])
+        words = self.packs.decode_words(of)
+        id_, _, object_, _, _, *named, source, status = self.packs.facts[place].tolist()
+        weight, confidence, since, until = self.packs.trust[place].tolist()
+        count, last = self.uses.get(compute_fact_key(id_), (0, None))
+        subject_name, predicate, object_name = (words[word] for word in named)
+        return Fact(
+            id_.hex(),
+            self._get_entity(self.packs.subject_of[place]),
+            subject_name,
+            predicate,
+            object_name,
+            self._get_entity(self.packs.object_of[place]) if object_ else "",
+            self.ids[of],
+            self._get_statement(place, of, words),
+            weight,
+            confidence,
+            SOURCES[source],
+            STATUSES[status],
+            None if since == ALWAYS.min else from_microseconds(since),
+            None if until == ALWAYS.max else from_microseconds(until),
+            from_microseconds(int(self.recorded_at[of])),
+            count,
+            None if last is None else from_microseconds(last),
+            vector,
+        )
+
+    def _get_entity(self, place: int) -> str:
+        id_: bytes = self.packs.entities[place].tobytes()
+        return id_.hex()
+
+    def _get_statement(self, place: int, of: int, words: Sequence[str]) -> str:
+        start, end, flags = self.packs.statements[self.packs.statement_of[place]].tolist()
+        return words[start] if flags & IS_CLAIM else self.texts[of][start:end]
+
+
+def read_passage_packs(rows: Sequence[tuple[bytes, str, int, bytes, bytes | None]]) -> PassagePacks:
+    """Decode rows of passages: id, text, time of recording, pack, and vectors of statements or None."""
+    return PassagePacks(
+        Packs([row[3] for row in rows], [row[4] or b"" for row in rows]),
+        ids=[id_.hex() for id_, *_ in rows],
+        texts=[text for _, text, *_ in rows],
+        recorded_at=np.array([row[2] for row in rows], np.int64),
+    )
+
+
+def compute_fact_keys(ids: Column) -> Column:
+    """Return the first half of the ids of facts as signed integers that sort like the ids."""
+    halves = np.frombuffer(ids.tobytes(), ">u8")[::2].astype(np.uint64)
+    return (halves ^ SIGN).view(np.int64)
+
+
+def compute_fact_key(id_: bytes) -> int:
+    """Return the key of one fact."""
+    return int.from_bytes(id_[:8], "big") - (1 << 63)
+
+
+def find_stated(packs: Packs, only: FactFilter) -> Column:
+    """Return the places of the facts that their passages state with one of the statuses and for the time."""
+    statuses = [STATUSES.index(status) for status in only.statuses]
+    is_stated = np.isin(packs.facts["status"], statuses)
+    if only.as_of is not None:
+        moment, trust = to_microseconds(only.as_of), packs.trust
+        is_stated &= (trust["valid_from"] <= moment) & (trust["valid_to"] > moment)
+    return np.flatnonzero(is_stated)
+
+
+def group_facts(
+    source: PassagePacks, of: Sequence[str], places: Column, limit: int, find_uses: FindUses
+) -> FactColumns:
+    """Group facts by the item that they were requested for, each once, strongest first."""
+    if not len(places):
+        return FactColumns()
+    packs = source.packs
+    trust = packs.trust[places]
+    ids = packs.facts["id"][places]
+    halves = np.frombuffer(ids.tobytes(), ">u8").reshape(-1, 2)
+    groups = _number_groups(of)
+    order = np.lexsort((halves[:, 1], halves[:, 0], -trust["weight"] * trust["confidence"], groups))
+    kept = _cap(order, groups, halves, limit)
+    return make_columns(source, [of[place] for place in kept.tolist()], places[kept], find_uses)
+
+
+def _number_groups(of: Sequence[str]) -> Column:
+    numbers = {id_: number for number, id_ in enumerate(sorted(set(of)))}
+    return np.array([numbers[id_] for id_ in of], np.int64)
+
+
+def _cap(order: Column, groups: Column, halves: Column, limit: int) -> Column:
+    """Return at most `limit` rows of each group, without those that repeat the fact before them."""
+    is_new = np.append(True, (np.diff(groups[order]) != 0) | (np.diff(halves[order], axis=0) != 0).any(axis=1))
+    distinct = order[is_new]
+    kept: Column = distinct[count_before(groups[distinct]) < limit]
+    return kept
+
+
+def count_before(groups: Column) -> Column:
+    """Return for each row the number of rows before it in its group. Rows of a group follow each other."""
+    is_first = np.append(True, groups[1:] != groups[:-1])[: len(groups)]
+    starts = np.maximum.accumulate(np.where(is_first, np.arange(len(groups)), 0)) if len(groups) else groups
+    places: Column = np.arange(len(groups)) - starts
+    return places
+
+
+def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_uses: FindUses) -> FactColumns:
+    """Return the facts at these places as columns. `find_uses` reads the uses of facts by their keys."""
+    packs = source.packs
+    facts, trust = packs.facts[places], packs.trust[places]
+    known = replace(source, uses=find_uses(compute_fact_keys(facts["id"])))
+    vector_of = packs.vector_of[places]
+    vectors = to_units(packs.vectors[vector_of]) if len(packs.vectors) else np.zeros((len(places), 0), np.float32)
+    return FactColumns(
+        of=tuple(of),
+        ids=split_ids(facts["id"].tobytes()),
+        subjects=split_ids(packs.entities[packs.subject_of[places]].tobytes()),
+        objects=_blank(split_ids(packs.entities[packs.object_of[places]].tobytes()), facts["object"] == 0),
+        weights=trust["weight"],
+        confidences=trust["confidence"],
+        sources=facts["source"].astype(np.int64),
+        statuses=facts["status"].astype(np.int64),
+        recorded_at=source.recorded_at[packs.fact_of[places]],
+        vectors=np.where((vector_of >= 0)[:, None], vectors, np.float32(0)),
+        has_vector=vector_of >= 0,
+        rows=tuple((known, place) for place in places.tolist()),
+        convert=_convert,
+    )
+
+
+def _convert(row: tuple[PassagePacks, int], vector: Vector | None) -> Fact:
+    source, place = row
+    return source.make_fact(place, vector)
+
+
+def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
+    """Return ids, with an empty string for some of them."""
+    return (
+        tuple("" if blank else id_ for id_, blank in zip(ids, is_blank.tolist(), strict=True)) if any(is_blank) else ids
+    )
+
+
+def split_ids(joined: bytes) -> tuple[str, ...]:
+    """Return ids that stand one behind the other."""
+    digits = joined.hex()
+    return tuple(digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS))
+
+
+def list_facts(source: PassagePacks) -> list[Fact]:
+    """Return all facts as objects, without their uses, in the order of their passages and then by id."""
+    columns = make_columns(source, source.ids[:0], np.arange(len(source.packs.facts)), lambda _: {})
+    return [columns.make(place) for place in range(len(columns.ids))]
+
+
+def group_mentions(source: PassagePacks, limit: int) -> MentionColumns:
+    """Group mentions by passage: first of the passage's subject, then by count."""
+    groups = _number_groups(source.ids)[source.packs.mention_of]
+    order = np.argsort(groups, kind="stable")
+    return _make_mentions(source, order[count_before(groups[order]) < limit])
+
+
+def list_mentions(source: PassagePacks) -> list[Mention]:
+    """Return all mentions as objects, in the order of their passages and then by id of the entity."""
+    columns = _make_mentions(source, np.arange(len(source.packs.mentions)))
+    of = source.packs.mention_of.tolist()
+    order = sorted(range(columns.size), key=lambda place: (of[place], columns.entities[place]))
+    return [columns.make(place) for place in order]
+
+
+def _make_mentions(source: PassagePacks, places: Column) -> MentionColumns:
+    mentions = source.packs.mentions[places]
+    passages = tuple(map(source.ids.__getitem__, source.packs.mention_of[places].tolist()))
+    return MentionColumns(
+        of=passages,
+        entities=split_ids(source.packs.entities[source.packs.entity_of[places]].tobytes()),
+        passages=passages,
+        counts=(mentions["rank"] & (IS_OWN - 1)).astype(np.int64),
+        is_own=(mentions["rank"] & IS_OWN) > 0,
+    )

@@ -1,0 +1,118 @@
+"""Read the graph of the SQLite store: facts and mentions from the packs of passages. This module does not write.
+
+Narrow rows find the places of facts and mentions: inside them permissions, metadata, status and validity are
+checked, and limits are applied. Then the packs of the found passages are read and decoded together.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import apsw
+import numpy as np
+
+from waylore.store import packing
+from waylore.store import rows as columns
+from waylore.store.packing import PassagePacks
+from waylore.store.packs import Column
+from waylore.store.sql import load_queries
+from waylore.store.sqlite.scope import SqliteScope, bind_fact_filter, run_by_facts, run_by_ids, run_by_rows
+from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.knowledge import Fact, Mention
+from waylore.types.search import FactFilter
+
+SQL = load_queries("waylore.store.sqlite")
+
+
+def facts_of_entities(
+    db: apsw.Connection,
+    scope: SqliteScope,
+    only: FactFilter,
+    entities: Sequence[str],
+    per_entity: int,
+    predicates: Sequence[str],
+) -> FactColumns:
+    """Return facts by subject or object, strongest first."""
+    bound = {**scope.bindings, **bind_fact_filter(only), "cap": per_entity}
+    if not predicates:
+        found = run_by_ids(db, "facts_of_entities", entities, **bound)
+    else:
+        keys = [columns.compute_predicate_key(p) for p in dict.fromkeys(predicates)]
+        bound["predicates"] = apsw.carray(np.array(keys, dtype=np.int64))
+        found = run_by_ids(db, "facts_of_entities_by_predicate", entities, **bound)
+    if not found:
+        return FactColumns()
+    source, places = _read_places(db, [place[1:] for place in found])
+    return packing.group_facts(
+        source, [id_.hex() for id_, *_ in found], places, per_entity, partial(_find_uses, db, scope.collection.row)
+    )
+
+
+def facts_of_passages(
+    db: apsw.Connection, scope: SqliteScope, only: FactFilter, passages: Sequence[str], per_passage: int
+) -> FactColumns:
+    """Return the facts that these passages state, strongest first, unless one more trusted retracts them."""
+    source = _read_packs(db, scope, passages, vectors=True)
+    stated = packing.find_stated(source.packs, only)
+    if scope.has_unconfirmed or "confirmed" not in only.statuses:
+        keys = packing.compute_fact_keys(source.packs.facts["id"][stated])
+        retracted = run_by_facts(db, "retracted_facts", keys, **scope.bindings, **bind_fact_filter(only))
+        stated = stated[~np.isin(keys, [key for (key,) in retracted])]
+    of = [source.ids[place] for place in source.packs.fact_of[stated].tolist()]
+    return packing.group_facts(source, of, stated, per_passage, partial(_find_uses, db, scope.collection.row))
+
+
+def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequence[str]) -> Mapping[str, Fact]:
+    """Return facts by id."""
+    keys = np.array([packing.compute_fact_key(id_) for id_ in columns.parse_ids(ids)], np.int64)
+    found = run_by_facts(db, "facts", keys, **scope.bindings, **bind_fact_filter(only))
+    if not found:
+        return {}
+    source, places = _read_places(db, found)
+    read = packing.make_columns(source, source.ids, places, partial(_find_uses, db, scope.collection.row))
+    made = (read.make(place) for place, id_ in enumerate(read.ids) if id_ in set(ids))
+    return {fact.id: fact for fact in made}
+
+
+def passages_of_entities(
+    db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int
+) -> tuple[MentionColumns, Column]:
+    """Return the mentions of entities, first in passages about the entity, then by count; and the passages' rows."""
+    rows = run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
+    mentions = columns.group_by_entity((row[:4] for row in rows), per_entity)
+    row_of = {id_.hex(): row for _, id_, _, _, row in rows}
+    return mentions, np.unique(np.array([row_of[id_] for id_ in mentions.passages], np.int64))
+
+
+def entities_of_passages(
+    db: apsw.Connection, scope: SqliteScope, passages: Sequence[str], per_passage: int
+) -> MentionColumns:
+    """Return the entities that passages mention: first the passage's subject, then by count."""
+    source = _read_packs(db, scope, passages, vectors=False)
+    return packing.group_mentions(source, per_passage)
+
+
+def read_parts(db: apsw.Connection, document: int) -> tuple[list[Mention], list[Fact]]:
+    """Return all mentions and facts of a document, given by row, in a fixed order."""
+    rows: list[Any] = db.execute(SQL["export_packs"], {"document": document}).fetchall()
+    source = packing.read_passage_packs(rows)
+    return packing.list_mentions(source), packing.list_facts(source)
+
+
+def _find_uses(db: apsw.Connection, collection: int, facts: Column) -> packing.Uses:
+    found = run_by_facts(db, "uses_of_facts", facts, collection=collection)
+    return {key: (count, last) for key, count, last in found}
+
+
+def _read_packs(db: apsw.Connection, scope: SqliteScope, passages: Sequence[str], *, vectors: bool) -> PassagePacks:
+    """Read the packs of the passages that the caller may see, by id."""
+    rows = run_by_ids(db, "packs_of_passages", passages, **scope.bindings, vectors=vectors)
+    return packing.read_passage_packs(rows)
+
+
+def _read_places(db: apsw.Connection, found: Sequence[tuple[int, int]]) -> tuple[PassagePacks, Column]:
+    """Read the packs of passages, given by row with the place of a fact in each, and the places in the columns."""
+    of_passage, in_pack = np.array(found, np.int64).T
+    rows, number = np.unique(of_passage, return_inverse=True)
+    source = packing.read_passage_packs(run_by_rows(db, "packs", rows))
+    return source, source.packs.first_fact[number] + in_pack

@@ -1,0 +1,163 @@
+"""Facts and mentions come out of packs as they went in, and are ordered and limited as columns."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waylore.store.packing import (
+    PassagePacks,
+    compute_fact_key,
+    compute_fact_keys,
+    find_stated,
+    group_facts,
+    group_mentions,
+    list_facts,
+    list_mentions,
+    make_parts,
+    pack_parts,
+    read_passage_packs,
+    replace_vectors,
+)
+from waylore.store.packs import Packs
+from waylore.store.rows import to_microseconds
+from waylore.store.vectors import from_int8, to_int8
+from waylore.types.identity import identity
+from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, Mention, Passage
+from waylore.types.search import FactFilter
+
+TEXT = "Lothair II was king. He married Teutberga in 855."
+NAMES = ("Lothair II", "Teutberga", "Waldrada")
+RECORDED = datetime(2026, 1, 2, tzinfo=UTC)
+DIMENSION = 4
+moments = st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+
+
+def find_no_uses(_: object) -> dict[int, tuple[int, int]]:
+    return {}
+
+
+@st.composite
+def draw_facts(draw: st.DrawFn, passage: str) -> Fact:
+    subject, object_ = draw(st.sampled_from(NAMES)), draw(st.sampled_from([*NAMES, "855"]))
+    predicate = draw(st.text(max_size=5))
+    seed = draw(st.integers(0, 3))
+    return Fact(
+        id=identity("fact", subject, predicate, object_),
+        subject_id=identity("entity", subject),
+        subject=draw(st.sampled_from([subject, subject.upper()])),
+        predicate=predicate,
+        object=object_,
+        object_id="" if object_ == "855" else identity("entity", object_),
+        passage_id=passage,
+        statement=draw(st.sampled_from(["", TEXT[:20], TEXT[21:], "Not in the text: ‽"])),
+        weight=draw(st.floats(1, 10)),
+        confidence=draw(st.floats(0, 1)),
+        source=draw(st.sampled_from(SOURCES)),
+        status=draw(st.sampled_from(STATUSES)),
+        valid_from=draw(moments),
+        valid_to=draw(moments),
+        recorded_at=RECORDED,
+        vector=from_int8([to_int8(np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32))])[0],
+    )
+
+
+def draw_passages() -> st.SearchStrategy[list[tuple[Passage, list[Mention], list[Fact]]]]:
+    return st.integers(0, 3).flatmap(lambda count: st.tuples(*(draw_passage(n) for n in range(count))).map(list))
+
+
+@st.composite
+def draw_passage(draw: st.DrawFn, number: int) -> tuple[Passage, list[Mention], list[Fact]]:
+    id_ = identity("passage", str(number))
+    mentions = [
+        Mention(identity("entity", name), id_, draw(st.integers(1, 2**31 - 1)), draw(st.booleans()))
+        for name in draw(st.lists(st.sampled_from(NAMES), unique=True))
+    ]
+    facts = draw(st.lists(draw_facts(id_), max_size=4, unique_by=lambda fact: fact.id))
+    return Passage(id_, "", TEXT), mentions, facts
+
+
+def read(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> PassagePacks:
+    packs = [pack_parts(make_parts(*parts), DIMENSION) for parts in passages]
+    ids = [bytes.fromhex(passage.id) for passage, *_ in passages]
+    at = to_microseconds(RECORDED)
+    return read_passage_packs([(id_, TEXT, at, each.pack, each.codes) for id_, each in zip(ids, packs, strict=True)])
+
+
+def describe(fact: Fact) -> tuple[Fact, bytes | None]:
+    return fact, None if fact.vector is None else fact.vector.tobytes()
+
+
+@given(draw_passages())
+def test_packs_lose_nothing(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> None:
+    source = read(passages)
+    facts = [fact for _, _, of_passage in passages for fact in sorted(of_passage, key=lambda fact: fact.id)]
+    assert list(map(describe, list_facts(source))) == list(map(describe, facts))
+    mentions = [m for _, of_passage, _ in passages for m in sorted(of_passage, key=lambda m: m.entity_id)]
+    assert list_mentions(source) == mentions
+
+
+@given(draw_passages(), st.integers(1, 3), moments, st.sets(st.sampled_from(STATUSES)))
+def test_facts_are_grouped_strongest_first(
+    passages: list[tuple[Passage, list[Mention], list[Fact]]], limit: int, as_of: datetime | None, statuses: set[str]
+) -> None:
+    only = FactFilter([status for status in STATUSES if status in statuses], as_of)
+    source = read(passages)
+    places = find_stated(source.packs, only)
+    of = [source.ids[place] for place in source.packs.fact_of[places].tolist()]
+    groups = group_facts(source, of, places, limit, find_no_uses)
+    moment = as_of or EPOCH
+    for passage, _, facts in passages:
+        stated = [
+            fact
+            for fact in facts
+            if fact.status in statuses
+            and (as_of is None or (fact.valid_from or moment) <= moment < (fact.valid_to or moment + timedelta(1)))
+        ]
+        best = sorted(stated, key=lambda fact: (-fact.weight * fact.confidence, fact.id))[:limit]
+        assert list(map(describe, groups.get(passage.id, ()))) == list(map(describe, best))
+
+
+@given(draw_passages(), st.integers(1, 3))
+def test_mentions_are_grouped_best_first(passages: list[tuple[Passage, list[Mention], list[Fact]]], limit: int) -> None:
+    groups = group_mentions(read(passages), limit)
+    for passage, mentions, _ in passages:
+        best = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.entity_id))[:limit]
+        assert groups.get(passage.id, ()) == tuple(best)
+    assert [id_ for id_, _ in groupby(groups.of)] == sorted(set(groups.of))
+
+
+@given(draw_passages())
+def test_other_vectors_leave_the_rest_as_it_was(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> None:
+    for passage, mentions, facts in passages:
+        packed = pack_parts(make_parts(passage, mentions, facts), DIMENSION)
+        new = {place: to_int8(np.eye(6, dtype=np.float32)[place]) for place in range(len(facts))}
+        row = (bytes.fromhex(passage.id), TEXT, to_microseconds(RECORDED), *replace_vectors(packed.pack, new))
+        changed = list_facts(read_passage_packs([row]))
+        known = list_facts(read([(passage, mentions, facts)]))
+        assert [replace(fact, vector=None) for fact in changed] == [replace(fact, vector=None) for fact in known]
+        assert [fact.vector.tolist() for fact in changed if fact.vector is not None] == np.eye(6)[: len(facts)].tolist()
+
+
+def test_shared_statement_is_stored_once() -> None:
+    """A sentence with ten facts has one vector."""
+    vector = np.eye(DIMENSION, dtype=np.float32)[0]
+    lothair = identity("entity", NAMES[0])
+    facts = [
+        Fact(identity("fact", str(n)), lothair, NAMES[0], "in", str(n), statement=TEXT[:20], vector=vector)
+        for n in range(10)
+    ]
+    packed = pack_parts(make_parts(Passage("", "", TEXT), [], facts), DIMENSION)
+    packs = Packs([packed.pack], [packed.codes])
+    assert len(packs.statements) == len(packs.vectors) == len(packs.distinct_trust) == 1
+    assert len(packs.decode_words(0)) == 2 + len(facts)
+
+
+@given(st.lists(st.binary(min_size=16, max_size=16), max_size=5))
+def test_keys_of_facts_sort_like_their_ids(ids: list[bytes]) -> None:
+    keys = compute_fact_keys(np.frombuffer(b"".join(ids), "V16")).tolist()
+    assert keys == [compute_fact_key(id_) for id_ in ids]
+    assert sorted(keys) == [compute_fact_key(id_) for id_ in sorted(ids)]

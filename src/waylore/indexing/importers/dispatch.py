@@ -9,20 +9,12 @@ file again changes nothing, and importing a longer version adds the new rows. Wa
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Limits, ReadError, Skipped, Source, catch_read_errors
-from waylore.indexing.exports import HEADER_FIELDS
-from waylore.indexing.importers.graphrag import find_tables, import_graphrag
-from waylore.indexing.importers.lightrag import TABLES, import_lightrag
-from waylore.indexing.importers.mcp_memory import KINDS, import_mcp_memory
-from waylore.indexing.importers.rdf import import_ntriples
-from waylore.indexing.importers.research import import_research, is_finding
-from waylore.indexing.importers.rows import ImportRow, read_json_rows
-from waylore.indexing.importers.triples import PREDICATE, SUBJECT, import_triples
 from waylore.indexing.pipeline import split_into_batches, write
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
@@ -32,7 +24,6 @@ from waylore.types.knowledge import Document, IndexedDocument
 Importer: TypeAlias = Callable[[Source, Document], Iterator[IndexedDocument | Skipped]]
 IMPORT_LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
 BATCH_DOCUMENTS = 256  # in one transaction
-SAMPLED_ROWS = 100  # read to detect the format
 AUTO = "auto"
 
 
@@ -43,13 +34,23 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...] = ()
 
 
+def _import_importer(module: str, name: str) -> Importer:
+    """Return an importer whose module is imported for its first file, so that a search starts without it."""
+
+    def import_documents(source: Source, template: Document) -> Iterator[IndexedDocument | Skipped]:
+        importer: Importer = getattr(import_module(f"waylore.indexing.importers.{module}"), name)
+        return importer(source, template)
+
+    return import_documents
+
+
 FORMATS: dict[str, Format] = {
-    "triples": Format(import_triples, (".csv", ".tsv")),
-    "ntriples": Format(import_ntriples, (".nt",)),
-    "research": Format(import_research),
-    "graphrag": Format(import_graphrag, (".parquet",)),
-    "lightrag": Format(import_lightrag),
-    "mcp-memory": Format(import_mcp_memory),
+    "triples": Format(_import_importer("triples", "import_triples"), (".csv", ".tsv")),
+    "ntriples": Format(_import_importer("rdf", "import_ntriples"), (".nt",)),
+    "research": Format(_import_importer("research", "import_research")),
+    "graphrag": Format(_import_importer("graphrag", "import_graphrag"), (".parquet",)),
+    "lightrag": Format(_import_importer("lightrag", "import_lightrag")),
+    "mcp-memory": Format(_import_importer("mcp_memory", "import_mcp_memory")),
 }
 
 
@@ -130,31 +131,11 @@ def _drop_repeated(
 
 def _detect_format(source: Source) -> str:
     """Return the format of a folder by its tables, of a file by its suffix or its first typical row."""
-    if source.path.is_dir():
-        format_ = "graphrag" if find_tables(source.path) else ""
-    else:
-        suffix = source.path.suffix.lower()
-        format_ = next((name for name, known in FORMATS.items() if suffix in known.suffixes), "")
-        rows = () if format_ else islice(read_json_rows(source), SAMPLED_ROWS)
-        detected = (_detect_row_format(row.value) for row in rows if isinstance(row, ImportRow))
-        format_ = format_ or next(filter(None, detected), "")
+    suffix = source.path.suffix.lower()
+    by_suffix = next((name for name, known in FORMATS.items() if suffix in known.suffixes), "")
+    if by_suffix and not source.path.is_dir():
+        return by_suffix
+    format_: str = import_module("waylore.indexing.importers.detect").detect_format(source)
     if not format_:
         raise ReadError(f"its format cannot be detected: pass format=, one of {', '.join(FORMATS)}")
     return format_
-
-
-def _detect_row_format(value: Any) -> str:
-    """Return the format that a row is typical of, or an empty string."""
-    if isinstance(value, list):
-        return "triples" if len(value) == 3 else ""
-    if not isinstance(value, dict):
-        return ""
-    if any(field in value for field in HEADER_FIELDS):
-        raise ReadError("it is a Waylore export: import it with format='waylore'")
-    if value.get("type") in KINDS and ("name" in value or "from" in value):
-        return "mcp-memory"
-    if not value.keys().isdisjoint(SUBJECT) and not value.keys().isdisjoint(PREDICATE):
-        return "triples"
-    if any(isinstance(value.get(table), list) for table in TABLES):
-        return "lightrag"
-    return "research" if is_finding(value) else ""

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -29,7 +30,6 @@ from waylore.errors import (
 from waylore.private_files import create_private
 from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
-from waylore.store.sqlite.carry_over import carry_over
 from waylore.store.sqlite.name_keys import fill_keys
 from waylore.store.sqlite.vfs import open_database, reserve_checksums, use_checksums
 
@@ -39,12 +39,19 @@ UNDECIDED, FOREIGN = 0, -1  # a file that may become a store or a catalogue, and
 # A file from before application ids is known by a table. A registry may come before a store or a catalogue.
 KINDS_BY_TABLE = {"passages": STORE, "catalogue": CATALOGUE, "registry": UNDECIDED}
 CHECK_STEPS = 20_000  # of SQLite's virtual machine between two looks at the deadline, about a millisecond
-FILL = {3: fill_keys, 8: carry_over}  # what fills the tables of a migration, by its number
 NOTHING_TO_FILL: Mapping[int, Callable[[apsw.Connection], None]] = MappingProxyType({})
 MAX_REWRITTEN_BYTES = 1_000_000_000  # of a file that gets its checksums when it is opened
 CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
 
 Stamp = tuple[int, ...]
+
+
+def _carry_over(db: apsw.Connection) -> None:
+    """Carry a file over to packs. Few processes do, so the others start without that code."""
+    import_module("waylore.store.sqlite.carry_over").carry_over(db)
+
+
+FILL = {3: fill_keys, 8: _carry_over}  # what fills the tables of a migration, by its number
 
 
 def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.Connection:

@@ -13,7 +13,7 @@ from waylore.text import estimate_tokens as tokens
 from waylore.types.knowledge import Document, Passage
 
 DOCUMENT = Document("d", title="Guide")
-KINDS: list[BlockKind] = ["heading", "paragraph", "code", "turn", "row", "list"]
+KINDS: list[BlockKind] = ["heading", "paragraph", "item", "term", "row", "field", "code", "turn"]
 
 
 def make_reading(*blocks: tuple[BlockKind, str, tuple[str, ...]]) -> Reading:
@@ -74,7 +74,7 @@ def test_short_blocks_are_joined_up_to_the_next_heading() -> None:
         ("paragraph", "Before.", ()),
         ("heading", "# A", ("A",)),
         ("paragraph", "One two.", ("A",)),
-        ("list", "- three", ("A",)),
+        ("item", "- three", ("A",)),
         ("heading", "# B", ("B",)),
         ("code", "x = 1", ("B",)),
     )

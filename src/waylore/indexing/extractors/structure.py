@@ -91,12 +91,12 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
     facts: list[list[NewFact]] = [[] for _ in passages]
     if passages:
         facts[0] += _read_metadata(subject, reading.metadata)
-    for link in reading.links:
+    for link in (mark for block in reading.blocks for mark in block.marks if mark.kind == "link"):
         number = next((n for n, p in enumerate(passages) if p.start <= link.start < p.end), None)
         if number is not None:
-            line = _get_line(reading.text, link.start)
+            line, shown = _get_line(reading.text, link.start), reading.text[link.start : link.end].strip()
             statement = line if normalise(subject) in normalise(line) else f"{subject}: {line}"
-            facts[number] += _build_fact(subject, LINKS_TO, _get_link_name(link.text, link.target), statement)
+            facts[number] += _build_fact(subject, LINKS_TO, _get_link_name(shown, link.target), statement)
     structures = [_build_structure("", of_passage) for of_passage in facts]
     return [Extraction(s.facts, s.names) for s in structures]
 

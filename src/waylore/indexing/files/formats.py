@@ -16,8 +16,8 @@ from typing import TypeAlias
 from waylore.errors import ArgumentError
 from waylore.indexing.blocks import (
     Block,
-    Hyperlink,
     Limits,
+    Mark,
     ReadError,
     Reading,
     Skipped,
@@ -38,8 +38,8 @@ from waylore.plugins import list_plugins, load_plugin
 __all__ = [
     "READERS",
     "Block",
-    "Hyperlink",
     "Limits",
+    "Mark",
     "Reading",
     "Skipped",
     "Source",

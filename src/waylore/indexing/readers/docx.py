@@ -94,7 +94,7 @@ def _read_pieces(document: Any) -> Iterator[tuple[BlockKind, tuple[str, ...], st
                 headings = nest_heading(path, level, " ".join(text.split()))
                 yield "heading", headings, text
             else:
-                yield "list" if style.startswith("List") else "paragraph", headings, text
+                yield "item" if style.startswith("List") else "paragraph", headings, text
 
 
 def _list_styles(document: Any) -> dict[str | None, str]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from waylore.indexing.blocks import (
     Block,
     BlockKind,
-    Hyperlink,
     Limits,
+    Mark,
     ReadError,
     Reading,
     Source,
@@ -22,7 +22,7 @@ from waylore.indexing.blocks import (
 )
 from waylore.indexing.encoding import decode_text, make_storable
 
-_KINDS: dict[str, BlockKind] = {"pre": "code", "li": "list", "dt": "list", "dd": "list", "tr": "row"}
+_KINDS: dict[str, BlockKind] = {"pre": "code", "li": "item", "dt": "item", "dd": "item", "tr": "row"}
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _BREAKING = {*_KINDS, *_HEADINGS} | set(
     """address article aside blockquote body caption details div dl fieldset figcaption figure footer form
@@ -44,8 +44,7 @@ def read_html(source: Source) -> Iterator[Reading]:
     if not page.blocks:
         raise ReadError("it has no text")
     text, title = "".join(page.written).rstrip(), _SPACES.sub(" ", "".join(page.title)).strip()
-    blocks, links = tuple(page.blocks), tuple(page.links)
-    yield Reading(source.uri, title or page.first_heading or source.name, text, blocks, page.metadata, links)
+    yield Reading(source.uri, title or page.first_heading or source.name, text, tuple(page.blocks), page.metadata)
 
 
 class _Page:
@@ -59,7 +58,6 @@ class _Page:
         self.first_heading = ""
         self.metadata: dict[str, str] = {}
         self.blocks: list[Block] = []
-        self.links: list[Hyperlink] = []
         self._open: list[str] = []
         self._hidden = 0
         self._preformatted = 0
@@ -139,12 +137,11 @@ class _Page:
             self.first_heading = self.first_heading or self._headings[-1]
         kind: BlockKind = "heading" if tag in _HEADINGS else _KINDS.get(tag, "paragraph")
         start, end = self.length, self.length + len(text)
-        self.blocks.append(Block(kind, start, end, self._headings))
+        marks = []
         for opened, closed, target in links:
             first, last = max(opened - cut, 0), min(closed - cut, len(text))
             if first < last:
-                self.links.append(
-                    Hyperlink(start + first, start + last, make_storable(target), text[first:last].strip())
-                )
+                marks.append(Mark("link", start + first, start + last, make_storable(target)))
+        self.blocks.append(Block(kind, start, end, self._headings, marks=tuple(marks)))
         self.written += [text, "\n\n"]
         self.length = end + 2

@@ -27,7 +27,7 @@ _KINDS: dict[str, BlockKind] = {
     "paragraph_open": "paragraph",
     "blockquote_open": "paragraph",
     "html_block": "paragraph",
-    "list_item_open": "list",
+    "list_item_open": "item",
     "tr_open": "row",
     "fence": "code",
     "code_block": "code",

@@ -180,7 +180,7 @@ def test_docx_has_headings_lists_and_tables(tmp_path: Path) -> None:
         ("heading", "One", ("One",)),
         ("heading", "Sub", ("One", "Sub")),
         ("paragraph", "Text.", ("One", "Sub")),
-        ("list", "item", ("One", "Sub")),
+        ("item", "item", ("One", "Sub")),
         ("row", "a | b", ("One", "Sub")),
         ("heading", "Two", ("Two",)),
     ]
@@ -313,4 +313,4 @@ def test_paragraph_of_docx_reads_like_python_docx(tmp_path: Path) -> None:
     reading, _ = read_here(tmp_path / "a.docx", content)
     assert reading.text.split("\n\n", 1)[0] == first.text.split("\n\n", 1)[0]
     assert first.text.strip() in reading.text
-    assert [block.kind for block in reading.blocks] == ["paragraph", "paragraph", "list"]
+    assert [block.kind for block in reading.blocks] == ["paragraph", "paragraph", "item"]

@@ -98,7 +98,7 @@ def test_markdown_keeps_text_and_has_headings(tmp_path: Path) -> None:
     assert found.text == MARKDOWN
     assert found.title == "Login"
     assert get_texts(found, "heading") == ["# Login\n", "## Setup\n", "# Other\n"]
-    assert [t.strip() for t in get_texts(found, "list")] == ["- one\n  - inner", "- two"]
+    assert [t.strip() for t in get_texts(found, "item")] == ["- one\n  - inner", "- two"]
     assert get_texts(found, "row") == ["| a | b |\n", "| 1 | 2 |\n"]
     assert get_texts(found, "code") == ["```py\n# not a heading [x](y)\n```\n"]
     paths = {b.headings for b in found.blocks}
@@ -136,15 +136,15 @@ def test_html_gives_visible_text(tmp_path: Path) -> None:
     assert [(b.kind, found.text[b.start : b.end]) for b in found.blocks] == [
         ("heading", "A big one"),
         ("paragraph", "See the other. Now."),
-        ("list", "one"),
-        ("list", "two"),
+        ("item", "one"),
+        ("item", "two"),
         ("code", "a\n      b"),
         ("row", "1 2"),
         ("heading", "Low"),
         ("paragraph", "tail & end"),
     ]
     assert found.blocks[-1].headings == ("A big one", "Low")
-    [link] = found.links
+    [link] = [mark for block in found.blocks for mark in block.marks]
     assert (link.target, found.text[link.start : link.end]) == ("b.html", "the other")
 
 
@@ -380,13 +380,14 @@ def test_any_content_gives_right_offsets_or_is_skipped(
 
 
 def check_offsets(found: Reading) -> None:
-    """Check that blocks are ordered and disjoint, links lie in the text, and everything can be stored."""
+    """Check that blocks are ordered and disjoint, marks lie in their block, and everything can be stored."""
     last = 0
     for block in found.blocks:
         assert last <= block.start < block.end <= len(found.text)
         assert found.text[block.start : block.end].strip()
+        assert all(block.start <= mark.start < mark.end <= block.end for mark in block.marks)
+        assert [mark.start for mark in block.marks] == sorted(mark.start for mark in block.marks)
         last = block.end
-    assert all(0 <= link.start < link.end <= len(found.text) for link in found.links)
     json.dumps([found.text, found.title, dict(found.metadata)]).encode()
     found.text.encode()
     covered = "".join(found.text[b.start : b.end] for b in found.blocks)

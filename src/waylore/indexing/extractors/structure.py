@@ -9,7 +9,7 @@ of `_CODE`.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Reading
@@ -75,11 +75,12 @@ _CODE: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The declared facts and names of a passage, and its remaining prose."""
+    """The declared facts and names of a passage, and its remaining text: with markup, and as prose without links."""
 
     prose: str
     facts: tuple[NewFact, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
 
 
 def extract_declared(reading: Reading, document: Document, passages: Sequence[Passage]) -> list[Extraction]:
@@ -128,7 +129,7 @@ def extract_structure(document: Document, passage: Passage) -> Structure:
     head = _FRONT_MATTER.match(passage.text) if passage.position == 0 else None
     body = passage.text[head.end() :] if head else passage.text
     facts = [*(_read_front_matter(subject, head[1]) if head else ()), *_read_links(subject, body)]
-    return _build_structure(_LINK.sub(r"\2", _WIKI_LINK.sub(_get_link_text, body)), facts)
+    return replace(_build_structure(_LINK.sub(r"\2", _WIKI_LINK.sub(_get_link_text, body)), facts), body=body)
 
 
 def _build_structure(prose: str, facts: Iterable[NewFact]) -> Structure:

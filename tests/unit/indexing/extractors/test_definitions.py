@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from waylore.indexing.assembly import assemble_document
 from waylore.indexing.extractors.definitions import apply_definitions, find_definitions
-from waylore.indexing.extractors.rules import RuleExtractor, find_names, split_sentences
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Extraction
 from waylore.text import normalise
 from waylore.types.knowledge import SAME, Document, NewFact, Passage
@@ -15,8 +15,8 @@ DOCUMENT = Document("d" * 32, source="conversation")
 
 
 def find_pairs(text: str) -> set[tuple[str, str]]:
-    names = [name for sentence in split_sentences(text) for name in find_names(sentence)]
-    return {(d.full, d.short) for d in find_definitions(text, names)}
+    [extraction] = RuleExtractor().extract(DOCUMENT, [make_passage(text)])
+    return {(d.full, d.short) for d in find_definitions(text, extraction.names)}
 
 
 def make_passage(text: str, number: int = 0) -> Passage:
@@ -34,7 +34,7 @@ def make_passage(text: str, number: int = 0) -> Passage:
         ("The Lord of the Rings (LOTR; 1954) is long.", "Lord of the Rings", "LOTR"),
         ("Snoop Dogg, also known as Snoop Lion, sings.", "Snoop Dogg", "Snoop Lion"),
         ("Myanmar (formerly Burma) lies in Asia.", "Myanmar", "Burma"),
-        ("Meta Platforms, formerly Facebook, is large.", "Meta Platforms", "Facebook"),
+        ("They left Meta Platforms, formerly Facebook.", "Meta Platforms", "Facebook"),
         ("Die Technische Universität München (TUM) lehrt.", "Technische Universität München", "TUM"),
         ("Московский государственный университет (МГУ) стар.", "Московский государственный университет", "МГУ"),
         ("l'Organisation des Nations unies (ONU) siège.", "Organisation des Nations unies", "ONU"),
@@ -104,9 +104,15 @@ def test_extractions_without_definitions_stay_the_same() -> None:
     assert apply_definitions(DOCUMENT, [here], extractions) == list(extractions)
 
 
-def test_capitals_decide_whether_who_is_a_name() -> None:
-    assert "WHO" in find_names("It is said that WHO advises Peru.")
-    assert find_names("Who advises us?") == {}
+def test_definition_decides_whether_who_is_a_name() -> None:
+    defined = make_passage("The World Health Organization (WHO) is old. It is said that WHO advises Peru.")
+    plain = make_passage("WHO does that? It is said that they MUST.")
+    [known, unknown] = [
+        apply_definitions(DOCUMENT, [passage], RuleExtractor().extract(DOCUMENT, [passage]))[0]
+        for passage in (defined, plain)
+    ]
+    assert known.aliases == {"World Health Organization": ("WHO",)}
+    assert not unknown.names
 
 
 @given(

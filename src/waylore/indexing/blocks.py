@@ -4,6 +4,7 @@ The types, limits and helper functions here are shared by all readers and import
 apart from `Source.read_bytes` nothing here opens a file.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,8 @@ from waylore.types.knowledge import Metadata
 
 T = TypeVar("T")
 MAX_REPORTED_SKIPS = 1_000  # reports list this many skipped files and parts; further ones are only counted
+_WORD = re.compile(r"[^\W_]")
+_WORDLESS = re.compile(r"<!--.*?-->|https?://[^\s<>]+", re.DOTALL)
 BlockKind = Literal["heading", "paragraph", "item", "term", "row", "field", "code", "turn"]
 MarkKind = Literal["code", "strong", "emphasis", "link", "role", "markup"]
 
@@ -188,6 +191,11 @@ def _move_offsets(start: int, removed: list[tuple[int, int]]) -> Callable[[int],
         return offset - start - sizes[number] - inside
 
     return move
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text has a letter or digit outside of addresses and comments."""
+    return bool(_WORD.search(_WORDLESS.sub(" ", text)))
 
 
 def fill_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Block]:

@@ -8,6 +8,7 @@ of `_CODE`.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -92,9 +93,10 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
     facts: list[list[NewFact]] = [[] for _ in passages]
     if passages:
         facts[0] += _read_metadata(subject, reading.metadata)
+    ends = [passage.end - reading.start for passage in passages]
     for link in (mark for block in reading.blocks for mark in block.marks if mark.kind == "link"):
-        number = next((n for n, p in enumerate(passages) if p.start <= link.start < p.end), None)
-        if number is not None:
+        number = bisect_right(ends, link.start)
+        if number < len(passages) and passages[number].start - reading.start <= link.start:
             line, shown = _get_line(reading.text, link.start), reading.text[link.start : link.end].strip()
             statement = line if normalise(subject) in normalise(line) else f"{subject}: {line}"
             facts[number] += _build_fact(subject, LINKS_TO, _get_link_name(shown, link.target), statement)

@@ -24,6 +24,7 @@ from waylore.indexing.blocks import (
     Source,
     catch_read_errors,
     describe_limit,
+    require_library,
 )
 from waylore.indexing.files.addresses import escape
 from waylore.indexing.files.folders import list_paths
@@ -53,18 +54,25 @@ _CODE_SUFFIXES = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .
 .tf .toml .yaml .yml .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
 
 
-def _import_reader(module: str, name: str) -> Reader:
-    """Return a reader whose module is imported for its first file, so that a search starts without it."""
+def _import_reader(module: str, name: str, library: str = "") -> Reader:
+    """Return a reader whose module is imported for its first file, so that a search starts without it.
+
+    `library` is one that the module imports.
+    """
 
     def read_file(source: Source) -> Iterator[Reading | Skipped]:
+        if library:
+            require_library(library)
         reader: Reader = getattr(import_module(f"waylore.indexing.readers.{module}"), name)
         return reader(source)
 
     return read_file
 
 
+_read_rst = _import_reader("rst", "read_rst", "docutils")
 READERS: dict[str, Reader] = {
-    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org", ""), read_text),
+    ".rst": _read_rst,
+    **dict.fromkeys((".txt", ".text", ".log", ".adoc", ".tex", ".org", ""), read_text),
     **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("html", "read_html")),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
@@ -75,7 +83,7 @@ READERS: dict[str, Reader] = {
     ".docx": _import_reader("docx", "read_docx"),
 }
 # These return long files in rows or parts, so that the limit for bytes does not apply.
-_STREAMED = (read_json_lines, read_table, read_text, read_markdown)
+_STREAMED = (read_json_lines, read_table, read_text, read_markdown, _read_rst)
 # These parse a whole file, so that a long one takes seconds.
 _PARSED = (read_markdown, read_code, read_json)
 SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
@@ -123,10 +131,10 @@ def _needs_process(source: Source) -> bool:
     reader = READERS.get(suffix)
     if reader is None:
         return suffix.removeprefix(".") in list_plugins("waylore.readers")
-    if reader not in _PARSED:
-        return reader not in _STREAMED
     size = source.path.stat().st_size if source.path.exists() else 0
-    return size > SMALL_BYTES and not (reader in _STREAMED and size > source.limits.split_bytes)
+    if reader in _STREAMED and (reader not in (*_PARSED, _read_rst) or size > source.limits.split_bytes):
+        return False
+    return reader not in _PARSED or size > SMALL_BYTES
 
 
 def choose_reader(source: Source) -> Reader:

@@ -20,8 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lxml import html
-
+from waylore.indexing.blocks import require_library
 from waylore.indexing.extractors.markup import split_sentences
 from waylore.indexing.extractors.spelling import count_words
 from waylore.words import OCCURRENCES
@@ -189,6 +188,7 @@ def _read_lines(path: Path) -> Iterator[str]:
 
 
 def _read_html(path: Path) -> str:
+    html = require_library("lxml.html")
     tree = html.fromstring(path.read_bytes() or b"<p/>", parser=html.HTMLParser(encoding="utf-8"))
     for element in tree.xpath(_DROPPED):
         element.drop_tree()

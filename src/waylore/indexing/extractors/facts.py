@@ -1,24 +1,38 @@
 """Build facts from the sentences of a page and the names in them.
 
 A sentence that names something else becomes a fact about the subject of the page, with the sentence as its
-statement. The predicate is the author's words between both names if they are few, or MENTIONS. The module reads no
-grammar and finds no names.
+statement. Two neighbouring names with a few words between them are a relation, and these words are its predicate.
+The other names are only mentioned. The module reads no grammar and finds no names.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from waylore.indexing.extractors.structure import Structure
+from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import count_occurrences, is_unspaced, normalise, strip_parentheses
+from waylore.text import count_occurrences, is_unspaced, normalise
 from waylore.types.knowledge import MENTIONS, NewFact
 
 MAX_FACTS = 24  # in one passage
-MAX_PREDICATE_WORDS = 4
+MAX_PREDICATE_WORDS = 8
+MAX_PREDICATE_CHARACTERS = 80
 MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
 WEIGHT, CONFIDENCE = 4.0, 0.6
-_PRONOUN = re.compile(r"^(he|she|it|they|(his|her|its|their)) (?=\w)", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"^(he|she|it|they|(his|her|its|their)|this (?:page|document|guide|section|project|recipe|team|pep|rfc)) (?=\w)",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"[.;:()|<>\[\]\"“”]|, (?!and|or)")
+_AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
+_ARTICLES = frozenset(["a", "an", "the"])
+_JOINING = frozenset(["and", "or", "&", "but"])
+_IDLE = frozenset(
+    """a an and are as at both but by for from in instead is like of on only or than the to via was were when
+    with""".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,48 +43,101 @@ class Sentence:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_extraction(title: str, sentences: Sequence[Sentence], declared: Structure | None = None) -> Extraction:
-    """Return the names and facts in the sentences of a page, and its declared ones."""
-    subject = strip_parentheses(title) or title.strip()
+def build_extraction(
+    title: str, sentences: Sequence[Sentence], declared: Structure | None = None, listed: Iterable[NewFact] = ()
+) -> Extraction:
+    """Return the names and facts in the sentences of a page, and its declared and listed ones."""
+    subject = get_subject(title)
     whole = _find_whole_names([subject, *(name for sentence in sentences for name in sentence.names)])
-    facts: dict[tuple[str, str], NewFact] = {}
     names: dict[str, str] = {subject: ""} if subject else {}
+    related: dict[tuple[str, str], NewFact] = {(normalise(f.subject), normalise(f.object)): f for f in listed}
+    mentioned: dict[tuple[str, str], NewFact] = {}
     for sentence in sentences:
         named = {whole.get(name, name): type_ for name, type_ in sentence.names.items()}
         names |= {name: type_ or names.get(name, "") for name, type_ in named.items()}
-        for fact in build_facts(subject, sentence.text, named):
-            facts.setdefault((normalise(fact.subject), normalise(fact.object)), fact)
-    stated = [*(declared.facts if declared else ()), *facts.values()][:MAX_FACTS]
-    return Extraction(tuple(stated), {**names, **(declared.names if declared else {})})
+        for fact in build_facts(subject, sentence.text, named, sentence.names):
+            ends = (normalise(fact.subject), normalise(fact.object))
+            (mentioned if fact.predicate == MENTIONS else related).setdefault(ends, fact)
+    stated = [fact for ends, fact in mentioned.items() if ends not in related]
+    facts = [*(declared.facts if declared else ()), *related.values(), *stated][:MAX_FACTS]
+    return Extraction(tuple(facts), {**names, **(declared.names if declared else {})})
 
 
-def build_facts(about: str, sentence: str, names: Mapping[str, str]) -> Iterator[NewFact]:
-    """Yield a fact about the page's subject, or else about the first name, for each other name."""
+def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: Iterable[str] = ()) -> Iterator[NewFact]:
+    """Yield the relations that a sentence states, and a mention of each other name by the page's subject.
+
+    Without a subject the first name is it. `spelled` are the names as the sentence spells them, in the same order.
+    """
     others = {normalise(name): name for name in names if normalise(name) != normalise(about)}
     subject = about or next(iter(others.values()), "")
+    if not others or (len(others) < 2 and not about):
+        return
     statement = _make_statement(about, sentence)
+    whole = dict(zip(spelled, names, strict=False)) if spelled else {name: name for name in names}
+    related = {normalise(subject)}
+    for one, predicate, other in _find_relations(statement, [subject, *whole]):
+        ends = (whole.get(one, one), whole.get(other, other))
+        if normalise(ends[0]) != normalise(ends[1]):
+            yield _build_fact(ends[0], predicate, ends[1], statement, names)
+            related |= {normalise(ends[1])} if normalise(ends[0]) == normalise(subject) else set()
     for normal, name in others.items():
-        if normal != normalise(subject):
-            yield NewFact(
-                subject,
-                _find_predicate(subject, name, statement),
-                name,
-                statement,
-                weight=WEIGHT,
-                confidence=CONFIDENCE,
-                object_type=names[name],
-            )
+        if normal not in related:
+            yield _build_fact(subject, MENTIONS, name, statement, names)
 
 
-def _find_predicate(subject: str, name: str, statement: str) -> str:
-    """Return the few plain words between a subject and a name, or MENTIONS."""
-    end = find_name(subject, statement) + len(subject)
-    start = find_name(name, statement, end)
-    words = statement[end:start].split() if end >= len(subject) and start >= 0 else []
-    while words and words[-1] in {"a", "an", "the"}:
+def _build_fact(subject: str, predicate: str, name: str, statement: str, types: Mapping[str, str]) -> NewFact:
+    return NewFact(
+        subject,
+        predicate,
+        name,
+        statement,
+        weight=WEIGHT,
+        confidence=CONFIDENCE,
+        subject_type=types.get(subject, ""),
+        object_type=types.get(name, ""),
+    )
+
+
+def _find_relations(text: str, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield neighbouring names with the words between them, if these say something.
+
+    `A uses B and C` says it of C too.
+    """
+    subject = predicate = ""
+    for (_, end, one), (start, _, other) in pairwise(_place_names(text, names)):
+        between = text[end:start]
+        if subject and _AND.fullmatch(between):
+            yield subject, predicate, other
+        elif words := _read_predicate(between):
+            subject, predicate = one, words
+            yield one, words, other
+        else:
+            subject = ""
+
+
+def _place_names(text: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Return the first place of each name in a text, in order; a name inside a longer one has none."""
+    places: list[tuple[int, int, str]] = []
+    for name in sorted(dict.fromkeys(names), key=len, reverse=True):
+        start = find_name(name, text) if name else -1
+        end = start + len(name)
+        if start >= 0 and not any(first < end and start < last for first, last, _ in places):
+            places.append((start, end, name))
+    return sorted(places)
+
+
+def _read_predicate(between: str) -> str:
+    """Return the few words between two names if they say more than a preposition does, or an empty string."""
+    if len(between) > MAX_PREDICATE_CHARACTERS or _BREAK.search(between) or between[:1] in "'’":
+        return ""
+    words = between.split()
+    while words and words[-1].lower() in _ARTICLES:
         words.pop()
-    is_plain = all(word.isalpha() and word.islower() for word in words)
-    return " ".join(words) if is_plain and 0 < len(words) <= MAX_PREDICATE_WORDS else MENTIONS
+    plain = [word.strip(",*`\"'") for word in words]
+    telling = [word for word in plain if word.lower() not in _IDLE and len(word) > 1 and word.isalpha()]
+    if not 0 < len(words) <= MAX_PREDICATE_WORDS or not telling or plain[0].lower() in _JOINING:
+        return ""
+    return "" if any(word[:1].isupper() for word in words) else " ".join(words).strip(" ,*`")
 
 
 def find_name(name: str, text: str, start: int = 0) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from waylore.indexing.blocks import Mark
+from waylore.indexing.blocks import Block, BlockKind, Mark, Reading
 
 SentenceKind = Literal["sentence", "heading", "item"]
 _TITLES = "Mr Mrs Ms Dr St Jr Sr Prof Gen Col Capt Lt Rev Mt Ft"
@@ -29,6 +29,8 @@ _HIDDEN = re.compile(
 _HAS_HIDDEN = re.compile(r"<!--|\{[%{]|^\.\. |^([=~^\"'+#*-])\1\1", re.MULTILINE)
 _REFERENCE = re.compile(r"^ {0,3}\[([^\[\]]{1,100})\]:[ \t]*<?([^\s<>()]{1,500})>?.*$", re.MULTILINE)
 _REFERENCE_LINK = re.compile(r"(?<![\]!\\])\[([^\[\]]{1,200})\](?:\[([^\[\]]{0,100})\])?(?![(:\[])")
+_SPACES = re.compile(r"\s+")
+_KINDS: dict[BlockKind, SentenceKind] = {"heading": "heading", "item": "item", "term": "item"}
 _HAS_MARKS = re.compile(r"[`*_<\[]|://")
 _MARKS = re.compile(
     r"(?:\{(?P<myst>[\w:+-]{1,40})\}|:(?P<rst>[\w:+-]{1,40}):)`(?P<role>[^`]{1,200})`"
@@ -93,6 +95,35 @@ def read_sentences(text: str, headings: frozenset[str] = frozenset()) -> list[Ma
             is_heading = bool(_HEADING.match(piece)) or sentence.text in headings
             kind: SentenceKind = "heading" if is_heading else "item" if _ITEM.match(piece) else "sentence"
             found.append(replace(sentence, kind=kind) if kind != "sentence" else sentence)
+    return found
+
+
+def read_block(reading: Reading, block: Block) -> MarkedSentence:
+    """Return the text of a block without markup, on one line, with its marks."""
+    text, marks = reading.strip_markup(block)
+    leading = _LEADING.match(text)
+    skipped = leading.end() if leading else 0
+    joined = " ".join(text[skipped:].split())
+    if not marks or joined == text[skipped:]:
+        moved = [replace(m, start=m.start - skipped, end=m.end - skipped) for m in marks if m.start >= skipped]
+    else:
+        starts = (len(_SPACES.sub(" ", text[skipped : m.start])) for m in marks if m.start >= skipped)
+        shown = (" ".join(text[m.start : m.end].split()) for m in marks if m.start >= skipped)
+        kept = (m for m in marks if m.start >= skipped)
+        moved = [replace(m, start=at, end=at + len(words)) for m, at, words in zip(kept, starts, shown, strict=True)]
+    return MarkedSentence(joined, tuple(moved), _KINDS.get(block.kind, "sentence"))
+
+
+def cut_block(block: MarkedSentence) -> list[MarkedSentence]:
+    """Return the sentences of a block, each with its own marks."""
+    found, start = [], 0
+    for end in [*(cut.end() for cut in _SENTENCES.finditer(block.text)), len(block.text)]:
+        text = block.text[start:end].rstrip()
+        if any(map(str.isalnum, text)):
+            inside = (m for m in block.marks if start <= m.start and m.end <= end)
+            marks = tuple(replace(m, start=m.start - start, end=m.end - start) for m in inside)
+            found.append(MarkedSentence(text, marks, block.kind))
+        start = end
     return found
 
 

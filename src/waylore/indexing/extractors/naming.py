@@ -20,6 +20,7 @@ MAX_NAME_WORDS = 8
 MAX_NAME_CHARACTERS = 100
 MAX_STRONG_WORDS = 6
 MAX_LISTED_WORDS = 2
+MAX_TERM_WORDS = 3
 MAX_ANGLED_WORDS = 3
 MIN_LISTED_ITEMS = 3
 MIN_RUN_NAMENESS = 0.35  # of the best word of a run of several words
@@ -39,7 +40,8 @@ _SHAPES = re.compile(
     r"|(?P<code>\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b"  # environment variables
     r"|\b(?:c\.)?[A-Z]\w{1,60}(?:\.[a-z_]\w{1,60})+\b"  # Class.attribute
     r"|\b[A-Za-z]\w{0,60}(?:_\w{1,60})+"  # snake_case
-    r"|\b[a-z]+[A-Z]\w*[a-z]\w*\b"  # camelCase
+    r"|\b[a-z]+[A-Z]\w*[a-z]\w*\b|\b[a-z]{1,6}[A-Z]{2,}\b"  # camelCase, macOS
+    r"|\b[\w-]{1,60}\.(?:py|txt|md|rst|ya?ml|json|toml|cfg|ini|conf|sh|html|xml|csv)\b"  # files
     r"|\b[a-z]\w{0,50}(?:\.[a-z]\w{0,50}){1,6}(?=\(\))|\b\w+(?=\(\)))"  # calls
 )
 _HAS_SHAPE = re.compile(r"[@#_]|\(\)|[a-z][A-Z]|[a-z]\.[a-z]|[A-Zv][ -]?\d")
@@ -53,8 +55,9 @@ _APOSTROPHES = ("'", "’")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _ARTICLE = re.compile(r"^(?:the|a|an|mr\.|mrs\.|ms\.)\s+", re.IGNORECASE)
 _CONTRACTION = re.compile(r"(?:I|You|We|They|He|She|It|That|What|There|Let)['’]\w{1,2}$|\w+n['’]t$")
+_SHORT_FORMS = frozenset(["IT", "US", "WHO"])  # although their small twins are frequent words
 _JOINS = "of the de la le du des del della di da dos van von der den zu & for bin ibn al y e".split()
-_LETTERS = r"(?:[\w&]|['’](?!s\b)(?=\w)|[./-](?=\w))*"
+_LETTERS = r"(?:[\w&]|['’](?!s\b)(?=\w)|[.-](?=\w)|(?<=[A-Z])/(?=[A-Z]))*"
 _ABBREVIATED = r"(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Gen|Col|Capt|Lt|Rev|Mt|Ft|[A-Z])\.(?=\s)"
 _CAPITALISED = rf"(?:{_ABBREVIATED}|(?:[^\W\d_a-zß-öø-ÿа-яё]|\d+[A-Z]){_LETTERS})"  # other small letters are rare
 _RUN = re.compile(
@@ -76,27 +79,37 @@ _DAYS = frozenset(
     понедельник вторник среда четверг пятница суббота воскресенье
     """.split()
 )
+_COMPOUND_END = re.compile(r"-(?=[^\W\d_A-Z]+$)")
 _SLUG = re.compile(r"[\W_]+")
 _TERM_END = re.compile(r"\s+[-–—]\s")
 
 
 def find_names(sentence: MarkedSentence, spelling: Spelling) -> dict[str, str]:
     """Return the names in a sentence with their types, in the order of the text."""
+    text, places = sentence.text, _find_places(sentence, spelling)
+    return clean_names((text[start:end], places[start, end]) for start, end in sorted(places))
+
+
+def _find_places(sentence: MarkedSentence, spelling: Spelling) -> dict[tuple[int, int], str]:
     text, places = sentence.text, dict[tuple[int, int], str]()
     for start, end, type_ in _list_places(sentence, spelling):
         if not any(start < other_end and other_start < end for other_start, other_end in places):
             places[start, end] = type_
     if sentence.kind != "heading" and not (text.isupper() and len(text.split()) > MIN_LISTED_ITEMS):
         blank = _blank(text, places)
-        places |= dict.fromkeys(_find_runs(blank, spelling), "")
-    return clean_names((text[start:end], places[start, end]) for start, end in sorted(places))
+        is_item = sentence.kind == "item"
+        places |= dict.fromkeys(_find_runs(blank, spelling, is_item=is_item), "")
+    return places
 
 
-def find_listed_names(sentences: Iterable[MarkedSentence]) -> Iterator[int]:
-    """Yield the numbers of list items that are nothing but a name: three or more short ones in a row."""
+def find_listed_names(sentences: Iterable[MarkedSentence], spelling: Spelling) -> Iterator[int]:
+    """Yield the numbers of list items that are nothing but a name: three or more short ones in a row.
+
+    Items that capitalise the first of several ordinary words are phrases.
+    """
     row: list[int] = []
     for number, sentence in enumerate([*sentences, MarkedSentence("")]):
-        if sentence.kind == "item" and _is_short_item(sentence.text):
+        if sentence.kind == "item" and _is_short_item(sentence.text, spelling):
             row.append(number)
             continue
         if len(row) >= MIN_LISTED_ITEMS:
@@ -170,7 +183,8 @@ def _is_marked_name(mark: Mark, text: str, spelling: Spelling) -> bool:
     if mark.kind == "link":
         return is_anchor(shown, mark.target, spelling)
     is_first = mark.kind == "strong" and not text[: mark.start].strip() and len(shown.split()) <= MAX_STRONG_WORDS
-    return is_first and (_has_name(shown, spelling) or bool(_TERM_END.match(text, mark.end)))
+    is_term = len(shown.split()) <= MAX_TERM_WORDS and _TERM_END.match(text, mark.end) is not None
+    return is_first and (is_term or _has_name(shown, spelling))
 
 
 def _is_identifier(shown: str, spelling: Spelling) -> bool:
@@ -209,8 +223,12 @@ def _is_title(quoted: str, spelling: Spelling, *, is_angled: bool) -> bool:
     return words[0][0].isupper() and (is_title or (is_angled and len(words) <= MAX_ANGLED_WORDS))
 
 
-def _is_short_item(text: str) -> bool:
-    return 0 < len(text.split()) <= MAX_LISTED_WORDS and not text.endswith((".", ":", "!", "?"))
+def _is_short_item(text: str, spelling: Spelling) -> bool:
+    words = text.split()
+    if not 0 < len(words) <= MAX_LISTED_WORDS or text.endswith((".", ":", "!", "?")):
+        return False
+    is_phrase = text[0].isupper() and not any(map(spelling.is_unknown, words))
+    return not is_phrase or any(map(spelling.is_name, words))
 
 
 def _blank(text: str, places: Iterable[tuple[int, int]]) -> str:
@@ -220,12 +238,21 @@ def _blank(text: str, places: Iterable[tuple[int, int]]) -> str:
     return text
 
 
-def _find_runs(sentence: str, spelling: Spelling) -> Iterator[tuple[int, int]]:
-    """Yield the spans of runs of capitalised words that are names, including the small words that join them."""
+def _find_runs(sentence: str, spelling: Spelling, *, is_item: bool) -> Iterator[tuple[int, int]]:
+    """Yield the spans of runs of capitalised words that are names, including the small words that join them.
+
+    A list item that is one run is a name. The first word of a longer item says nothing by its capital.
+    """
     for match in _RUN.finditer(sentence):
         start, text = match.start(), match[0]
         begins = _is_beginning(sentence, start)
+        if is_item and len(text) == len(sentence.rstrip()) and " " in text:
+            yield match.span()
+            continue
         if " " not in text:
+            is_phrase = begins and is_item and len(sentence) > len(text) and not text.isupper()
+            if is_phrase and not spelling.is_name(text):
+                continue
             if (text[0].isupper() or text[0].isdigit()) and _is_named_alone(text, spelling, begins=begins):
                 yield match.span()
             continue
@@ -311,20 +338,22 @@ def _is_named_run(run: list[_Word], spelling: Spelling, *, is_inside: bool) -> b
 
 
 def _is_named_in_capitals(word: str, spelling: Spelling) -> bool:
-    if _is_shouted(word, spelling):
-        return False
+    if word in _SHORT_FORMS or _is_shouted(word, spelling):
+        return word in _SHORT_FORMS
     is_rarely_small = spelling.count_small(word) <= MAX_SMALL_SHARE * (spelling.count_capital(word) + 1)
     return is_rarely_small or spelling.is_name(word)
 
 
 def _is_shouted(word: str, spelling: Spelling) -> bool:
     """Return whether a frequent word is written in capitals for emphasis, as MUST and NOT."""
-    return word.isupper() and word.lower() in spelling.ordinary.frequent
+    return word.isupper() and word.lower() in spelling.ordinary.frequent and word not in _SHORT_FORMS
 
 
 def _is_named_alone(word: str, spelling: Spelling, *, begins: bool) -> bool:
     if len(word) < 2 or word.lower() in _DAYS or _CONTRACTION.fullmatch(word):
         return False
+    if spelling.ordinary.is_ordinary(_COMPOUND_END.split(word)[-1]) and _COMPOUND_END.search(word):
+        return False  # an adjective, as Hub-managed
     if word.isupper():
         return _is_named_in_capitals(word, spelling)
     return spelling.is_name(word) or (begins and spelling.ordinary.is_large and spelling.is_unknown(word))

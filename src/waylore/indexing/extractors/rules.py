@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from waylore.deadline import check_each
+from waylore.indexing.blocks import Reading
 from waylore.indexing.extractors.facts import MAX_FACTS, Sentence, build_extraction, build_facts
 from waylore.indexing.extractors.markup import (
     MarkedSentence,
@@ -27,10 +28,12 @@ from waylore.indexing.extractors.naming import (
     find_names,
     find_names_in_code,
 )
+from waylore.indexing.extractors.relations import ReadBlock, build_list_facts
 from waylore.indexing.extractors.spelling import Spelling, count_spellings
-from waylore.indexing.extractors.structure import Structure, extract_structure
+from waylore.indexing.extractors.structure import Structure, extract_structure, is_source_code, read_passages
+from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units, strip_parentheses
+from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units
 from waylore.types.identity import identity
 from waylore.types.knowledge import LINKS_TO, Document, NewFact, Passage
 
@@ -45,6 +48,7 @@ class _ReadPassage:
     declared: Structure
     sentences: Sequence[MarkedSentence]
     code: str
+    blocks: Sequence[ReadBlock] = ()
 
 
 class RuleExtractor:
@@ -68,17 +72,32 @@ class RuleExtractor:
         headings = frozenset(read_marks(heading).text for passage in passages for heading in passage.headings)
         references = {label: to for passage in passages for label, to in find_references(passage.text).items()}
         read = [_read_passage(document, passage, headings, references) for passage in check_each(passages)]
+        return self._extract_passages(document, read)
+
+    def extract_reading(
+        self, reading: Reading, document: Document, passages: Sequence[Passage]
+    ) -> Sequence[Extraction]:
+        """Return an extraction for each passage of a file, from its blocks and the marks of its author."""
+        if is_source_code(document):
+            return self.extract(document, passages)
+        blocks = check_each(zip(passages, read_passages(reading, passages), strict=True))
+        return self._extract_passages(document, [_read_blocks(passage, of_passage) for passage, of_passage in blocks])
+
+    def _extract_passages(self, document: Document, read: Sequence[_ReadPassage]) -> Sequence[Extraction]:
         spelling = _count_spellings(read)
         return [self._extract_passage(document, one, spelling) for one in check_each(read)]
 
     def _extract_passage(self, document: Document, read: _ReadPassage, spelling: Spelling) -> Extraction:
-        listed = frozenset(find_listed_names(read.sentences))
+        listed = frozenset(find_listed_names(read.sentences, spelling))
         sentences = [
             Sentence(sentence.text, {sentence.text: ""} if number in listed else find_names(sentence, spelling))
             for number, sentence in enumerate(read.sentences)
         ]
         declared = _drop_unnamed_links(read.declared, sentences)
-        extraction = build_extraction(read.passage.title or document.title, sentences, declared)
+        title = read.passage.title or document.title
+        named = {name: type_ for sentence in sentences for name, type_ in sentence.names.items()}
+        related = list(build_list_facts(get_subject(title), read.blocks, named, spelling)) if read.blocks else []
+        extraction = build_extraction(title, sentences, declared, related)
         if read.code:
             extraction = Extraction(extraction.facts, {**find_names_in_code(read.code), **extraction.names})
         if not self._known:
@@ -92,6 +111,18 @@ def _read_passage(
     declared = extract_structure(document, passage)
     prose, code = remove_blocks(declared.body)
     return _ReadPassage(passage, declared, read_sentences(use_references(prose, references), headings), code)
+
+
+def _read_blocks(passage: Passage, blocks: Sequence[ReadBlock]) -> _ReadPassage:
+    sentences = [sentence for one in blocks for sentence in _list_sentences(one)]
+    code = "\n".join(one.text for one in blocks if one.block.kind == "code")
+    return _ReadPassage(passage, Structure(""), sentences, code, blocks)
+
+
+def _list_sentences(one: ReadBlock) -> Iterable[MarkedSentence]:
+    """Return the sentences of a block; the fields of the head are declared, so only shapes count in them."""
+    is_head = one.block.kind == "field" and not one.block.headings
+    return (replace(sentence, kind="heading") for sentence in one.sentences) if is_head else one.sentences
 
 
 def _drop_unnamed_links(declared: Structure, sentences: Iterable[Sentence]) -> Structure:
@@ -118,7 +149,7 @@ def _count_spellings(passages: Iterable[_ReadPassage]) -> Spelling:
 
 def add_known_names(extraction: Extraction, document: Document, passage: Passage, known: Collection[str]) -> Extraction:
     """Add the known names (normalised) that an extraction missed, with a fact for each."""
-    subject = strip_parentheses(passage.title) or passage.title.strip()
+    subject = get_subject(passage.title)
     seen = {normalise(name) for name in extraction.names}
     new_names: dict[str, str] = {}
     facts: list[NewFact] = []

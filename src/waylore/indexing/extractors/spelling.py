@@ -20,7 +20,7 @@ MIN_WORDS_FOR_SHARE = 80  # fewer words of a page do not show how its language w
 MAX_UNDETECTED_WORDS = 20  # a text of more different words has a frequent word of its language
 MIN_COMPOUND_END = 5  # letters of an ordinary noun that ends a compound
 
-WORD = re.compile(r"[^\W_](?:[\w&]|['’](?!s\b)(?=\w)|[./-](?=\w))*")
+WORD = re.compile(r"[^\W_](?:[\w&]|['’](?!s\b)(?=\w)|[.-](?=\w))*")
 _INITIAL = re.compile(r"(?:^|[!?:;|•–—][^\w\s]*\s| - )[^\w\n]*" + f"({WORD.pattern})", re.MULTILINE)
 _NOISE = re.compile(r"(?<!\S)\S*?(?:[@#]|://|/[^\s/]*/)\S*")  # addresses, handles and paths
 _HAS_NOISE = re.compile(r"[@#]|/[^\s/]*/")

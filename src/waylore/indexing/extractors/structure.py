@@ -11,11 +11,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Reading
+from waylore.indexing.extractors.markup import cut_block, read_block
+from waylore.indexing.extractors.relations import ReadBlock, build_field_facts, build_value_fact
+from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import normalise, strip_parentheses
+from waylore.text import normalise
 from waylore.types.knowledge import LINKS_TO, Document, Metadata, NewFact, Passage
 
 CONFIDENCE = 0.9
@@ -85,41 +89,52 @@ class Structure:
 
 
 def extract_declared(reading: Reading, document: Document, passages: Sequence[Passage]) -> list[Extraction]:
-    """Return for each passage the declarations that the reader found beside the text.
+    """Return for each passage the declarations in its fields and tables.
 
     Metadata belongs to the whole document and is listed with the first passage.
     """
     subject = _get_subject(document, document.title)
-    facts: list[list[NewFact]] = [[] for _ in passages]
-    if passages:
-        facts[0] += _read_metadata(subject, reading.metadata)
-    ends = [passage.end - reading.start for passage in passages]
-    for link in (mark for block in reading.blocks for mark in block.marks if mark.kind == "link"):
-        number = bisect_right(ends, link.start)
-        if number < len(passages) and passages[number].start - reading.start <= link.start:
-            line, shown = _get_line(reading.text, link.start), reading.text[link.start : link.end].strip()
-            statement = line if normalise(subject) in normalise(line) else f"{subject}: {line}"
-            facts[number] += _build_fact(subject, LINKS_TO, _get_link_name(shown, link.target), statement)
-    structures = [_build_structure("", of_passage) for of_passage in facts]
-    return [Extraction(s.facts, s.names) for s in structures]
+    found = []
+    for number, blocks in enumerate(read_passages(reading, passages)):
+        facts = [*(_read_metadata(subject, reading.metadata) if not number else ())]
+        structure = _build_structure("", [*facts, *build_field_facts(subject, blocks)])
+        found.append(Extraction(structure.facts, structure.names))
+    return found
 
 
 def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:
     """Yield a fact for each text in the metadata; numbers and booleans name nothing."""
     for key, value in metadata.items():
         for one in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []:
-            if isinstance(one, str) and one.strip() and key != "title":
-                yield from _build_entry(subject, key, one.strip())
-
-
-def _build_entry(subject: str, key: str, value: str) -> Iterator[NewFact]:
-    is_value = bool(_PLAIN.match(value)) or len(value) > MAX_VALUE_CHARACTERS
-    yield from _build_fact(subject, key, value, f"{subject} {key}: {value}", is_value=is_value)
+            if isinstance(one, str) and one.strip() and f"{key} {one}" != subject:
+                yield from build_value_fact(subject, key, one.strip())
 
 
 def _get_subject(document: Document, title: str) -> str:
     path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
-    return strip_parentheses(title).strip() or path.name.strip()
+    return get_subject(title) or path.name.strip()
+
+
+def read_passages(reading: Reading, passages: Sequence[Passage]) -> Iterator[list[ReadBlock]]:
+    """Yield the blocks of each passage without markup; of a block in two passages each has its part."""
+    ends = [block.end for block in reading.blocks]
+    for passage in passages:
+        start, end = passage.start - reading.start, passage.end - reading.start
+        found = []
+        for block in islice(reading.blocks, bisect_right(ends, start), None):
+            if block.start >= end:
+                break
+            marks = tuple(mark for mark in block.marks if start <= mark.start and mark.end <= end)
+            part = replace(block, start=max(block.start, start), end=min(block.end, end), marks=marks)
+            read = read_block(reading, part)
+            found.append(ReadBlock(part, read.text, read.marks, () if block.kind == "code" else cut_block(read)))
+        yield found
+
+
+def is_source_code(document: Document) -> bool:
+    """Return whether a document is source code, by the suffix of its address."""
+    path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
+    return path.suffix.removeprefix(".").lower() in _CODE
 
 
 def extract_structure(document: Document, passage: Passage) -> Structure:
@@ -155,7 +170,7 @@ def _read_front_matter(subject: str, head: str) -> Iterator[NewFact]:
         key = entry[1].strip().lower() if entry[1] else key
         for value in _split_values(entry[2] or entry[3] or entry[4] or ""):
             if key and key != "title":
-                yield from _build_entry(subject, key, value)
+                yield from build_value_fact(subject, key, value)
 
 
 def _split_values(written: str) -> list[str]:

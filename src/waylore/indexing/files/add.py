@@ -21,6 +21,7 @@ from waylore.indexing import chunking, pipeline
 from waylore.indexing.assembly import assemble_document, merge_extractions
 from waylore.indexing.blocks import Reading, Skipped
 from waylore.indexing.extractors.definitions import apply_definitions
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.extractors.structure import extract_declared
 from waylore.indexing.files.addresses import Fingerprint
 from waylore.indexing.files.batches import (
@@ -134,7 +135,7 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
             previous.mark_seen(id_)
         is_read = True
         passages = chunking.split_into_passages(reading, document)
-        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages))
+        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages), reading)
         if reading.bytes_read > bytes_read:
             yield BytesRead(reading.bytes_read - bytes_read)
             bytes_read = reading.bytes_read
@@ -157,7 +158,10 @@ def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPar
         return part
     if extractor is None:
         return assemble_document(part.document, part.passages, [Extraction() for _ in part.passages])
-    extracted = extractor.extract(part.document, part.passages)
+    if isinstance(extractor, RuleExtractor):  # it reads the marks of the author too
+        extracted = extractor.extract_reading(part.reading, part.document, part.passages)
+    else:
+        extracted = extractor.extract(part.document, part.passages)
     if any(extraction.provisional for extraction in extracted):
         run.provisional.add(get_file(part.document.uri))
     merged = list(map(merge_extractions, part.declared, extracted))

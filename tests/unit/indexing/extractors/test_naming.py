@@ -90,8 +90,12 @@ def test_identifiers_have_type_code() -> None:
 
 
 def test_three_short_items_are_names() -> None:
-    sentences = read_sentences("- Limes\n- Agave syrup\n- Salt\n\nText.\n\n- Only\n- Two\n")
-    assert [sentences[number].text for number in find_listed_names(sentences)] == ["Limes", "Agave syrup", "Salt"]
+    text = (
+        "- boskos\n- kubetest2\n- agave syrup\n\nText.\n\n- only\n- two\n\nText.\n\n- Road maps\n- Plans\n- Results\n"
+    )
+    sentences = read_sentences(text)
+    listed = find_listed_names(sentences, count_spellings([PROSE]))
+    assert [sentences[number].text for number in listed] == ["boskos", "kubetest2", "agave syrup"]
 
 
 def test_code_names_variables_and_quoted_slugs() -> None:

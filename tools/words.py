@@ -5,10 +5,10 @@
 A source is a folder with HTML pages, manual pages, fortunes and dictionaries of dictd, for example a documentation
 package of Debian unpacked by `dpkg-deb -x`. It may also be a file with one JSON object with the field `text` in each
 line, or a word list with `::` between two languages. A word is ordinary if the texts of its language write it small
-inside sentences in at least five places and in more than two fifths of its occurrences. German capitalises every
-noun: a noun is ordinary unless the texts of the other languages write it as a name. For Chinese and Japanese the
-frequent runs of two to four characters are counted. The tool prints what it read. Only words and their share of
-capitals are stored.
+inside sentences in at least five places, in two sources, and in more than two fifths of its occurrences. German
+capitalises every noun: a noun is ordinary unless the texts of the other languages write it as a name. For Chinese
+and Japanese the frequent runs of two to four characters are counted. The tool prints what it read. Only words and
+their share of capitals are stored.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from waylore.words import OCCURRENCES
 
 OUT = Path(__file__).parents[1] / "src" / "waylore" / "words.txt.gz"
 MIN_PLACES = 5
+MIN_SOURCES = 2  # a word of one source alone may be a term of its subject
 MIN_SMALL_SHARE = 0.4
 MAX_WORDS = {"en": 18_000}
 MAX_OTHER_WORDS = 10_000
@@ -60,6 +61,15 @@ class Counts:
     places: Counter[str] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
     sources: Counter[str] = field(default_factory=Counter)
+    in_sources: Counter[str] = field(default_factory=Counter)
+
+    def add_source(self, path: Path, language: str) -> None:
+        """Count the words of a source, and the sources that write a word small."""
+        before, known = self.texts, self.places.copy()
+        for text in read_texts(path):
+            self.add(text, language)
+        self.sources[path.name] += self.texts - before
+        self.in_sources.update(word for word, count in self.places.items() if count > known[word])
 
     def add(self, text: str, language: str) -> None:
         """Count the words of one text."""
@@ -90,11 +100,7 @@ def main() -> None:
     counts: dict[str, Counts] = {}
     for source in options.sources:
         language, _, path = source.partition("=")
-        own = counts.setdefault(language, Counts())
-        before = own.texts
-        for text in read_texts(Path(path)):
-            own.add(text, language)
-        own.sources[Path(path).name] += own.texts - before
+        counts.setdefault(language, Counts()).add_source(Path(path), language)
     lines = [line for language in sorted(counts) for line in make_lines(language, counts)]
     options.out.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
     for language, own in sorted(counts.items()):
@@ -150,7 +156,9 @@ def _list_ordinary(own: Counts, small: Counter[str]) -> list[str]:
     return [
         word
         for word, count in sorted(small.items(), key=lambda item: (-item[1], item[0]))
-        if own.places[word] >= MIN_PLACES and count > MIN_SMALL_SHARE * (count + own.count_capitals(word))
+        if own.places[word] >= MIN_PLACES
+        and own.in_sources[word] >= MIN_SOURCES
+        and count > MIN_SMALL_SHARE * (count + own.count_capitals(word))
     ]
 
 

@@ -21,8 +21,8 @@ def find_links(store: SqliteStore, query: Query, config: LinkingConfig) -> tuple
     return run_stage(store, link_entities(query, config))
 
 
-def make_facts(*names: str) -> list[NewFact]:
-    return [NewFact(name, "is known to", "us", is_value=True) for name in names]
+def make_facts(*names: str, type_: str = "") -> list[NewFact]:
+    return [NewFact(name, "is known to", "us", subject_type=type_, is_value=True) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         "北京大学",
         "北京",
     ]
-    names += ["The Who", "Łódź", "Ermengarde of Tours", "1984", "npm", "Stop", "Running", "install", "scripts", "GET"]
+    names += ["The Who", "Łódź", "Ermengarde of Tours", "1984", "npm", "Stop", "Running", "GET", "login"]
     store.write([page("A list of names.", *make_facts(*names))], author=OWNER, model=MODEL)
+    store.write([page("Code.", *make_facts("install", "scripts", type_="code"))], author=OWNER, model=MODEL)
     store.write([page("A secret name.", *make_facts("Project Falcon"), labels=["spies"])], author=OWNER, model=MODEL)
     yield store
     store.close()
@@ -64,8 +65,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         ("How do I GET it?", ["GET"]),
         ("What does Running do, and what is `install`?", ["Running", "install"]),
         ("How To Stop Npm From Running", ["npm"]),
-        ("scripts", ["scripts"]),
-        ("Wer hat den Film von 1984 gesehen?", ["1984"]),
+        ("What are `scripts`?", ["scripts"]),
+        ("Who owns what the login needs?", ["login"]),
         ("Who wrote 1984 in lodz or Łódź?", ["1984", "Łódź"]),
         ("who is the who", []),
         ("What of Project Falcon?", []),
@@ -91,8 +92,9 @@ def test_first_person_means_the_remembered_user(
 ) -> None:
     store = SqliteStore(tmp_path / "user.waylore")
     store.write([page("A text.", *facts, source=source)], author=OWNER, model=MODEL)
-    links = find_links(store, Query("Where do I live?"), LinkingConfig())
-    assert [link.entity.name for link in links] == linked
+    for asked in ("Where do I live?", "Where does the user live?"):
+        links = find_links(store, Query(asked), LinkingConfig())
+        assert [link.entity.name for link in links] == linked
     store.close()
 
 

@@ -8,9 +8,11 @@ from tools.words import Counts, make_lines, read_texts
 
 
 def count(language: str, *texts: str) -> Counts:
+    """Count texts as two sources have them."""
     counts = Counts()
     for text in texts:
         counts.add(text, language)
+    counts.in_sources.update(dict.fromkeys(counts.places, 2))
     return counts
 
 
@@ -43,3 +45,15 @@ def test_german_nouns_are_ordinary_unless_other_languages_name_them() -> None:
 def test_frequent_runs_are_counted_in_scripts_without_spaces() -> None:
     lines = list(make_lines("zh", {"zh": count("zh", *["可以使用。"] * 8)}))
     assert lines == ["zh\truns\t以使 以使用 使用 可以 可以使 可以使用"]
+
+
+def test_words_of_one_source_are_not_ordinary(tmp_path: Path) -> None:
+    for name, word in (("one", "gitignore"), ("two", "folder")):
+        (tmp_path / name).mkdir()
+        for number in range(6):
+            (tmp_path / name / f"{number}.html").write_text(f"<p>We read the file and the {word}.</p>")
+    counts = Counts()
+    for name in ("one", "two"):
+        counts.add_source(tmp_path / name, "en")
+    lines = dict(line.split("\t")[1:] for line in make_lines("en", {"en": counts}))
+    assert lines["0"].split() == ["and", "file", "read", "the"]

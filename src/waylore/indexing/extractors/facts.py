@@ -28,7 +28,8 @@ _PRONOUN = re.compile(
 _BREAK = re.compile(r"[.;:()|<>\[\]\"“”]|, (?!and|or)")
 _AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
 _ARTICLES = frozenset(["a", "an", "the"])
-_JOINING = frozenset(["and", "or", "&", "but"])
+_NOT_FIRST = frozenset(["and", "or", "&", "but", "in", "of", "on", "at", "for", "from"])
+_NOT_LAST = frozenset(["and", "or", "&", "but", "that", "when", "than", "if"])
 _IDLE = frozenset(
     """a an and are as at both but by for from in instead is like of on only or than the to via was were when
     with""".split()
@@ -58,8 +59,9 @@ def build_extraction(
         for fact in build_facts(subject, sentence.text, named, sentence.names):
             ends = (normalise(fact.subject), normalise(fact.object))
             (mentioned if fact.predicate == MENTIONS else related).setdefault(ends, fact)
-    stated = [fact for ends, fact in mentioned.items() if ends not in related]
-    facts = [*(declared.facts if declared else ()), *related.values(), *stated][:MAX_FACTS]
+    first = declared.facts if declared else ()
+    known = related.keys() | {(normalise(fact.subject), normalise(fact.object)) for fact in first}
+    facts = [*first, *related.values(), *(fact for ends, fact in mentioned.items() if ends not in known)][:MAX_FACTS]
     return Extraction(tuple(facts), {**names, **(declared.names if declared else {})})
 
 
@@ -75,7 +77,8 @@ def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: It
     statement = _make_statement(about, sentence)
     whole = dict(zip(spelled, names, strict=False)) if spelled else {name: name for name in names}
     related = {normalise(subject)}
-    for one, predicate, other in _find_relations(statement, [subject, *whole]):
+    stated = sentence if statement.endswith(sentence) else statement  # without the subject before the sentence
+    for one, predicate, other in _find_relations(stated, [subject, *whole]):
         ends = (whole.get(one, one), whole.get(other, other))
         if normalise(ends[0]) != normalise(ends[1]):
             yield _build_fact(ends[0], predicate, ends[1], statement, names)
@@ -116,13 +119,14 @@ def _find_relations(text: str, names: Iterable[str]) -> Iterator[tuple[str, str,
 
 
 def _place_names(text: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
-    """Return the first place of each name in a text, in order; a name inside a longer one has none."""
+    """Return the first place of each name in a text that is not part of a longer name, in order."""
     places: list[tuple[int, int, str]] = []
-    for name in sorted(dict.fromkeys(names), key=len, reverse=True):
-        start = find_name(name, text) if name else -1
-        end = start + len(name)
-        if start >= 0 and not any(first < end and start < last for first, last, _ in places):
-            places.append((start, end, name))
+    for name in sorted(filter(None, dict.fromkeys(names)), key=len, reverse=True):
+        start = find_name(name, text)
+        while start >= 0 and any(first < start + len(name) and start < last for first, last, _ in places):
+            start = find_name(name, text, start + len(name))
+        if start >= 0:
+            places.append((start, start + len(name), name))
     return sorted(places)
 
 
@@ -135,7 +139,9 @@ def _read_predicate(between: str) -> str:
         words.pop()
     plain = [word.strip(",*`\"'") for word in words]
     telling = [word for word in plain if word.lower() not in _IDLE and len(word) > 1 and word.isalpha()]
-    if not 0 < len(words) <= MAX_PREDICATE_WORDS or not telling or plain[0].lower() in _JOINING:
+    if not 0 < len(words) <= MAX_PREDICATE_WORDS or not telling:
+        return ""
+    if plain[0].lower() in _NOT_FIRST or plain[-1].lower() in _NOT_LAST:
         return ""
     return "" if any(word[:1].isupper() for word in words) else " ".join(words).strip(" ,*`")
 

@@ -58,7 +58,7 @@ _CONTRACTION = re.compile(r"(?:I|You|We|They|He|She|It|That|What|There|Let)['’
 _SHORT_FORMS = frozenset(["IT", "US", "WHO"])  # although their small twins are frequent words
 _JOINS = "of the de la le du des del della di da dos van von der den zu & for bin ibn al y e".split()
 _LETTERS = r"(?:[\w&]|['’](?!s\b)(?=\w)|[.-](?=\w)|(?<=[A-Z])/(?=[A-Z]))*"
-_ABBREVIATED = r"(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Gen|Col|Capt|Lt|Rev|Mt|Ft|[A-Z])\.(?=\s)"
+_ABBREVIATED = r"(?=[A-Z][a-z]{0,3}\.\s)(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Gen|Col|Capt|Lt|Rev|Mt|Ft|[A-Z])\."
 _CAPITALISED = rf"(?:{_ABBREVIATED}|(?:[^\W\d_a-zß-öø-ÿа-яё]|\d+[A-Z]){_LETTERS})"  # other small letters are rare
 _RUN = re.compile(
     rf"(?<!\w){_CAPITALISED}"
@@ -79,7 +79,6 @@ _DAYS = frozenset(
     понедельник вторник среда четверг пятница суббота воскресенье
     """.split()
 )
-_COMPOUND_END = re.compile(r"-(?=[^\W\d_A-Z]+$)")
 _SLUG = re.compile(r"[\W_]+")
 _TERM_END = re.compile(r"\s+[-–—]\s")
 
@@ -150,7 +149,8 @@ def is_anchor(shown: str, target: str, spelling: Spelling) -> bool:
     if not 0 < len(words) <= MAX_NAME_WORDS or "://" in shown:
         return False
     slug = _SLUG.sub("-", shown.lower()).strip("-")
-    if len(words) <= 4 and len(slug) > 2 and slug in _SLUG.sub("-", target.lower()):
+    is_plain = len(words) == 1 and spelling.ordinary.is_ordinary(shown)
+    if len(words) <= 4 and len(slug) > 2 and slug in _SLUG.sub("-", target.lower()) and not is_plain:
         return True
     if len(words) == 1 and _HAS_SIGN.search(shown):
         return True
@@ -189,7 +189,7 @@ def _is_marked_name(mark: Mark, text: str, spelling: Spelling) -> bool:
 
 def _is_identifier(shown: str, spelling: Spelling) -> bool:
     """Return whether code looks like an identifier, or is a plain word that the page writes as code."""
-    if not _IDENTIFIER.fullmatch(shown) or shown.startswith(("http", "/path", "~", ".")):
+    if not _IDENTIFIER.fullmatch(shown) or shown.startswith(("http", "/path", "~", "..", "./")):
         return False
     if shown.startswith("-") and not shown.startswith("--"):
         return False
@@ -264,7 +264,7 @@ def _find_runs(sentence: str, spelling: Spelling, *, is_item: bool) -> Iterator[
 
 def _is_beginning(sentence: str, place: int) -> bool:
     """Return whether a word at a place begins a sentence or a part of it."""
-    if place > 1 and sentence[place - 1] == " " and sentence[place - 2].isalnum():
+    if place > 1 and sentence[place - 1] == " " and (sentence[place - 2].isalnum() or sentence[place - 2] == ","):
         return False
     return not place or _BEGINNING.search(sentence, max(place - 5, 0), place) is not None
 
@@ -344,16 +344,22 @@ def _is_named_in_capitals(word: str, spelling: Spelling) -> bool:
     return is_rarely_small or spelling.is_name(word)
 
 
+def _is_adjective(word: str, spelling: Spelling) -> bool:
+    """Return whether an ordinary word ends a compound in small letters, as in Hub-managed."""
+    end = word.rpartition("-")[2]
+    return "-" in word and end.islower() and spelling.ordinary.is_ordinary(end)
+
+
 def _is_shouted(word: str, spelling: Spelling) -> bool:
     """Return whether a frequent word is written in capitals for emphasis, as MUST and NOT."""
     return word.isupper() and word.lower() in spelling.ordinary.frequent and word not in _SHORT_FORMS
 
 
 def _is_named_alone(word: str, spelling: Spelling, *, begins: bool) -> bool:
-    if len(word) < 2 or word.lower() in _DAYS or _CONTRACTION.fullmatch(word):
+    if not word.isalpha() and (_CONTRACTION.fullmatch(word) or _is_adjective(word, spelling)):
         return False
-    if spelling.ordinary.is_ordinary(_COMPOUND_END.split(word)[-1]) and _COMPOUND_END.search(word):
-        return False  # an adjective, as Hub-managed
+    if len(word) < 2 or word.lower() in _DAYS:
+        return False
     if word.isupper():
         return _is_named_in_capitals(word, spelling)
     return spelling.is_name(word) or (begins and spelling.ordinary.is_large and spelling.is_unknown(word))

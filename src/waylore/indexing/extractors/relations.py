@@ -189,4 +189,5 @@ def _build_fact(
     about, said, of = (" ".join(part.split()).strip(" *`,;:") for part in (subject, predicate, name))
     is_whole = all(map(normalise, (about, said, of))) and len(of) <= MAX_OBJECT_CHARACTERS
     if is_whole and normalise(about) != normalise(of):
-        yield NewFact(about, said, of, statement, confidence=CONFIDENCE, is_value=is_value)
+        type_ = "term" if of.islower() and not is_value else ""  # a plain word, which questions use otherwise too
+        yield NewFact(about, said, of, statement, confidence=CONFIDENCE, object_type=type_, is_value=is_value)

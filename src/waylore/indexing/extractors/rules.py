@@ -38,6 +38,7 @@ from waylore.types.identity import identity
 from waylore.types.knowledge import LINKS_TO, Document, NewFact, Passage
 
 VERSION = "rules-3"
+TERM = "term"  # type of a listed name, which may be an ordinary word
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class RuleExtractor:
     def _extract_passage(self, document: Document, read: _ReadPassage, spelling: Spelling) -> Extraction:
         listed = frozenset(find_listed_names(read.sentences, spelling))
         sentences = [
-            Sentence(sentence.text, {sentence.text: ""} if number in listed else find_names(sentence, spelling))
+            Sentence(sentence.text, {sentence.text: TERM} if number in listed else find_names(sentence, spelling))
             for number, sentence in enumerate(read.sentences)
         ]
         declared = _drop_unnamed_links(read.declared, sentences)

@@ -88,11 +88,12 @@ def count_spellings(sentences: Iterable[str], headings: Iterable[str] = (), code
     """Count how sentences, headings and code of one page write each word."""
     text = "\n".join(sentences)
     words = count_words(text)
-    small = {word: count for word, count in words.items() if word[0].islower()}
+    small = {word: count for word, count in words.items() if word.islower()}
     capital: dict[str, float] = {}
-    for weight, found in ((1.0, words), (HEADING_WEIGHT, count_words("\n".join(headings)))):
+    titles = "\n".join(headings)
+    for weight, found in ((1.0, words), (HEADING_WEIGHT, count_words(titles) if titles else {})):
         for word, count in found.items():
-            if count and word[0].isupper():
+            if word[0].isupper():
                 capital[word.lower()] = capital.get(word.lower(), 0.0) + weight * count
     language = detect_language(small)
     if not language and len(small) <= MAX_UNDETECTED_WORDS and text.isascii():

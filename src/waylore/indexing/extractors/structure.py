@@ -31,6 +31,7 @@ _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.{0,5000}?)\n---[ \t]*(?:\n|\Z)", 
 _ENTRY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$|^[ \t]+-[ \t]+(.+)$|^-[ \t]+(.+)$", re.MULTILINE)
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|([^\]\n]{1,200}))?\]\]")
 _LINK = re.compile(r"(!?)\[([^\[\]\n]{1,200})\]\(<?([^)\s>]{1,500})>?(?:\s+[\"'][^)]{0,200})?\)")
+_SLUG = re.compile(r"[\W_]+")
 _PLAIN = re.compile(r"^(?:[\d\s.,:/TZ+-]+|true|false|yes|no|null|~)$", re.IGNORECASE)
 _PYTHON = (
     r"^[ \t]*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+))",
@@ -98,8 +99,18 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
     for number, blocks in enumerate(read_passages(reading, passages)):
         facts = [*(_read_metadata(subject, reading.metadata) if not number else ())]
         structure = _build_structure("", [*facts, *build_field_facts(subject, blocks)])
-        found.append(Extraction(structure.facts, structure.names))
+        aliases = {} if number else _get_aliases(subject, document)
+        names = {**structure.names, **dict.fromkeys(aliases, "")}
+        found.append(Extraction(structure.facts, names, aliases=aliases))
     return found
+
+
+def _get_aliases(subject: str, document: Document) -> dict[str, tuple[str, ...]]:
+    """Return the name of a file as another name of its page if it has several words, because links use it so."""
+    path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
+    words = _SLUG.sub(" ", path.name.partition(".")[0]).split()
+    is_other = len(words) > 1 and normalise(subject) != " ".join(words).lower() and not is_source_code(document)
+    return {subject: (" ".join(words),)} if subject and is_other and not document.uri.count("#") else {}
 
 
 def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:
@@ -151,7 +162,7 @@ def extract_structure(document: Document, passage: Passage) -> Structure:
 
 def _build_structure(prose: str, facts: Iterable[NewFact]) -> Structure:
     """Return each fact once, with the names and types of the objects."""
-    distinct = {(c.predicate, normalise(c.object)): c for c in facts}
+    distinct = {(normalise(c.subject), c.predicate, normalise(c.object)): c for c in facts}
     names = {c.object: c.object_type for c in distinct.values() if not c.is_value}
     return Structure(prose, tuple(distinct.values()), names)
 

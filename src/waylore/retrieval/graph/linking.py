@@ -1,14 +1,15 @@
 """Find the entities that a question names, by looking up its n-grams. No model is called.
 
 Every run of up to `max_name_words` words is looked up in one read; the longest match wins and no word is used
-twice. An ordinary word (`waylore.words`) does not link alone, unless the question writes it as a name. Only if no
-name is found, the entities with the nearest names are used. The facts most similar to the question link too: their
-ends become seeds of the walk. This module does not decide whether the graph is used; the gate does.
+twice. An ordinary word (`waylore.words`) does not link alone, unless the question writes it as a name or a caller
+stored an entity of that spelling; what rules read as code or as a plain term does not count. Only if no name is
+found, the entities with the nearest names are used. The facts most similar to the question link too: their ends
+become seeds of the walk. This module does not decide whether the graph is used; the gate does.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from waylore.config import LinkingConfig, ResolutionConfig
@@ -63,22 +64,31 @@ def link_entities(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEnti
 
 
 def _find_named(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
-    """Return entities, longest names first. If no name is found, the first person means the user entity."""
+    """Return entities, longest names first.
+
+    The user means the user entity of memories, and so does the first person if no name is found.
+    """
     words = split_units(normalise(query.text))
-    spans = dict(_list_spans(query.text, words, config.max_name_words))
+    ordinary = load_words(detect_language(Counter(word.strip() for word in words)) or DEFAULT_LANGUAGE)
+    written = _find_written_names(query.text, ordinary)
+    spans = dict(_list_spans(words, config.max_name_words, written, ordinary))
+    doubtful = {name for name in spans.values() if ordinary.is_ordinary(name)} - written
     names = [*dict.fromkeys(spans.values()), USER_NAME]
     by_name = yield from read(Store.entities_by_names, names, where=query.where)
     links: list[LinkedEntity] = []
     used: set[int] = set()
     for (start, length), name in spans.items():
         positions = range(start, start + length)
-        if name in by_name and used.isdisjoint(positions):
+        entities = [entity for entity in by_name.get(name, ()) if name not in doubtful or _is_meant(entity, name)]
+        if entities and used.isdisjoint(positions):
             used.update(positions)
-            most_frequent = sorted(by_name[name], key=lambda entity: (-entity.passages, entity.id))
+            most_frequent = sorted(entities, key=lambda entity: (-entity.passages, entity.id))
             links += [LinkedEntity(entity, length) for entity in most_frequent[: config.max_entities_per_name]]
-    if links or FIRST_PERSON.isdisjoint(word.strip() for word in words):
-        return tuple(links)
-    return (yield from _link_user(query, by_name.get(USER_NAME, ())[: config.max_entities_per_name], config))
+    said = {word.strip() for word in words}
+    if USER_NAME in said or (not links and said & FIRST_PERSON):
+        users = by_name.get(USER_NAME, ())[: config.max_entities_per_name]
+        links += [link for link in (yield from _link_user(query, users, config)) if link not in links]
+    return tuple(links)
 
 
 def _link_user(query: Query, users: Sequence[Entity], config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
@@ -152,20 +162,24 @@ def weigh_seeds(
     return weights
 
 
-def _list_spans(question: str, words: list[str], longest: int) -> Iterator[tuple[tuple[int, int], str]]:
+def _list_spans(
+    words: list[str], longest: int, written: Collection[str], ordinary: OrdinaryWords
+) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield runs of words that may be names, longest first: start and length of the run, and its text.
 
-    Words that the question writes as names are names, although they are also ordinary words (WHO, IT, Fly).
+    Words that the question writes as names are names, although they are also frequent words (WHO, IT, Fly).
     """
-    ordinary = load_words(detect_language(Counter(word.strip() for word in words)) or DEFAULT_LANGUAGE)
-    written = _find_written_names(question, ordinary)
     for length in range(min(longest, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             name = "".join(words[start : start + length]).strip()
-            is_whole = length == len(words) and name not in STOP_WORDS
-            is_plain = length == 1 and ordinary.is_ordinary(name) and not is_whole
-            if name in written or (_is_possible_name(name) and not is_plain):
+            is_frequent = length == 1 < len(words) and name in ordinary.frequent
+            if name in written or (_is_possible_name(name) and not is_frequent):
                 yield (start, length), name
+
+
+def _is_meant(entity: Entity, word: str) -> bool:
+    """Return whether an ordinary word means an entity: it is spelled so, and not only read as code or as a term."""
+    return entity.name == word and entity.type not in {"code", "term", "module"}
 
 
 def _find_written_names(question: str, ordinary: OrdinaryWords) -> set[str]:

@@ -30,6 +30,7 @@ from waylore.indexing.files.addresses import escape
 from waylore.indexing.files.folders import list_paths
 from waylore.indexing.readers.chat import read_json
 from waylore.indexing.readers.code import read_code
+from waylore.indexing.readers.data import read_toml, read_yaml
 from waylore.indexing.readers.markdown import read_markdown
 from waylore.indexing.readers.plain import read_text
 from waylore.indexing.readers.rows import read_json_lines, read_table
@@ -51,7 +52,7 @@ __all__ = [
 Reader: TypeAlias = Callable[[Source], Iterator[Reading | Skipped]]
 _CODE_SUFFIXES = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh
 .cs .swift .m .rb .php .pl .lua .r .jl .dart .ex .exs .erl .hs .clj .ml .fs .sh .bash .zsh .ps1 .sql .proto .graphql
-.tf .toml .yaml .yml .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
+.tf .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
 
 
 def _import_reader(module: str, name: str, library: str = "") -> Reader:
@@ -78,6 +79,8 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_table),
     **dict.fromkeys(_CODE_SUFFIXES, read_code),
+    **dict.fromkeys((".yaml", ".yml"), read_yaml),
+    ".toml": read_toml,
     ".json": read_json,
     ".pdf": _import_reader("pdf", "read_pdf"),
     ".docx": _import_reader("docx", "read_docx"),
@@ -85,7 +88,7 @@ READERS: dict[str, Reader] = {
 # These return long files in rows or parts, so that the limit for bytes does not apply.
 _STREAMED = (read_json_lines, read_table, read_text, read_markdown, _read_rst)
 # These parse a whole file, so that a long one takes seconds.
-_PARSED = (read_markdown, read_code, read_json)
+_PARSED = (read_markdown, read_code, read_json, read_yaml, read_toml)
 SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
 _DEFAULTS = Limits()
 

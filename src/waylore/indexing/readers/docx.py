@@ -1,4 +1,4 @@
-"""Read DOCX with python-docx: headings, paragraphs, lists and tables; offsets are into the extracted text.
+"""Read DOCX with python-docx: headings, paragraphs, lists, tables and text boxes; offsets are into the extracted text.
 
 The archive is unpacked once beforehand to check its real size. Pictures, comments, headers and footers are not
 read, and the old `.doc` format is not supported.
@@ -11,8 +11,9 @@ from typing import Any
 
 from waylore.indexing.blocks import (
     Block,
-    BlockKind,
+    EmptyFile,
     Limits,
+    Mark,
     ReadError,
     Reading,
     Source,
@@ -21,10 +22,14 @@ from waylore.indexing.blocks import (
     require_library,
 )
 from waylore.indexing.encoding import make_storable
+from waylore.indexing.readers.keyed import classify_item
+from waylore.indexing.readers.rendering import TextWriter, format_row
+from waylore.indexing.readers.titles import name_file
 
 _STEP_BYTES = 1_000_000
 _TAGS_PER_BLOCK = 10  # about; the memory of a tree grows with its tags, not with its bytes
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _SIGNS = {f"{_WORD}tab": "\t", f"{_WORD}ptab": "\t", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _PARAGRAPH = 1  # python-docx's WD_STYLE_TYPE.PARAGRAPH
 _NO_TITLE = "Word Document"  # the title that python-docx gives a document without properties
@@ -43,20 +48,13 @@ def read_docx(source: Source) -> Iterator[Reading]:
         raise ReadError(f"it is not a DOCX that can be read: {error}"[:300]) from error
     if len(document.element.body) > source.limits.blocks:  # also empty ones, which take time too
         raise ReadError(describe_limit("blocks", source.limits.blocks))
-    blocks: list[Block] = []
-    texts: list[str] = []
-    length = 0
-    for kind, headings, text in _read_pieces(document):
-        if len(blocks) >= source.limits.blocks:
-            raise ReadError(describe_limit("blocks", source.limits.blocks))
-        blocks.append(Block(kind, length, length + len(text), headings))
-        texts.append(text)
-        length += len(text) + 2
-    if not blocks:
-        raise ReadError("it has no text")
+    writer = TextWriter(source.limits.blocks)
+    _DocumentReader(document, writer).add_all()
+    if not writer.blocks:
+        raise EmptyFile("it has no text")
     own = make_storable(document.core_properties.title or "").strip()
-    title = (own if own != _NO_TITLE else "") or _find_title(blocks) or source.name
-    yield Reading(source.uri, title, "\n\n".join(texts), tuple(blocks))
+    title = (own if own != _NO_TITLE else "") or _find_title(writer.blocks) or name_file(source)
+    yield Reading(source.uri, title, writer.text, tuple(writer.blocks))
 
 
 def _check_unpacked(content: bytes, limits: Limits) -> None:
@@ -78,23 +76,71 @@ def _check_unpacked(content: bytes, limits: Limits) -> None:
                         raise ReadError(describe_limit("unpacked_bytes", limits.unpacked_bytes))
 
 
-def _read_pieces(document: Any) -> Iterator[tuple[BlockKind, tuple[str, ...], str]]:
-    path: list[tuple[int, str]] = []
-    headings: tuple[str, ...] = ()
-    styles = _list_styles(document)
-    for part in document.element.body:
-        if part.tag == f"{_WORD}tbl":
-            for row in part.tr_lst:
-                text = make_storable(" | ".join(_read_cells(row)))
-                if text.strip(" |"):
-                    yield "row", headings, text
-        elif part.tag == f"{_WORD}p" and (text := make_storable("".join(_read_words(part))).strip()):
-            style = styles.get(_get_style_id(part), styles[None])
-            if level := _get_level(style):
-                headings = nest_heading(path, level, " ".join(text.split()))
-                yield "heading", headings, text
-            else:
-                yield "item" if style.startswith("List") else "paragraph", headings, text
+class _DocumentReader:
+    """Adds the paragraphs and tables of a document to a writer."""
+
+    def __init__(self, document: Any, writer: TextWriter) -> None:
+        self._document, self._writer = document, writer
+        self._styles = _list_styles(document)
+        self._path: list[tuple[int, str]] = []
+        self._headings: tuple[str, ...] = ()
+
+    def add_all(self) -> None:
+        """Add every block of the body."""
+        for part in self._document.element.body:
+            if part.tag == f"{_WORD}tbl":
+                self._add_table(part)
+            elif part.tag == f"{_WORD}p":
+                self._add_paragraph(part)
+                for text in dict.fromkeys(_read_boxes(part)):
+                    self._writer.add("paragraph", text, self._headings)
+
+    def _add_paragraph(self, paragraph: Any) -> None:
+        written, marks = self._read_runs(paragraph)
+        text = written.strip()
+        cut = len(written) - len(written.lstrip())
+        moved = [Mark(m.kind, max(m.start - cut, 0), min(m.end - cut, len(text)), m.target) for m in marks]
+        style = self._styles.get(_get_style_id(paragraph), self._styles[None])
+        if not text:
+            return
+        if level := _get_level(style):
+            self._headings = nest_heading(self._path, level, " ".join(make_storable(text).split()))
+            self._writer.add("heading", text, self._headings)
+        elif style.startswith("List"):
+            kind, key, cells = classify_item(text, moved)
+            self._writer.add(kind, text, self._headings, key=key, cells=cells, marks=moved)
+        else:
+            self._writer.add("paragraph", text, self._headings, marks=moved)
+
+    def _read_runs(self, paragraph: Any) -> tuple[str, list[Mark]]:
+        """Return the text of a paragraph, as python-docx does but without XPath, and its bold words and links."""
+        pieces: list[str] = []
+        marks: list[Mark] = []
+        length = 0
+        for run, link in _list_runs(paragraph):
+            text = "".join(_read_words(run))
+            start, length = length, length + len(text)
+            pieces.append(text)
+            if link is not None:
+                marks.append(Mark("link", start, length, self._get_target(link)))
+            if run.find(f"{_WORD}rPr/{_WORD}b") is not None and text.strip():
+                marks.append(Mark("strong", start, length))
+        return "".join(pieces), marks
+
+    def _get_target(self, link: Any) -> str:
+        relation = self._document.part.rels.get(link.get(_RELATION))
+        return make_storable(relation.target_ref) if relation is not None and relation.is_external else ""
+
+    def _add_table(self, table: Any) -> None:
+        """Add the rows of a table; the first row of several names the columns."""
+        rows = [list(_read_cells(row)) for row in table.tr_lst]
+        columns = rows[0] if len(rows) > 1 else []
+        for number, row in enumerate(rows):
+            if not any(row):
+                continue
+            names = columns if len(columns) == len(row) else [""] * len(row)
+            cells = list(zip(names, row, strict=True)) if number or not columns else []
+            self._writer.add("row", format_row(cells) if cells else " | ".join(row), self._headings, cells=cells)
 
 
 def _list_styles(document: Any) -> dict[str | None, str]:
@@ -116,19 +162,30 @@ def _get_style_id(paragraph: Any) -> str | None:
     return None if style is None else style.get(f"{_WORD}val")
 
 
-def _read_words(paragraph: Any) -> Iterator[str]:
-    """Yield the texts of a paragraph's runs and links, as `Paragraph.text` of python-docx does, but without XPath."""
-    for run in paragraph:
-        if run.tag == f"{_WORD}hyperlink":
-            yield from _read_words(run)
-        elif run.tag == f"{_WORD}r":
-            for part in run:
-                if part.tag == f"{_WORD}t":
-                    yield part.text or ""
-                elif part.tag == f"{_WORD}br":
-                    yield "\n" if part.get(f"{_WORD}type", "textWrapping") == "textWrapping" else ""
-                else:
-                    yield _SIGNS.get(part.tag, "")
+def _list_runs(paragraph: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the runs of a paragraph, each with the link it is in, or None."""
+    for part in paragraph:
+        if part.tag == f"{_WORD}r":
+            yield part, None
+        elif part.tag == f"{_WORD}hyperlink":
+            yield from ((run, part) for run in part if run.tag == f"{_WORD}r")
+
+
+def _read_words(run: Any) -> Iterator[str]:
+    """Yield the texts of a run."""
+    for part in run:
+        if part.tag == f"{_WORD}t":
+            yield part.text or ""
+        elif part.tag == f"{_WORD}br":
+            yield "\n" if part.get(f"{_WORD}type", "textWrapping") == "textWrapping" else ""
+        else:
+            yield _SIGNS.get(part.tag, "")
+
+
+def _read_boxes(paragraph: Any) -> Iterator[str]:
+    """Yield the texts of the text boxes in a paragraph; a box is often stored twice, for old and new programs."""
+    for box in paragraph.iter(f"{_WORD}txbxContent"):
+        yield "\n".join("".join(part.itertext(f"{_WORD}t")) for part in box.iter(f"{_WORD}p")).strip()
 
 
 def _read_cells(row: Any) -> Iterator[str]:

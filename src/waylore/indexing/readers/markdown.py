@@ -8,13 +8,13 @@ markdown-it-py parse them. Front matter becomes fields and metadata (`front_matt
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from waylore.indexing.blocks import (
     Block,
     BlockKind,
+    EmptyFile,
     Mark,
     ReadError,
     Reading,
@@ -60,7 +60,7 @@ def read_markdown(source: Source) -> Iterator[Reading]:
     head = read_head(written)
     text, blocks = _read_blocks(written, head, source.limits.blocks, [])
     if not blocks:
-        raise ReadError("it has no text")
+        raise EmptyFile("it has no text")
     yield Reading(source.uri, choose_title(source, head.metadata, blocks), text, blocks, head.metadata)
 
 
@@ -78,10 +78,10 @@ def _read_blocks(text: str, head: Head, max_blocks: int, path: Path) -> tuple[st
     """Return a text without comments and its blocks below a path of headings; the path is updated."""
     found = _find_blocks(text, head.end, len(text), max_blocks, path, {})
     blocks = (*head.fields, *_fill_gaps(text, head.end, found))
-    if not blocks:
-        blocks = find_paragraphs(text[head.end :], max_blocks)
-        blocks = tuple(replace(each, start=each.start + head.end, end=each.end + head.end) for each in blocks)
-    return _blank(text, found.blanked), blocks
+    shown = _blank(text, found.blanked)
+    if not blocks and has_words(shown[head.end :]):  # such as definitions of links
+        blocks = find_paragraphs(shown, max_blocks, head.end)
+    return shown, blocks
 
 
 def _blank(text: str, spans: Iterable[tuple[int, int]]) -> str:

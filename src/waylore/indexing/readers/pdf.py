@@ -15,6 +15,7 @@ from typing import Any
 from waylore.indexing.blocks import Limits, ReadError, Reading, Skipped, Source, describe_limit, require_library
 from waylore.indexing.encoding import make_storable
 from waylore.indexing.readers.plain import find_paragraphs
+from waylore.indexing.readers.titles import name_file
 
 # pypdf goes through blanks byte by byte. Shorter runs may be part of a string.
 _BLANKS = re.compile(rb"[\x00\t\x0c ]{64,}")
@@ -48,7 +49,7 @@ def read_pdf(source: Source) -> Iterator[Reading | Skipped]:
     if not text.strip():
         raise ReadError("it has no text: a scanned PDF needs character recognition first")
     blocks = find_paragraphs(text, source.limits.blocks)
-    yield Reading(source.uri, title or source.name, text, blocks, {"pages": len(reader.pages)})
+    yield Reading(source.uri, title or name_file(source), text, blocks, {"pages": len(reader.pages)})
 
 
 def _read_pages(source: Source, reader: Any, budget: "_Budget", skipped: list[Skipped]) -> Iterator[str]:

@@ -142,12 +142,13 @@ def test_html_gives_visible_text(tmp_path: Path) -> None:
         ("item", "one"),
         ("item", "two"),
         ("code", "a\n      b"),
-        ("row", "1 2"),
+        ("row", "1 | 2"),
         ("heading", "Low"),
         ("paragraph", "tail & end"),
     ]
     assert found.blocks[-1].headings == ("A big one", "Low")
-    [link] = [mark for block in found.blocks for mark in block.marks]
+    [strong, link] = [mark for block in found.blocks for mark in block.marks]
+    assert (strong.kind, found.text[strong.start : strong.end]) == ("strong", "big")
     assert (link.target, found.text[link.start : link.end]) == ("b.html", "the other")
 
 
@@ -324,7 +325,7 @@ BOMBS = [
 @pytest.mark.parametrize("content", BOMBS, ids=range(len(BOMBS)))
 @pytest.mark.timeout(60)
 def test_bombs_are_read_or_skipped_in_time(content: str, tmp_path: Path) -> None:
-    for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt", ".rst"):
+    for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt", ".rst", ".yaml", ".toml"):
         path = tmp_path / f"bomb{suffix}"
         path.write_text(content, newline="")
         assert list(read(path))

@@ -28,6 +28,7 @@ from waylore.indexing.encoding import decode_text, find_line_starts
 from waylore.indexing.readers.front_matter import Head, read_head
 from waylore.indexing.readers.inline import MarkFinder
 from waylore.indexing.readers.keyed import classify_item
+from waylore.indexing.readers.logs import split_log
 from waylore.indexing.readers.plain import HeadingCutter, find_paragraphs, is_long, read_parts
 from waylore.indexing.readers.titles import choose_title
 
@@ -52,7 +53,7 @@ class _Found(NamedTuple):
 
 
 def read_markdown(source: Source) -> Iterator[Reading]:
-    """Read a Markdown file as one document, or a long file in parts that continue the headings before them."""
+    """Read a Markdown file as one document, a log as several, a long file in parts that continue the headings."""
     if is_long(source):
         yield from _read_long(source)
         return
@@ -61,7 +62,8 @@ def read_markdown(source: Source) -> Iterator[Reading]:
     text, blocks = _read_blocks(written, head, source.limits.blocks, [])
     if not blocks:
         raise EmptyFile("it has no text")
-    yield Reading(source.uri, choose_title(source, head.metadata, blocks), text, blocks, head.metadata)
+    title = choose_title(source, head.metadata, blocks)
+    yield from split_log(Reading(source.uri, title, text, blocks, head.metadata))
 
 
 def _read_long(source: Source) -> Iterator[Reading]:

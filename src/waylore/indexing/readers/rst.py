@@ -18,6 +18,7 @@ from waylore.indexing.blocks import BlockKind, Mark, MarkKind, ReadError, Readin
 from waylore.indexing.encoding import decode_text
 from waylore.indexing.readers.front_matter import read_head
 from waylore.indexing.readers.keyed import Cells, classify_item
+from waylore.indexing.readers.logs import split_log
 from waylore.indexing.readers.plain import is_long, read_text
 from waylore.indexing.readers.rendering import TextWriter, format_row
 from waylore.indexing.readers.titles import choose_title
@@ -60,7 +61,8 @@ def read_rst(source: Source) -> Iterator[Reading]:
         yield from read_text(source)
         return
     blocks = tuple(writer.blocks)
-    yield Reading(source.uri, choose_title(source, head.metadata, blocks), writer.text, blocks, head.metadata)
+    title = choose_title(source, head.metadata, blocks)
+    yield from split_log(Reading(source.uri, title, writer.text, blocks, head.metadata))
 
 
 def _parse(text: str) -> nodes.document:

@@ -15,9 +15,9 @@ from typing import Any
 from waylore.indexing.blocks import Block, EmptyFile, ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text
 from waylore.indexing.readers.code import read_code
-from waylore.indexing.readers.rendering import TextWriter
-from waylore.indexing.readers.titles import get_own_title, name_file
-from waylore.indexing.readers.yaml_tree import MAX_DEPTH, Mapping, Node, Scalar, Sequence, parse_yaml
+from waylore.indexing.readers.structure.rendering import TextWriter
+from waylore.indexing.readers.structure.titles import get_own_title, name_file
+from waylore.indexing.readers.structure.yaml_tree import MAX_DEPTH, Mapping, Node, Scalar, Sequence, parse_yaml
 
 _NAMES = ("name", "title", "id", "label", "term", "word", "slug", "key")
 _NAME_ENDS = ("name", "title", "id")

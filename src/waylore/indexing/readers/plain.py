@@ -11,8 +11,8 @@ from typing import NamedTuple, TextIO, TypeAlias
 
 from waylore.indexing.blocks import Block, Limits, ReadError, Reading, Source, describe_limit
 from waylore.indexing.encoding import LINE_END, check_text, decode_text, open_text
-from waylore.indexing.readers.front_matter import read_header
-from waylore.indexing.readers.titles import get_own_title, name_file
+from waylore.indexing.readers.structure.front_matter import read_header
+from waylore.indexing.readers.structure.titles import get_own_title, name_file
 
 PART_CHARACTERS = 100_000  # a part is longer only if a single line is
 _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)[^\S\r\n]*[^\s][^\r\n]*)*")

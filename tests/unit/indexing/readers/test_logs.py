@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from waylore.indexing.files.formats import Reading, read
-from waylore.indexing.readers.titles import is_dated
+from waylore.indexing.readers.structure.titles import is_dated
 
 TEXT = "Somebody said something that is long enough to be kept. " * 100
 

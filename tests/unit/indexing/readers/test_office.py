@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from waylore.indexing.blocks import Limits, ReadError, Reading, Skipped, Source
 from waylore.indexing.files.formats import read
-from waylore.indexing.readers.docx import read_docx
-from waylore.indexing.readers.pdf import read_pdf
+from waylore.indexing.readers.office.docx import read_docx
+from waylore.indexing.readers.office.pdf import read_pdf
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"

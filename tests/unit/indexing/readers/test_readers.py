@@ -13,7 +13,7 @@ from waylore.indexing import blocks
 from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import READERS, read
 from waylore.indexing.files.processes import kill_idle
-from waylore.indexing.readers.markdown import read_markdown
+from waylore.indexing.readers.markup.markdown import read_markdown
 from waylore.indexing.readers.plain import read_text
 
 
@@ -255,7 +255,7 @@ IN_PARTS = (
     ".ndjson",
     ".csv",
     ".tsv",
-    ".rst",
+    *(".rst", ".org", ".mbox"),
     *(s for s, reader in READERS.items() if reader in (read_text, read_markdown)),
 )
 

@@ -12,7 +12,6 @@ from typing import Any
 from waylore.indexing.blocks import (
     Block,
     EmptyFile,
-    Limits,
     Mark,
     ReadError,
     Reading,
@@ -22,12 +21,11 @@ from waylore.indexing.blocks import (
     require_library,
 )
 from waylore.indexing.encoding import make_storable
-from waylore.indexing.readers.keyed import classify_item
-from waylore.indexing.readers.rendering import TextWriter, format_row
-from waylore.indexing.readers.titles import name_file
+from waylore.indexing.readers.office.archive import check_archive
+from waylore.indexing.readers.structure.keyed import classify_item
+from waylore.indexing.readers.structure.rendering import TextWriter, format_row
+from waylore.indexing.readers.structure.titles import name_file
 
-_STEP_BYTES = 1_000_000
-_TAGS_PER_BLOCK = 10  # about; the memory of a tree grows with its tags, not with its bytes
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _SIGNS = {f"{_WORD}tab": "\t", f"{_WORD}ptab": "\t", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
@@ -42,7 +40,7 @@ def read_docx(source: Source) -> Iterator[Reading]:
     if content.startswith(b"\xd0\xcf\x11\xe0"):
         raise ReadError("it is encrypted or an old .doc: save it as .docx without a password")
     try:
-        _check_unpacked(content, source.limits)
+        check_archive(content, source.limits)
         document = library.Document(io.BytesIO(content))
     except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, EOFError) as error:
         raise ReadError(f"it is not a DOCX that can be read: {error}"[:300]) from error
@@ -55,25 +53,6 @@ def read_docx(source: Source) -> Iterator[Reading]:
     own = make_storable(document.core_properties.title or "").strip()
     title = (own if own != _NO_TITLE else "") or _find_title(writer.blocks) or name_file(source)
     yield Reading(source.uri, title, writer.text, tuple(writer.blocks))
-
-
-def _check_unpacked(content: bytes, limits: Limits) -> None:
-    """Unpack every part once and check its size, because the sizes in a zip file may be wrong."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        left, tags = limits.unpacked_bytes, 0
-        if sum(part.file_size for part in archive.infolist()) > left:
-            raise ReadError(describe_limit("unpacked_bytes", left))
-        for part in archive.infolist():
-            if part.flag_bits & 1:
-                raise ReadError("it is encrypted: save it without a password")
-            with archive.open(part) as unpacked:
-                while step := unpacked.read(_STEP_BYTES):
-                    tags += step.count(b"<") if part.filename.endswith((".xml", ".rels")) else 0
-                    if tags > limits.blocks * _TAGS_PER_BLOCK:
-                        raise ReadError(describe_limit("blocks", limits.blocks))
-                    left -= len(step)
-                    if left < 0:
-                        raise ReadError(describe_limit("unpacked_bytes", limits.unpacked_bytes))
 
 
 class _DocumentReader:

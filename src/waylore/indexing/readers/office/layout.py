@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from waylore.indexing.blocks import has_words, nest_heading
 from waylore.indexing.encoding import make_storable
-from waylore.indexing.readers.rendering import TextWriter
-from waylore.indexing.readers.titles import is_dated
+from waylore.indexing.readers.structure.rendering import TextWriter
+from waylore.indexing.readers.structure.titles import is_dated
 
 _LARGER = 1.15  # a heading has at least this multiple of the usual size
 _PARAGRAPH_GAP = 1.25  # a paragraph begins after at least this multiple of the usual distance of lines

@@ -14,9 +14,9 @@ from typing import Any
 
 from waylore.indexing.blocks import Limits, ReadError, Reading, Skipped, Source, describe_limit, require_library
 from waylore.indexing.encoding import make_storable
-from waylore.indexing.readers.pdf_layout import Line, LineCollector, choose_title, write_pages
-from waylore.indexing.readers.rendering import TextWriter
-from waylore.indexing.readers.titles import name_file
+from waylore.indexing.readers.office.layout import Line, LineCollector, choose_title, write_pages
+from waylore.indexing.readers.structure.rendering import TextWriter
+from waylore.indexing.readers.structure.titles import name_file
 
 # pypdf goes through blanks byte by byte. Shorter runs may be part of a string.
 _BLANKS = re.compile(rb"[\x00\t\x0c ]{64,}")

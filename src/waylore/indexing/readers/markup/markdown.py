@@ -25,12 +25,12 @@ from waylore.indexing.blocks import (
     require_library,
 )
 from waylore.indexing.encoding import decode_text, find_line_starts
-from waylore.indexing.readers.front_matter import Head, read_head
-from waylore.indexing.readers.inline import MarkFinder
-from waylore.indexing.readers.keyed import classify_item
-from waylore.indexing.readers.logs import split_log
+from waylore.indexing.readers.markup.inline import MarkFinder
 from waylore.indexing.readers.plain import HeadingCutter, find_paragraphs, is_long, read_parts
-from waylore.indexing.readers.titles import choose_title
+from waylore.indexing.readers.structure.front_matter import Head, read_head
+from waylore.indexing.readers.structure.keyed import classify_item
+from waylore.indexing.readers.structure.logs import split_log
+from waylore.indexing.readers.structure.titles import choose_title
 
 Path: TypeAlias = list[tuple[int, str]]  # headings, each with its level
 _PLUGINS = {"deflist": "deflist_plugin", "colon_fence": "colon_fence_plugin", "myst_role": "myst_role_plugin"}
@@ -57,7 +57,11 @@ def read_markdown(source: Source) -> Iterator[Reading]:
     if is_long(source):
         yield from _read_long(source)
         return
-    written = decode_text(source.read_bytes(), source.limits)
+    yield from read_page(source, decode_text(source.read_bytes(), source.limits))
+
+
+def read_page(source: Source, written: str) -> Iterator[Reading]:
+    """Read a Markdown text as one document, or a log as several."""
     head = read_head(written)
     text, blocks = _read_blocks(written, head, source.limits.blocks, [])
     if not blocks:

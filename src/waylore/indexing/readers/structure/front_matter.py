@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from waylore.indexing.blocks import Block, Mark, ReadError
 from waylore.indexing.encoding import make_storable
-from waylore.indexing.readers.yaml_tree import Mapping, Node, Scalar, Sequence, parse_yaml
+from waylore.indexing.readers.structure.yaml_tree import Mapping, Node, Scalar, Sequence, parse_yaml
 from waylore.types import knowledge
 
 MAX_CHARACTERS = 100_000

@@ -16,12 +16,12 @@ from docutils.parsers.rst.languages import en
 
 from waylore.indexing.blocks import BlockKind, Mark, MarkKind, ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text
-from waylore.indexing.readers.front_matter import read_head
-from waylore.indexing.readers.keyed import Cells, classify_item
-from waylore.indexing.readers.logs import split_log
 from waylore.indexing.readers.plain import is_long, read_text
-from waylore.indexing.readers.rendering import TextWriter, format_row
-from waylore.indexing.readers.titles import choose_title
+from waylore.indexing.readers.structure.front_matter import read_head
+from waylore.indexing.readers.structure.keyed import Cells, classify_item
+from waylore.indexing.readers.structure.logs import split_log
+from waylore.indexing.readers.structure.rendering import TextWriter, format_row
+from waylore.indexing.readers.structure.titles import choose_title
 
 _SETTINGS = {
     "file_insertion_enabled": False,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from waylore.indexing.blocks import Block, Reading
-from waylore.indexing.readers.titles import is_dated
+from waylore.indexing.readers.structure.titles import is_dated
 
 MIN_CHARACTERS = 10_000  # a shorter log is one page
 MIN_SECTIONS = 3

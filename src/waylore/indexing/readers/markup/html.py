@@ -24,9 +24,9 @@ from waylore.indexing.blocks import (
     require_library,
 )
 from waylore.indexing.encoding import decode_text, make_storable
-from waylore.indexing.readers.keyed import classify_item
-from waylore.indexing.readers.rendering import TextWriter, format_row
-from waylore.indexing.readers.titles import name_file
+from waylore.indexing.readers.structure.keyed import classify_item
+from waylore.indexing.readers.structure.rendering import TextWriter, format_row
+from waylore.indexing.readers.structure.titles import name_file
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _BREAKING = {"pre", "li", "dt", "dd", "tr", *_HEADINGS} | set(
@@ -60,17 +60,29 @@ class _Piece:
 def read_html(source: Source) -> Iterator[Reading]:
     """Read an HTML file as one document."""
     written = decode_text(source.read_bytes(), replace(source.limits, line=source.limits.bytes))
-    page = _Page(source.limits)
-    parser = require_library("lxml.etree").HTMLParser(target=page)
-    for start in range(0, len(written), _STEP_CHARACTERS):
-        parser.feed(make_storable(written[start : start + _STEP_CHARACTERS]))
-    parser.close()
-    if not page.pieces:
+    writer = TextWriter(source.limits.blocks)
+    page = write_html(written, writer, source.limits)
+    if not writer.blocks:
         raise EmptyFile("it has no text")
-    writer = _write_pieces(_choose_pieces(page.pieces), source.limits)
     heading = next((block.headings[-1] for block in writer.blocks if block.kind == "heading"), "")
     title = _SPACES.sub(" ", "".join(page.title)).strip() or heading or name_file(source)
     yield Reading(source.uri, title, writer.text, tuple(writer.blocks), page.metadata)
+
+
+def write_html(text: str, writer: TextWriter, limits: Limits) -> "_Page":
+    """Write the blocks of a page, and return what else was found in it."""
+    page = _Page(limits)
+    parser = require_library("lxml.etree").HTMLParser(target=page)
+    for start in range(0, len(text), _STEP_CHARACTERS):
+        parser.feed(make_storable(text[start : start + _STEP_CHARACTERS]))
+    parser.close()
+    path: list[tuple[int, str]] = []
+    headings: tuple[str, ...] = ()
+    for piece in _choose_pieces(page.pieces):
+        if piece.level:
+            headings = nest_heading(path, piece.level, " ".join(piece.text.split()))
+        writer.add(piece.kind, piece.text, headings, key=piece.key, cells=piece.cells, marks=piece.marks)
+    return page
 
 
 def _choose_pieces(pieces: list[_Piece]) -> list[_Piece]:
@@ -80,17 +92,6 @@ def _choose_pieces(pieces: list[_Piece]) -> list[_Piece]:
         if any(piece.kind != "heading" and has_words(piece.text) for piece in chosen):
             return chosen
     return pieces
-
-
-def _write_pieces(pieces: list[_Piece], limits: Limits) -> TextWriter:
-    writer = TextWriter(limits.blocks)
-    path: list[tuple[int, str]] = []
-    headings: tuple[str, ...] = ()
-    for piece in pieces:
-        if piece.level:
-            headings = nest_heading(path, piece.level, " ".join(piece.text.split()))
-        writer.add(piece.kind, piece.text, headings, key=piece.key, cells=piece.cells, marks=piece.marks)
-    return writer
 
 
 class _Page:

@@ -115,7 +115,9 @@ def _build_reading(source: Source, place: str, row: Mapping[str, Any]) -> Iterat
         yield Skipped(uri, "it has no text")
         return
     title = make_storable(fields[title_field]).strip() if title_field else source.name
-    blocks = find_paragraphs(text, source.limits.blocks) if text_field else (Block("row", 0, len(text)),)
+    cells = tuple((key, make_storable(_to_text(value))) for key, value in fields.items())
+    block = Block("row", 0, len(text), cells=cells)
+    blocks = find_paragraphs(text, source.limits.blocks) if text_field else (block,)
     others = {key: value for key, value in fields.items() if key not in (text_field, title_field)}
     metadata = {key: to_metadata(value) for key, value in others.items() if is_metadata(value)}
     yield Reading(uri, title, text, blocks, metadata)

@@ -7,7 +7,8 @@ markdown-it-py parse them. Front matter becomes fields and metadata (`front_matt
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -128,17 +129,16 @@ def _make_parser(library: Any) -> Any:
 
 
 def _find_blocks(
-    text: str, start: int, end: int, max_blocks: int, path: Path, references: dict[str, Any], depth: int = 0
+    text: str, start: int, end: int, max_blocks: int, path: Path, references: MutableMapping[str, Any], depth: int = 0
 ) -> _Found:
     body = text[start:end]
-    environment: dict[str, Any] = {"references": dict(references)}
+    own: dict[str, Any] = {}
+    environment = {"references": ChainMap(own, references)}
     tokens = _get_parser().parse(body, environment)
     lines = [start + line for line in find_line_starts(body, max_blocks)]
     finder = _BlockFinder(text, lines, path, environment, max_blocks, depth)
     finder.add_tokens(tokens)
-    for label, definition in environment["references"].items():
-        if label not in references:
-            finder.found.unread.append(finder.locate(definition["map"]))
+    finder.found.unread.extend(finder.locate(definition["map"]) for definition in own.values())
     return finder.found
 
 
@@ -171,7 +171,7 @@ class _BlockFinder:
                 case "admonition_title_open":
                     self._add_argument(tokens[number + 1].content, *self.locate(token.map))
                 case "tr_open":
-                    self._add_row(token, tokens[number + 1 : number + 2 + 3 * (len(self._columns) or len(tokens))])
+                    self._add_row(token, tokens, number + 1)
                 case "fence" | "colon_fence" | "code_block":
                     self._add_code(token)
                 case "html_block":
@@ -236,13 +236,13 @@ class _BlockFinder:
         kind, key, cells = classify_item(plain, moved)
         self._add(kind, start, end, marks, key=key, cells=cells)
 
-    def _add_row(self, token: Any, tokens: list[Any]) -> None:
+    def _add_row(self, token: Any, tokens: list[Any], number: int) -> None:
+        """Add a row whose cells are the tokens from a number on."""
         start, end = self.locate(token.map)
         inner = []
-        for each in tokens:
-            if each.type == "tr_close":
-                break
-            inner += [each.content] if each.type == "inline" else []
+        while tokens[number].type != "tr_close":
+            inner += [tokens[number].content] if tokens[number].type == "inline" else []
+            number += 1
         marks, shown = self._parse_inline(start, end, inner, is_row=True)
         self._columns = shown if self._is_head else self._columns
         cells = () if self._is_head else tuple(zip(self._columns, shown, strict=False))

@@ -65,6 +65,24 @@ def test_declarations_and_sentences_become_facts(memory: Waylore, folder: Path) 
     }
 
 
+@pytest.mark.parametrize("content", ["", "  \n", "---\n---\n", "<!-- nothing -->\n"])
+def test_emptied_file_is_forgotten(memory: Waylore, folder: Path, content: str) -> None:
+    memory.add_files(folder, root=folder)
+    (folder / "login.md").write_text(content)
+    for forgotten in (1, 0):
+        again = memory.add_files(folder, root=folder)
+        assert (again.forgotten, [skipped.uri for skipped in again.skipped]) == (forgotten, ["login.md"])
+        assert list_uris(memory) == ["people.csv#row=2", "people.csv#row=3"]
+
+
+def test_file_that_cannot_be_read_keeps_its_documents(memory: Waylore, folder: Path) -> None:
+    memory.add_files(folder, root=folder)
+    (folder / "login.md").write_bytes(b"\x00")
+    again = memory.add_files(folder, root=folder)
+    assert (again.forgotten, [skipped.uri for skipped in again.skipped]) == (0, ["login.md"])
+    assert "login.md" in list_uris(memory)
+
+
 def test_unchanged_files_are_not_read_again(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
     version = memory.stats().version

@@ -87,10 +87,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a part of one, that was skipped; the reason says what to change."""
+    """A file, or a part of one, that was skipped; the reason says what to change.
+
+    An empty file has no documents any more; other skipped files keep those of their last version.
+    """
 
     uri: str
     reason: str
+    is_empty: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,10 @@ class ReadError(Exception):
     """A file cannot be read, or is beyond a limit; the message becomes the reason of a `Skipped`."""
 
 
+class EmptyFile(ReadError):
+    """A file can be read, and has no text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to read: its path, its address, and the limits that apply to it."""
@@ -137,13 +145,13 @@ class Source:
         return Path(self.uri).stem
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of the file. Raise ReadError if it is empty or too large."""
+        """Return all bytes of the file. Raise EmptyFile if there are none, ReadError if there are too many."""
         with self.path.open("rb") as file:
             content = file.read(self.limits.bytes + 1)
         if len(content) > self.limits.bytes:
             raise ReadError(describe_limit("bytes", self.limits.bytes))
         if not content:
-            raise ReadError("it is empty")
+            raise EmptyFile("it is empty")
         return content
 
 
@@ -152,7 +160,7 @@ def catch_read_errors(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T |
     try:
         yield from read()
     except ReadError as error:
-        yield Skipped(uri, str(error))
+        yield Skipped(uri, str(error), isinstance(error, EmptyFile))
     except UnicodeDecodeError as error:
         yield Skipped(uri, f"it is not text in {error.encoding} to its end: {error.reason}")
     except OSError as error:

@@ -1,14 +1,14 @@
 """Split a text into passages: by structure first, then at sentences, then at words.
 
-Blocks are joined until a passage is full. A heading begins a new one only if the passage before it is half full, so
-that short sections stand together. The line that leads a list stays with its first item, and fields stay with the
+Blocks are joined until a passage is full. It ends before its last section if it is half full there, so that short
+sections stand together. The line that leads a list stays with its first item, and fields stay with the
 text that follows them. A block is split only if it is too long by itself, and only then do its pieces overlap. Each
 passage has its offsets in the file. The module knows no formats: the readers find the blocks.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
@@ -84,30 +84,58 @@ def _cut_groups(reading: Reading, max_tokens: int, overlap_tokens: int, count: C
 
 
 def _group_blocks(reading: Reading, longest: int, count: Count) -> Iterator[list[Block]]:
-    """Yield groups of blocks that become one passage: as many as fit, up to a heading once it is half full."""
+    """Yield groups of blocks that become one passage: as many as fit.
+
+    A passage ends where a section begins, if it is half full there. A definition of source code has its own.
+    """
     group: list[Block] = []
-    size = 0
+    costs: list[int] = []
     for block in reading.blocks:
         cost = count(reading.text[block.start : block.end]) + 1
-        is_full = size + cost > longest and not _is_heading_only(group)
-        if group and (is_full or _begins_passage(group, block, is_half_full=2 * size >= longest)):
-            lead = _count_lead(reading.text, group, block)
-            yield group[: len(group) - lead]
-            group = group[len(group) - lead :]
-            size = sum(count(reading.text[each.start : each.end]) + 1 for each in group)
+        if group and _begins_definition(group[-1], block):
+            yield group
+            group, costs = [], []
+        while group and sum(costs) + cost > longest:
+            end = _find_end(reading.text, group, costs, block, longest)
+            if not end:
+                break
+            yield group[:end]
+            group, costs = group[end:], costs[end:]
         group.append(block)
-        size += cost
+        costs.append(cost)
     if group:
         yield group
 
 
-def _begins_passage(group: list[Block], block: Block, *, is_half_full: bool) -> bool:
-    """Return whether a block begins a new passage although it fits; fields stay with the text that follows them."""
-    last = group[-1]
-    if block.kind == last.kind == "code":
-        return block.headings != last.headings
-    is_section = block.kind == "heading" or block.headings != last.headings
-    return is_section and is_half_full and any(each.kind not in ("heading", "field") for each in group)
+def _begins_definition(last: Block, block: Block) -> bool:
+    return block.kind == last.kind == "code" and block.headings != last.headings
+
+
+def _find_end(text: str, group: list[Block], costs: list[int], block: Block, longest: int) -> int:
+    """Return how many blocks of a full group make a passage; the others stand with the next block.
+
+    Headings and the line that leads a list do so, and the last section if the passage is half full without it. 0
+    means that all of the group leads the block.
+    """
+    end = len(group) - _count_lead(text, group, block)
+    if block.kind == "heading" or not end:
+        return end
+    filled = list(accumulate(costs, initial=0))
+    for number in range(end - 1, 0, -1):
+        if 2 * filled[number] < longest:
+            break
+        if _begins_section(group[number - 1], group[number]) and _has_text(group[:number]):
+            return number
+    return end
+
+
+def _begins_section(last: Block, block: Block) -> bool:
+    return last.kind != "heading" and (block.kind == "heading" or block.headings != last.headings)
+
+
+def _has_text(group: list[Block]) -> bool:
+    """Return whether a group has more than headings and the fields of the page, which stand with the text below."""
+    return any(block.kind != "heading" and (block.kind != "field" or block.headings) for block in group)
 
 
 def _count_lead(text: str, group: list[Block], block: Block) -> int:
@@ -117,7 +145,7 @@ def _count_lead(text: str, group: list[Block], block: Block) -> int:
         if not (each.kind == "heading" or _is_lead(text, each, after)):
             break
         lead, after = lead + 1, each
-    return lead if lead < len(group) else 0
+    return lead
 
 
 def _is_lead(text: str, block: Block, after: Block) -> bool:
@@ -160,10 +188,6 @@ def _find_shared_headings(group: list[Block]) -> tuple[str, ...]:
         pairs = zip(shared, block.headings, strict=False)
         shared = tuple(heading for heading, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return shared
-
-
-def _is_heading_only(group: list[Block]) -> bool:
-    return all(block.kind == "heading" for block in group)
 
 
 class _Cutter:

@@ -121,14 +121,16 @@ def _read_files(run: AddRun, stamp: str, sizes: Mapping[Path, int], wait: Callab
 def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterator[Part]:
     """Yield the documents of one file, then its end.
 
-    A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again.
+    A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again. The
+    documents of a file that was emptied are removed.
     """
     uris = (file.source.uri, *file.former)
     previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
-    skipped_before, bytes_read, is_read = run.skipped.count, 0, False
+    skipped_before, bytes_read, is_read, is_empty = run.skipped.count, 0, False, False
     for reading in check_each(read_source(file.source, wait)):
         if isinstance(reading, Skipped):
             run.skipped.add(reading)
+            is_empty = is_empty or reading.is_empty
             continue
         document = _make_document(run.task.template, reading)
         for id_ in (document.id, *file.list_former_ids(document.uri)):
@@ -139,7 +141,7 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
         if reading.bytes_read > bytes_read:
             yield BytesRead(reading.bytes_read - bytes_read)
             bytes_read = reading.bytes_read
-    for ids in pipeline.split_into_batches(previous.list_removed() if is_read else (), LOOKUP_SIZE):
+    for ids in pipeline.split_into_batches(previous.list_removed() if is_read or is_empty else (), LOOKUP_SIZE):
         yield RemovedDocuments(file, ids)
     has_all = run.skipped.count == skipped_before
     fingerprint = file.fingerprint if has_all else replace(file.fingerprint, content="")

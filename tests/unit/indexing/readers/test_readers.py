@@ -13,7 +13,7 @@ from waylore.indexing import blocks
 from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import READERS, read
 from waylore.indexing.files.processes import kill_idle
-from waylore.indexing.readers.markdown import read_markdown
+from waylore.indexing.readers.markup.markdown import read_markdown
 from waylore.indexing.readers.plain import read_text
 
 
@@ -142,12 +142,13 @@ def test_html_gives_visible_text(tmp_path: Path) -> None:
         ("item", "one"),
         ("item", "two"),
         ("code", "a\n      b"),
-        ("row", "1 2"),
+        ("row", "1 | 2"),
         ("heading", "Low"),
         ("paragraph", "tail & end"),
     ]
     assert found.blocks[-1].headings == ("A big one", "Low")
-    [link] = [mark for block in found.blocks for mark in block.marks]
+    [strong, link] = [mark for block in found.blocks for mark in block.marks]
+    assert (strong.kind, found.text[strong.start : strong.end]) == ("strong", "big")
     assert (link.target, found.text[link.start : link.end]) == ("b.html", "the other")
 
 
@@ -254,7 +255,7 @@ IN_PARTS = (
     ".ndjson",
     ".csv",
     ".tsv",
-    ".rst",
+    *(".rst", ".org", ".mbox"),
     *(s for s, reader in READERS.items() if reader in (read_text, read_markdown)),
 )
 
@@ -324,7 +325,7 @@ BOMBS = [
 @pytest.mark.parametrize("content", BOMBS, ids=range(len(BOMBS)))
 @pytest.mark.timeout(60)
 def test_bombs_are_read_or_skipped_in_time(content: str, tmp_path: Path) -> None:
-    for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt", ".rst"):
+    for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt", ".rst", ".yaml", ".toml"):
         path = tmp_path / f"bomb{suffix}"
         path.write_text(content, newline="")
         assert list(read(path))

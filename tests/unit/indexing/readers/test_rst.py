@@ -103,6 +103,14 @@ def test_page_has_marks(tmp_path: Path) -> None:
     ]
 
 
+def test_options_of_unknown_directive_are_fields(tmp_path: Path) -> None:
+    found = read_document(
+        tmp_path / "a.rst", ".. autoclass:: Service\n   :members: name, admin\n   :class: wide\n\n   Runs.\n"
+    )
+    assert show(found) == [("paragraph", "Service"), ("field", "members: name, admin"), ("paragraph", "Runs.")]
+    assert found.blocks[1].cells == (("members", "name, admin"),)
+
+
 @pytest.mark.parametrize(
     "directive",
     [".. include:: {}", ".. raw:: html\n   :file: {}", ".. csv-table::\n   :file: {}", ".. literalinclude:: {}"],

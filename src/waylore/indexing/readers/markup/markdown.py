@@ -7,14 +7,15 @@ markdown-it-py parse them. Front matter becomes fields and metadata (`front_matt
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from waylore.indexing.blocks import (
     Block,
     BlockKind,
+    EmptyFile,
     Mark,
     ReadError,
     Reading,
@@ -25,11 +26,12 @@ from waylore.indexing.blocks import (
     require_library,
 )
 from waylore.indexing.encoding import decode_text, find_line_starts
-from waylore.indexing.readers.front_matter import Head, read_head
-from waylore.indexing.readers.inline import MarkFinder
-from waylore.indexing.readers.keyed import classify_item
+from waylore.indexing.readers.markup.inline import MarkFinder
 from waylore.indexing.readers.plain import HeadingCutter, find_paragraphs, is_long, read_parts
-from waylore.indexing.readers.titles import choose_title
+from waylore.indexing.readers.structure.front_matter import Head, read_head
+from waylore.indexing.readers.structure.keyed import classify_item
+from waylore.indexing.readers.structure.logs import split_log
+from waylore.indexing.readers.structure.titles import choose_title
 
 Path: TypeAlias = list[tuple[int, str]]  # headings, each with its level
 _PLUGINS = {"deflist": "deflist_plugin", "colon_fence": "colon_fence_plugin", "myst_role": "myst_role_plugin"}
@@ -52,16 +54,21 @@ class _Found(NamedTuple):
 
 
 def read_markdown(source: Source) -> Iterator[Reading]:
-    """Read a Markdown file as one document, or a long file in parts that continue the headings before them."""
+    """Read a Markdown file as one document, a log as several, a long file in parts that continue the headings."""
     if is_long(source):
         yield from _read_long(source)
         return
-    written = decode_text(source.read_bytes(), source.limits)
+    yield from read_page(source, decode_text(source.read_bytes(), source.limits))
+
+
+def read_page(source: Source, written: str) -> Iterator[Reading]:
+    """Read a Markdown text as one document, or a log as several."""
     head = read_head(written)
     text, blocks = _read_blocks(written, head, source.limits.blocks, [])
     if not blocks:
-        raise ReadError("it has no text")
-    yield Reading(source.uri, choose_title(source, head.metadata, blocks), text, blocks, head.metadata)
+        raise EmptyFile("it has no text")
+    title = choose_title(source, head.metadata, blocks)
+    yield from split_log(Reading(source.uri, title, text, blocks, head.metadata))
 
 
 def _read_long(source: Source) -> Iterator[Reading]:
@@ -78,10 +85,10 @@ def _read_blocks(text: str, head: Head, max_blocks: int, path: Path) -> tuple[st
     """Return a text without comments and its blocks below a path of headings; the path is updated."""
     found = _find_blocks(text, head.end, len(text), max_blocks, path, {})
     blocks = (*head.fields, *_fill_gaps(text, head.end, found))
-    if not blocks:
-        blocks = find_paragraphs(text[head.end :], max_blocks)
-        blocks = tuple(replace(each, start=each.start + head.end, end=each.end + head.end) for each in blocks)
-    return _blank(text, found.blanked), blocks
+    shown = _blank(text, found.blanked)
+    if not blocks and has_words(shown[head.end :]):  # such as definitions of links
+        blocks = find_paragraphs(shown, max_blocks, head.end)
+    return shown, blocks
 
 
 def _blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -122,17 +129,16 @@ def _make_parser(library: Any) -> Any:
 
 
 def _find_blocks(
-    text: str, start: int, end: int, max_blocks: int, path: Path, references: dict[str, Any], depth: int = 0
+    text: str, start: int, end: int, max_blocks: int, path: Path, references: MutableMapping[str, Any], depth: int = 0
 ) -> _Found:
     body = text[start:end]
-    environment: dict[str, Any] = {"references": dict(references)}
+    own: dict[str, Any] = {}
+    environment = {"references": ChainMap(own, references)}
     tokens = _get_parser().parse(body, environment)
     lines = [start + line for line in find_line_starts(body, max_blocks)]
     finder = _BlockFinder(text, lines, path, environment, max_blocks, depth)
     finder.add_tokens(tokens)
-    for label, definition in environment["references"].items():
-        if label not in references:
-            finder.found.unread.append(finder.locate(definition["map"]))
+    finder.found.unread.extend(finder.locate(definition["map"]) for definition in own.values())
     return finder.found
 
 
@@ -165,7 +171,7 @@ class _BlockFinder:
                 case "admonition_title_open":
                     self._add_argument(tokens[number + 1].content, *self.locate(token.map))
                 case "tr_open":
-                    self._add_row(token, tokens[number + 1 : number + 2 + 3 * (len(self._columns) or len(tokens))])
+                    self._add_row(token, tokens, number + 1)
                 case "fence" | "colon_fence" | "code_block":
                     self._add_code(token)
                 case "html_block":
@@ -230,13 +236,13 @@ class _BlockFinder:
         kind, key, cells = classify_item(plain, moved)
         self._add(kind, start, end, marks, key=key, cells=cells)
 
-    def _add_row(self, token: Any, tokens: list[Any]) -> None:
+    def _add_row(self, token: Any, tokens: list[Any], number: int) -> None:
+        """Add a row whose cells are the tokens from a number on."""
         start, end = self.locate(token.map)
         inner = []
-        for each in tokens:
-            if each.type == "tr_close":
-                break
-            inner += [each.content] if each.type == "inline" else []
+        while tokens[number].type != "tr_close":
+            inner += [tokens[number].content] if tokens[number].type == "inline" else []
+            number += 1
         marks, shown = self._parse_inline(start, end, inner, is_row=True)
         self._columns = shown if self._is_head else self._columns
         cells = () if self._is_head else tuple(zip(self._columns, shown, strict=False))

@@ -2,7 +2,8 @@
 
 Only docutils' tree is made: no file is opened, no writer runs, and nothing raw passes. Roles and directives that
 docutils does not know, as those of Sphinx, are read generically: the text of a role, and the argument and content of
-a directive. The text is that of the blocks without markup. A file that docutils cannot read is read as plain text.
+a directive, with its options as fields. The text is that of the blocks without markup. A file that docutils cannot
+read is read as plain text.
 """
 
 import re
@@ -16,11 +17,12 @@ from docutils.parsers.rst.languages import en
 
 from waylore.indexing.blocks import BlockKind, Mark, MarkKind, ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text
-from waylore.indexing.readers.front_matter import read_head
-from waylore.indexing.readers.keyed import Cells, classify_item
 from waylore.indexing.readers.plain import is_long, read_text
-from waylore.indexing.readers.rendering import TextWriter, format_row
-from waylore.indexing.readers.titles import choose_title
+from waylore.indexing.readers.structure.front_matter import read_head
+from waylore.indexing.readers.structure.keyed import Cells, classify_item
+from waylore.indexing.readers.structure.logs import split_log
+from waylore.indexing.readers.structure.rendering import TextWriter, format_row
+from waylore.indexing.readers.structure.titles import choose_title
 
 _SETTINGS = {
     "file_insertion_enabled": False,
@@ -34,6 +36,26 @@ _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,99}\|[ \t]+)?([\w.:+-]{
 _MAX_DIRECTIVES = 1_000
 _MAX_LINE = 10_000  # docutils' own limit
 _CODE = ("code-block", "literalinclude", "math", "ipython", "prompt", "doctest", "testcode", "graphviz", "mermaid")
+_LOOKS = (
+    "class",
+    "name",
+    "maxdepth",
+    "language",
+    "lines",
+    "linenos",
+    "emphasize-lines",
+    "width",
+    "height",
+    "align",
+    "start-after",
+    "end-before",
+    "start-at",
+    "end-at",
+    "dedent",
+    "columns",
+    "widths",
+    "header-rows",
+)  # options about how a page looks
 _MARKS: dict[str, MarkKind] = {"literal": "code", "strong": "strong", "emphasis": "emphasis", "reference": "link"}
 _UNSEEN = (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.meta, nodes.image, nodes.pending)
 
@@ -60,7 +82,8 @@ def read_rst(source: Source) -> Iterator[Reading]:
         yield from read_text(source)
         return
     blocks = tuple(writer.blocks)
-    yield Reading(source.uri, choose_title(source, head.metadata, blocks), writer.text, blocks, head.metadata)
+    title = choose_title(source, head.metadata, blocks)
+    yield from split_log(Reading(source.uri, title, writer.text, blocks, head.metadata))
 
 
 def _parse(text: str) -> nodes.document:
@@ -87,7 +110,7 @@ class _AnyOptions(dict[str, Any]):
 
 
 class _AnyDirective(Directive):
-    """A directive that docutils does not know: its argument and its content as they are."""
+    """A directive that docutils does not know: its argument, options and content as they are."""
 
     has_content = True
     optional_arguments = 1
@@ -103,11 +126,16 @@ class _AnyDirective(Directive):
         if self.arguments and self.name not in _CODE:
             inline, _ = self.state.inline_text(self.arguments[0], self.lineno)
             inside += nodes.paragraph("", "", *inline)
+        inside += [_build_field(name, value) for name, value in self.options.items() if value and name not in _LOOKS]
         if self.name in _CODE:
             inside += nodes.literal_block(text="\n".join(self.content))
         else:
             self.state.nested_parse(self.content, self.content_offset, inside)
         return [inside]
+
+
+def _build_field(name: str, value: str) -> nodes.field:
+    return nodes.field("", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", value)))
 
 
 def _build_link(line: str) -> nodes.paragraph:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from waylore.indexing.blocks import Block, Mark, ReadError
 from waylore.indexing.encoding import make_storable
-from waylore.indexing.readers.yaml_tree import Mapping, Node, Scalar, Sequence, parse_yaml
+from waylore.indexing.readers.structure.yaml_tree import Mapping, Node, Scalar, Sequence, parse_yaml
 from waylore.types import knowledge
 
 MAX_CHARACTERS = 100_000
@@ -43,14 +43,17 @@ def read_head(text: str) -> Head:
             metadata = {make_storable(key.text): _to_metadata(node) for key, node in documents[0].pairs}
             fields = _add_rulers(list(_build_fields(text, match.start(1), match.end(1), documents[0])), match)
             return Head({key: value for key, value in metadata.items() if value is not None}, fields, match.end())
-    if header := _HEADER.match(text):
-        return _read_header(text, header.end())
-    return Head({}, (), 0)
+    return read_header(text)
 
 
-def _read_header(text: str, end: int) -> Head:
+def read_header(text: str) -> Head:
+    """Return the header of a text; lines whose keys repeat are a dialogue or a log, not a header."""
+    header = _HEADER.match(text)
+    end = header.end() if header else 0
     fields, metadata = [], dict[str, knowledge.Scalar | list[knowledge.Scalar]]()
     for match in _FIELD.finditer(text, 0, end):
+        if match[1] in metadata:
+            return Head({}, (), 0)
         if value := " ".join(match[2].split()):
             fields.append(Block("field", match.start(), match.end(), (), match[1], ((match[1], value),)))
             metadata[match[1]] = value

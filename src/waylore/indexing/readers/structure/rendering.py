@@ -40,7 +40,8 @@ class TextWriter:
         if len(self.blocks) >= self._max_blocks:
             raise ReadError(describe_limit("blocks", self._max_blocks))
         if self.blocks:
-            is_list = kind in _LINES and self.blocks[-1].kind in _LINES
+            last = self.blocks[-1].kind
+            is_list = kind in _LINES and (last in _LINES or (kind == "field" and last == "heading"))
             self._write("\n" if is_list else "\n\n")
         start = self._length
         self._write(shown)

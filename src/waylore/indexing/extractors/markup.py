@@ -31,13 +31,15 @@ _REFERENCE = re.compile(r"^ {0,3}\[([^\[\]]{1,100})\]:[ \t]*<?([^\s<>()]{1,500})
 _REFERENCE_LINK = re.compile(r"(?<![\]!\\])\[([^\[\]]{1,200})\](?:\[([^\[\]]{0,100})\])?(?![(:\[])")
 _SPACES = re.compile(r"\s+")
 _KINDS: dict[BlockKind, SentenceKind] = {"heading": "heading", "item": "item", "term": "item"}
+_WIKI_LINK = r"\[\[(?P<page>[^\[\]|#]{1,200})(?:#[^\]|]{0,200})?(?:\|(?P<alias>[^\]]{1,200}))?\]\]"
+_PAGE = re.compile(_WIKI_LINK)
 _HAS_MARKS = re.compile(r"[`*_<\[]|://")
 _MARKS = re.compile(
     r"(?:\{(?P<myst>[\w:+-]{1,40})\}|:(?P<rst>[\w:+-]{1,40}):)`(?P<role>[^`]{1,200})`"
     r"|`(?P<shown>[^`<>]{1,200}?)\s*<(?P<address>[^`<>\s]{1,500})>`_{1,2}"
     r"|(?P<ticks>`{1,2})(?!`)\s?(?P<code>[^`]{1,200}?)\s?(?P=ticks)(?!`)"
     r"|!\[[^\[\]]{0,200}\]\([^()]{0,500}\)"
-    r"|\[\[(?P<page>[^\[\]|#]{1,200})(?:#[^\]|]{0,200})?(?:\|(?P<alias>[^\]]{1,200}))?\]\]"
+    rf"|{_WIKI_LINK}"
     r"|\[(?P<link>(?:[^\[\]`]|`[^`]{1,100}`){1,200})\](?:\(<?(?P<target>(?:[^()\s<>]|\([^()\s<>]{0,200}\)){0,500})>?(?:\s[^()]{0,200})?\)|\[[^\[\]]{0,100}\])"
     r"|(?P<stars>\*\*|__)(?=\S)(?P<strong>[^\n]{1,200}?)(?<=\S)(?P=stars)"
     r"|(?<![*\w])\*(?=[^\s*])(?P<emphasis>[^*\n]{1,200}?)\*(?![*\w])"
@@ -111,7 +113,24 @@ def read_block(reading: Reading, block: Block) -> MarkedSentence:
         shown = (" ".join(text[m.start : m.end].split()) for m in marks if m.start >= skipped)
         kept = (m for m in marks if m.start >= skipped)
         moved = [replace(m, start=at, end=at + len(words)) for m, at, words in zip(kept, starts, shown, strict=True)]
-    return MarkedSentence(joined, tuple(moved), _KINDS.get(block.kind, "sentence"))
+    read = MarkedSentence(joined, tuple(moved), _KINDS.get(block.kind, "sentence"))
+    return _read_pages(read) if "[[" in joined else read
+
+
+def _read_pages(sentence: MarkedSentence) -> MarkedSentence:
+    """Return a sentence in which wiki links, which readers keep as text, are marked too."""
+    text, marks, last = "", list[Mark](), 0
+    for match in _PAGE.finditer(sentence.text):
+        shown, [link] = _read_page(match)
+        text += sentence.text[last : match.start()]
+        shift = len(text) - match.start()
+        marks += [replace(link, start=len(text), end=len(text) + len(shown))]
+        moved = (m for m in sentence.marks if last <= m.start and m.end <= match.start())
+        marks += [replace(m, start=m.start + shift, end=m.end + shift) for m in moved]
+        text, last = text + shown, match.end()
+    shift = len(text) - last
+    marks += [replace(m, start=m.start + shift, end=m.end + shift) for m in sentence.marks if m.start >= last]
+    return MarkedSentence(text + sentence.text[last:], tuple(marks), sentence.kind)
 
 
 def cut_block(block: MarkedSentence) -> list[MarkedSentence]:
@@ -176,7 +195,7 @@ def _read_nested(
 
 def _read_page(match: re.Match[str]) -> tuple[str, list[Mark]]:
     shown = (match["alias"] or match["page"]).strip()
-    return shown, [Mark("link", 0, len(shown), match["page"].strip())]
+    return shown, [Mark("link", 0, len(shown), f"[[{match['page'].strip()}]]")]
 
 
 def _read_code(match: re.Match[str]) -> tuple[str, list[Mark]]:

@@ -180,6 +180,8 @@ def _is_marked_name(mark: Mark, text: str, spelling: Spelling) -> bool:
         return len(shown.split()) <= MAX_NAME_WORDS
     if mark.kind == "code":
         return _is_identifier(shown, spelling)
+    if mark.kind == "link" and mark.target.startswith("[["):
+        return mark.target == f"[[{shown}]]"
     if mark.kind == "link":
         return is_anchor(shown, mark.target, spelling)
     is_first = mark.kind == "strong" and not text[: mark.start].strip() and len(shown.split()) <= MAX_STRONG_WORDS

@@ -15,7 +15,7 @@ from waylore.indexing.extractors.markup import MarkedSentence
 from waylore.indexing.extractors.naming import is_anchor, is_date
 from waylore.indexing.extractors.spelling import Spelling
 from waylore.text import normalise
-from waylore.types.knowledge import NewFact
+from waylore.types.knowledge import LINKS_TO, NewFact
 
 CONFIDENCE = 0.9
 MAX_STATEMENT_CHARACTERS = 300
@@ -155,10 +155,12 @@ def _read_links(subject: str, one: ReadBlock, heading: str, spelling: Spelling) 
         if mark.kind != "link" or not _is_page(mark.target):
             continue
         shown = one.text[mark.start : mark.end]
+        is_wiki = mark.target.startswith("[[")
         before = heading if one.block.kind in {"item", "row", "term"} else ""
         predicate = before or _get_words_before(one.text[: mark.start])
-        if predicate and is_anchor(shown, mark.target, spelling):
-            yield from _build_fact(subject, predicate, shown, _make_statement(subject, one))
+        if is_wiki or (predicate and is_anchor(shown, mark.target, spelling)):
+            name = mark.target.strip("[]") if is_wiki else shown
+            yield from _build_fact(subject, predicate or LINKS_TO, name, _make_statement(subject, one))
 
 
 def _is_page(target: str) -> bool:

@@ -57,7 +57,7 @@ def test_fast_pattern_cuts_where_the_plain_one_does(text: str) -> None:
         ("{ref}`the hub <hub>` runs", "the hub runs", [("role", "the hub", "ref")]),
         ("See [`x`](a(b).md) now", "See x now", [("link", "x", "a(b).md"), ("code", "x", "")]),
         ("See `Conda <https://conda.io>`_.", "See Conda.", [("link", "Conda", "https://conda.io")]),
-        ("See [[Login#top|this page]].", "See this page.", [("link", "this page", "Login")]),
+        ("See [[Login#top|this page]].", "See this page.", [("link", "this page", "[[Login]]")]),
         ("![a plan](plan.png) <b>Go</b> <https://a.org>", "   Go   ", []),
         ("at https://a.org/(b)?c=%20AND%20d", "at  ", []),
         ("2 * 3 * 4 and a_b", "2 * 3 * 4 and a_b", []),

@@ -149,7 +149,7 @@ def is_anchor(shown: str, target: str, spelling: Spelling) -> bool:
     if not 0 < len(words) <= MAX_NAME_WORDS or "://" in shown:
         return False
     slug = _SLUG.sub("-", shown.lower()).strip("-")
-    is_plain = len(words) == 1 and spelling.ordinary.is_ordinary(shown)
+    is_plain = shown.islower() and len(words) == 1 and spelling.ordinary.is_ordinary(shown)
     if len(words) <= 4 and len(slug) > 2 and slug in _SLUG.sub("-", target.lower()) and not is_plain:
         return True
     if len(words) == 1 and _HAS_SIGN.search(shown):

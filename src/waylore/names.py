@@ -10,7 +10,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import combinations
 
-from waylore.text import normalise, terms
+from waylore.text import normalise, strip_parentheses, terms
 
 HONORIFICS = frozenset(
     "mr mrs ms miss dr prof professor sir dame lord lady rev hon capt col gen lt sgt herr frau mme mlle".split()
@@ -33,6 +33,7 @@ _INITIAL = re.compile(r"\b([^\W\d_])\.", re.UNICODE)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _ARTICLE = re.compile(r"^\s*(?:the|an?)\s+(?=\w)", re.IGNORECASE)
 ELISION = re.compile(r"\b[dl]['’](?=\w)", re.IGNORECASE)
+_NUMBERED = re.compile(r"([A-Z]{2,10}[ -]\d{1,6}): ")
 _SHORT = re.compile(r"(?:[^\W_]\.){2,10}|[^\W_][\w&/-]{1,9}", re.UNICODE)
 
 
@@ -46,6 +47,13 @@ def keys(name: str) -> tuple[str, ...]:
         **_person(name),
     }
     return tuple(f"{kind}:{key}" for kind, key in found.items() if key)
+
+
+def get_subject(title: str) -> str:
+    """Return what a title names: `Mercury (planet)` names Mercury, `PEP 8: Style Guide` names PEP 8."""
+    if numbered := _NUMBERED.match(title):
+        return numbered[1]
+    return strip_parentheses(title) or title.strip()
 
 
 def list_matching_keys(name: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ QUESTIONS = [
         3,
     ),
     (
-        "What does the gate decide?",
+        "What does `decide` return?",
         "src/waylore/retrieval/gate.py",
         "decide",
         "decide ←defines— waylore.retrieval.gate",

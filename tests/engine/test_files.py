@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waylore import Filter, Waylore
-from waylore.indexing.blocks import Limits, Skipped
+from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.files import add
 from waylore.indexing.files.progress import Progress
@@ -22,7 +22,7 @@ from waylore.types.knowledge import Document, Passage
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 THEN = datetime(2024, 5, 1, tzinfo=UTC)
-LOGIN = "---\nowner: Mara\n---\n# Login\n\nLogin checks passwords. It asks Sessions for tokens.\n"
+LOGIN = "---\nowner: Mara\n---\n# Login\n\nLogin checks passwords. It asks Keycloak for tokens.\n"
 
 
 def open_memory(path: Path) -> Waylore:
@@ -57,12 +57,30 @@ def test_declarations_and_sentences_become_facts(memory: Waylore, folder: Path) 
     assert (added.files, added.documents, added.passages, added.skipped) == (2, 3, 3, ())
     assert list_uris(memory) == ["login.md", "people.csv#row=2", "people.csv#row=3"]
     login, mara, _ = memory.documents()
-    assert list_statements(memory, login.id) == {"Login —owner→ Mara", "Login —asks→ Sessions"}
+    assert list_statements(memory, login.id) == {"Login —owner→ Mara", "Login —asks→ Keycloak"}
     assert list_statements(memory, mara.id) == {"Mara —team→ Payments"}
     found = memory.search("Which team has the owner of Login?")
     assert ("people.csv#row=2", "Login —owner→ Mara → this passage") in {
         (hit.document.uri, str(hit.path)) for hit in found.hits
     }
+
+
+@pytest.mark.parametrize("content", ["", "  \n", "---\n---\n", "<!-- nothing -->\n"])
+def test_emptied_file_is_forgotten(memory: Waylore, folder: Path, content: str) -> None:
+    memory.add_files(folder, root=folder)
+    (folder / "login.md").write_text(content)
+    for forgotten in (1, 0):
+        again = memory.add_files(folder, root=folder)
+        assert (again.forgotten, [skipped.uri for skipped in again.skipped]) == (forgotten, ["login.md"])
+        assert list_uris(memory) == ["people.csv#row=2", "people.csv#row=3"]
+
+
+def test_file_that_cannot_be_read_keeps_its_documents(memory: Waylore, folder: Path) -> None:
+    memory.add_files(folder, root=folder)
+    (folder / "login.md").write_bytes(b"\x00")
+    again = memory.add_files(folder, root=folder)
+    assert (again.forgotten, [skipped.uri for skipped in again.skipped]) == (0, ["login.md"])
+    assert "login.md" in list_uris(memory)
 
 
 def test_unchanged_files_are_not_read_again(memory: Waylore, folder: Path) -> None:
@@ -90,12 +108,12 @@ def test_unchanged_files_take_a_fifth_of_the_time_of_new_ones(memory: Waylore, f
 
 def test_changed_file_replaces_its_documents(memory: Waylore, folder: Path) -> None:
     memory.add_files(folder, root=folder)
-    (folder / "login.md").write_text("# Login\n\nLogin needs Vault now.\n")
+    (folder / "login.md").write_text("# Login\n\nLogin needs Redis now.\n")
     (folder / "people.csv").write_text("name,team,text\nMara,Payments,likes tea\n")
     again = memory.add_files(folder, root=folder)
     assert (again.documents, again.forgotten, again.unchanged) == (1, 1, 0)
     assert list_uris(memory) == ["login.md", "people.csv#row=2"]
-    assert list_statements(memory, memory.documents()[0].id) == {"Login —needs→ Vault"}
+    assert list_statements(memory, memory.documents()[0].id) == {"Login —needs→ Redis"}
     assert not memory.search("Kofi").entities
 
 
@@ -199,8 +217,10 @@ class Unsteady(RuleExtractor):
 
     is_available = False
 
-    def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
-        extractions = super().extract(document, passages)
+    def extract_reading(
+        self, reading: Reading, document: Document, passages: Sequence[Passage]
+    ) -> Sequence[Extraction]:
+        extractions = super().extract_reading(reading, document, passages)
         return extractions if self.is_available else [Extraction(provisional=True) for _ in extractions]
 
 

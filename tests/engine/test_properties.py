@@ -124,3 +124,25 @@ def test_import_equals_the_export(added: list[Added]) -> None:
         with open_memory(folder, "b.waylore") as copy:
             copy.import_(folder / "moved.jsonl")
             assert export_bytes(copy, folder) == before
+
+
+PAGES = [
+    "Fly is what we use. Apps on Fly run well, and Fly bills us each month.",
+    "The birds fly south. Check the Hub before you fly, and note what Mara Lindqvist said.",
+    "The hub runs on Kubernetes. Our Hub is JupyterHub, and the Hub has an API.",
+    "Marburg hat eine Bibliothek. Der Leiter der Bibliothek ist Jonas Weidlich.",
+    "- Slack: [#help](https://example.org)\n- Owner: Mara Lindqvist\n\nAsk in `#help` or on Slack.",
+    "临江图书馆很大。周明远在临江图书馆。我们去临江图书馆。",
+]
+
+
+@settings(max_examples=20)
+@given(st.permutations(PAGES), st.permutations(PAGES))
+def test_what_is_read_does_not_depend_on_the_order_of_adding(one: list[str], other: list[str]) -> None:
+    exports = []
+    for pages in (one, other):
+        with tempfile.TemporaryDirectory() as name, open_memory(Path(name), "a.waylore") as memory:
+            for page in pages:
+                memory.add(page, uri=f"page/{PAGES.index(page)}", title=f"Page {PAGES.index(page)}")
+            exports.append(export_bytes(memory, Path(name)))
+    assert exports[0] == exports[1]

@@ -13,7 +13,7 @@ from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import EMBEDDER, MODEL, PUBLIC, QUEEN, WORLD, page, question
 from waylore.types.author import OWNER
 from waylore.types.columns import unique_facts
-from waylore.types.knowledge import NewFact
+from waylore.types.knowledge import NewFact, Source
 from waylore.types.search import Filter, Query
 
 
@@ -21,8 +21,8 @@ def find_links(store: SqliteStore, query: Query, config: LinkingConfig) -> tuple
     return run_stage(store, link_entities(query, config))
 
 
-def make_facts(*names: str) -> list[NewFact]:
-    return [NewFact(name, "is known to", "us", is_value=True) for name in names]
+def make_facts(*names: str, type_: str = "") -> list[NewFact]:
+    return [NewFact(name, "is known to", "us", subject_type=type_, is_value=True) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         "北京大学",
         "北京",
     ]
-    names += ["The Who", "Łódź", "Ermengarde of Tours", "1984"]
+    names += ["The Who", "Łódź", "Ermengarde of Tours", "1984", "npm", "Stop", "Running", "GET", "login"]
     store.write([page("A list of names.", *make_facts(*names))], author=OWNER, model=MODEL)
+    store.write([page("Code.", *make_facts("install", "scripts", type_="code"))], author=OWNER, model=MODEL)
     store.write([page("A secret name.", *make_facts("Project Falcon"), labels=["spies"])], author=OWNER, model=MODEL)
     yield store
     store.close()
@@ -60,6 +61,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         ("Is c++ faster than go?", ["C++"]),
         ("我想去北京大学学习", ["北京大学"]),
         ("北京在哪里?", ["北京"]),
+        ("How do I stop npm from running install scripts?", ["npm"]),
+        ("How do I GET it?", ["GET"]),
+        ("What does Running do, and what is `install`?", ["Running", "install"]),
+        ("How To Stop Npm From Running", ["npm"]),
+        ("What are `scripts`?", ["scripts"]),
+        ("Who owns what the login needs?", ["login"]),
         ("Who wrote 1984 in lodz or Łódź?", ["1984", "Łódź"]),
         ("who is the who", []),
         ("What of Project Falcon?", []),
@@ -69,6 +76,26 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
 def test_question_links_named_entities(store: SqliteStore, asked: str, named: list[str]) -> None:
     links = find_links(store, Query(asked, where=Filter(labels=frozenset())), LinkingConfig())
     assert sorted(found.entity.name for found in links) == sorted(named)
+
+
+@pytest.mark.parametrize(
+    ("facts", "source", "linked"),
+    [
+        ([NewFact("user", "lives_in", "Lisbon", source="user_edit")], "user_edit", ["user"]),
+        ([NewFact("User", "likes", "tea", source="conversation")], "conversation", ["User"]),
+        ([NewFact("User", "has", "Password", source="file")], "file", []),
+        ([NewFact("User", "has", "Password", source="file", subject_type="person")], "file", ["User"]),
+    ],
+)
+def test_first_person_means_the_remembered_user(
+    tmp_path: Path, facts: list[NewFact], source: Source, linked: list[str]
+) -> None:
+    store = SqliteStore(tmp_path / "user.waylore")
+    store.write([page("A text.", *facts, source=source)], author=OWNER, model=MODEL)
+    for asked in ("Where do I live?", "Where does the user live?"):
+        links = find_links(store, Query(asked), LinkingConfig())
+        assert [link.entity.name for link in links] == linked
+    store.close()
 
 
 def test_longer_names_win_and_count_words(store: SqliteStore) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from waylore.deadline import check_each
+from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import count_occurrences, normalise, strip_parentheses
+from waylore.text import count_occurrences, normalise
 from waylore.types.identity import entity_id, fact_id
 from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
 
@@ -119,7 +120,7 @@ def _build_mentions(passage: Passage, named: Mapping[str, Entity]) -> list[Menti
 
 def _get_title_names(title: str) -> set[str]:
     """Return the names in a title: `Mercury (planet)` names itself and Mercury."""
-    return {normalise(title), normalise(strip_parentheses(title))} - {""}
+    return {normalise(title), normalise(get_subject(title))} - {""}
 
 
 def _is_named(name: str, text: str, passage: Passage) -> bool:

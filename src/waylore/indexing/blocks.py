@@ -1,12 +1,15 @@
-"""Define what a reader returns: a text with its blocks and links, or the reason why a file was skipped.
+"""Define what a reader returns: a text with its blocks and the author's marks, or why a file was skipped.
 
 The types, limits and helper functions here are shared by all readers and importers. The module knows no format:
 apart from `Source.read_bytes` nothing here opens a file.
 """
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -15,32 +18,46 @@ from waylore.types.knowledge import Metadata
 
 T = TypeVar("T")
 MAX_REPORTED_SKIPS = 1_000  # reports list this many skipped files and parts; further ones are only counted
-BlockKind = Literal["heading", "paragraph", "code", "turn", "row", "list"]
+_WORD = re.compile(r"[^\W_]")
+_WORDLESS = re.compile(r"<!--.*?-->|https?://[^\s<>]+", re.DOTALL)
+BlockKind = Literal["heading", "paragraph", "item", "term", "row", "field", "code", "turn"]
+MarkKind = Literal["code", "strong", "emphasis", "link", "role", "markup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A span that the author marked; offsets are into the text of the reading.
+
+    `target` is the address of a link or the name of a role. A span of `markup` is syntax that a reader of the page
+    does not see, such as asterisks and the address of a link.
+    """
+
+    kind: MarkKind
+    start: int
+    end: int
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, heading, row or other unit of a text, with its path of headings (which includes itself)."""
+    """A paragraph, heading, row or other unit of a text, with its path of headings (which includes itself).
+
+    `key` is the name of a field or of a defined term. `cells` are the columns and cells of a row, the first column
+    first; the row of column names has none. Marks are in order of their start.
+    """
 
     kind: BlockKind
     start: int
     end: int
     headings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hyperlink:
-    """A link whose target is not part of the text, as in HTML."""
-
-    start: int
-    end: int
-    target: str
-    text: str = ""
+    key: str = ""
+    cells: tuple[tuple[str, str], ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One document as a reader returns it; offsets of blocks and links are into `text`.
+    """One document as a reader returns it; offsets of blocks and marks are into `text`.
 
     A long file is returned in several parts, and `start` is the offset of the part in the file. `bytes_read` is
     the number of bytes of the file that were read so far, or 0 if the reader does not know.
@@ -51,17 +68,33 @@ class Reading:
     text: str
     blocks: tuple[Block, ...]
     metadata: Metadata = field(default_factory=dict)
-    links: tuple[Hyperlink, ...] = ()
     start: int = 0
     bytes_read: int = 0
+
+    def strip_markup(self, block: Block) -> tuple[str, tuple[Mark, ...]]:
+        """Return the text of a block as a reader of the page sees it, and its marks with offsets into that text."""
+        pieces, removed, last = list[str](), list[tuple[int, int]](), block.start
+        for mark in block.marks:
+            if mark.kind == "markup" and mark.end > last:
+                pieces.append(self.text[last : mark.start])
+                removed.append((max(last, mark.start), mark.end))
+                last = mark.end
+        pieces.append(self.text[last : block.end])
+        moved = _move_offsets(block.start, removed)
+        marks = (replace(m, start=moved(m.start), end=moved(m.end)) for m in block.marks if m.kind != "markup")
+        return "".join(pieces), tuple(mark for mark in marks if mark.start < mark.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a part of one, that was skipped; the reason says what to change."""
+    """A file, or a part of one, that was skipped; the reason says what to change.
+
+    An empty file has no documents any more; other skipped files keep those of their last version.
+    """
 
     uri: str
     reason: str
+    is_empty: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +127,10 @@ class ReadError(Exception):
     """A file cannot be read, or is beyond a limit; the message becomes the reason of a `Skipped`."""
 
 
+class EmptyFile(ReadError):
+    """A file can be read, and has no text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to read: its path, its address, and the limits that apply to it."""
@@ -108,13 +145,13 @@ class Source:
         return Path(self.uri).stem
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of the file. Raise ReadError if it is empty or too large."""
+        """Return all bytes of the file. Raise EmptyFile if there are none, ReadError if there are too many."""
         with self.path.open("rb") as file:
             content = file.read(self.limits.bytes + 1)
         if len(content) > self.limits.bytes:
             raise ReadError(describe_limit("bytes", self.limits.bytes))
         if not content:
-            raise ReadError("it is empty")
+            raise EmptyFile("it is empty")
         return content
 
 
@@ -123,7 +160,7 @@ def catch_read_errors(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T |
     try:
         yield from read()
     except ReadError as error:
-        yield Skipped(uri, str(error))
+        yield Skipped(uri, str(error), isinstance(error, EmptyFile))
     except UnicodeDecodeError as error:
         yield Skipped(uri, f"it is not text in {error.encoding} to its end: {error.reason}")
     except OSError as error:
@@ -149,6 +186,24 @@ def require_library(module: str, extra: str = "files") -> Any:
         return import_module(module)
     except ImportError as error:
         raise ReadError(f"{module} is not installed: run `pip install 'waylore[{extra}]'`") from error
+
+
+def _move_offsets(start: int, removed: list[tuple[int, int]]) -> Callable[[int], int]:
+    """Return a function that moves an offset into the text from `start` on without the removed spans."""
+    ends = [end for _, end in removed]
+    sizes = list(accumulate((end - first for first, end in removed), initial=0))
+
+    def move(offset: int) -> int:
+        number = bisect_right(ends, offset)
+        inside = max(offset - removed[number][0], 0) if number < len(removed) else 0
+        return offset - start - sizes[number] - inside
+
+    return move
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text has a letter or digit outside of addresses and comments."""
+    return bool(_WORD.search(_WORDLESS.sub(" ", text)))
 
 
 def fill_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Block]:

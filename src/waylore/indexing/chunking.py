@@ -1,22 +1,27 @@
 """Split a text into passages: by structure first, then at sentences, then at words.
 
-A heading begins a new passage, and short blocks under one heading are joined. A block is split only if it is
-too long by itself, and only then do its pieces overlap. Each passage has its offsets in the file. The module
-knows no formats: the readers find the blocks.
+Blocks are joined until a passage is full. It ends before its last section if it is half full there, so that short
+sections stand together. The line that leads a list stays with its first item, and fields stay with the
+text that follows them. A block is split only if it is too long by itself, and only then do its pieces overlap. Each
+passage has its offsets in the file. The module knows no formats: the readers find the blocks.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
-from waylore.indexing.blocks import Block, Reading
+from waylore.indexing.blocks import Block, Reading, has_words
 from waylore.text import estimate_tokens
 from waylore.types.identity import passage_id
 from waylore.types.knowledge import Document, Passage
 
 MAX_TOKENS = 300
 OVERLAP_TOKENS = 40
+MIN_WORDS = 12  # a passage with fewer joins its neighbour
+MAX_WORD_CHARACTERS = 100  # a text with longer words on average is not short, whatever their number
+MAX_LEAD_CHARACTERS = 300  # a longer paragraph is not just the line that leads a list
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _LINES = re.compile(r"[\r\n]+")
@@ -57,46 +62,132 @@ def split_into_passages(
 def find_spans(
     reading: Reading, *, max_tokens: int, overlap_tokens: int = 0, count: Count = estimate_tokens
 ) -> Iterator[Span]:
-    """Yield the spans of the passages of a reading; together they cover all its blocks except white space."""
+    """Yield the spans of the passages of a reading; together they cover all its blocks except text without words."""
     if not 0 <= overlap_tokens < max_tokens:
         raise ConfigError(f"overlap_tokens must be 0 to {max_tokens - 1}, got {overlap_tokens}")
+    spans = list(_cut_groups(reading, max_tokens, overlap_tokens, count))
+    with_words = [span for span in spans if has_words(reading.text[span.start : span.end])]
+    return iter(with_words or spans)
+
+
+def _cut_groups(reading: Reading, max_tokens: int, overlap_tokens: int, count: Count) -> Iterator[Span]:
     cutter = _Cutter(reading.text, max_tokens, overlap_tokens, count)
-    for group in _group_blocks(reading, max_tokens, count):
+    for group in _join_short(reading.text, _group_blocks(reading, max_tokens, count), max_tokens, count):
         start, end = _trim(reading.text, group[0].start, group[-1].end)
+        headings = _find_shared_headings(group)
         if start < end and count(reading.text[start:end]) <= max_tokens:
-            yield Span(start, end, group[-1].headings)
+            yield Span(start, end, headings)
             continue
         cuts = _CODE_CUTS if group[-1].kind == "code" else _CUTS
         for first, last in cutter.cut(start, end, cuts):
-            yield Span(first, last, group[-1].headings)
+            yield Span(first, last, headings)
 
 
 def _group_blocks(reading: Reading, longest: int, count: Count) -> Iterator[list[Block]]:
-    """Yield groups of blocks that become one passage: as many as fit under one heading."""
+    """Yield groups of blocks that become one passage: as many as fit.
+
+    A passage ends where a section begins, if it is half full there. A definition of source code has its own.
+    """
     group: list[Block] = []
-    size = 0
+    costs: list[int] = []
     for block in reading.blocks:
         cost = count(reading.text[block.start : block.end]) + 1
-        fits = size + cost <= longest
-        if group and not (_is_same_section(group, block) and (fits or _is_heading_only(group))):
+        if group and _begins_definition(group[-1], block):
             yield group
-            group, size = [], 0
+            group, costs = [], []
+        while group and sum(costs) + cost > longest:
+            end = _find_end(reading.text, group, costs, block, longest)
+            if not end:
+                break
+            yield group[:end]
+            group, costs = group[end:], costs[end:]
         group.append(block)
-        size += cost
+        costs.append(cost)
     if group:
         yield group
 
 
-def _is_same_section(group: list[Block], block: Block) -> bool:
-    """Return whether a block is under the heading of a group; a heading without text joins the next block."""
-    path = group[-1].headings
-    if block.kind == "heading" or path != block.headings:
-        return _is_heading_only(group) and block.headings[: len(path)] == path and path != block.headings
-    return True
+def _begins_definition(last: Block, block: Block) -> bool:
+    return block.kind == last.kind == "code" and block.headings != last.headings
 
 
-def _is_heading_only(group: list[Block]) -> bool:
-    return all(block.kind == "heading" for block in group)
+def _find_end(text: str, group: list[Block], costs: list[int], block: Block, longest: int) -> int:
+    """Return how many blocks of a full group make a passage; the others stand with the next block.
+
+    Headings and the line that leads a list do so, and the last section if the passage is half full without it. 0
+    means that all of the group leads the block.
+    """
+    end = len(group) - _count_lead(text, group, block)
+    if block.kind == "heading" or not end:
+        return end
+    filled = list(accumulate(costs, initial=0))
+    for number in range(end - 1, 0, -1):
+        if 2 * filled[number] < longest:
+            break
+        if _begins_section(group[number - 1], group[number]) and _has_text(group[:number]):
+            return number
+    return end
+
+
+def _begins_section(last: Block, block: Block) -> bool:
+    return last.kind != "heading" and (block.kind == "heading" or block.headings != last.headings)
+
+
+def _has_text(group: list[Block]) -> bool:
+    """Return whether a group has more than headings and the fields of the page, which stand with the text below."""
+    return any(block.kind != "heading" and (block.kind != "field" or block.headings) for block in group)
+
+
+def _count_lead(text: str, group: list[Block], block: Block) -> int:
+    """Return how many blocks at the end of a group lead the next block: headings, and a line that ends in a colon."""
+    lead, after = 0, block
+    for each in reversed(group):
+        if not (each.kind == "heading" or _is_lead(text, each, after)):
+            break
+        lead, after = lead + 1, each
+    return lead
+
+
+def _is_lead(text: str, block: Block, after: Block) -> bool:
+    """Return whether a block leads the next one: the column names of a table, or the line above a list or table."""
+    if block.kind == "row":
+        return after.kind == "row" and not block.cells and bool(after.cells)
+    if after.kind not in ("item", "term", "field", "row", "code") or block.kind not in ("paragraph", "item"):
+        return False
+    return block.end - block.start <= MAX_LEAD_CHARACTERS and text[block.start : block.end].rstrip().endswith(
+        (":", "：")
+    )
+
+
+def _join_short(text: str, groups: Iterable[list[Block]], longest: int, count: Count) -> Iterator[list[Block]]:
+    """Yield the groups; one with few words is joined with its neighbour if both fit into one passage."""
+    last: list[Block] = []
+    for group in groups:
+        is_short = _is_short(text, last) or _is_short(text, group)
+        if last and is_short and count(text[last[0].start : group[-1].end]) <= longest:
+            last = [*last, *group]
+            continue
+        if last:
+            yield last
+        last = group
+    if last:
+        yield last
+
+
+def _is_short(text: str, group: list[Block]) -> bool:
+    if not group or group[-1].end - group[0].start > MIN_WORDS * MAX_WORD_CHARACTERS:
+        return False
+    return len(text[group[0].start : group[-1].end].split()) < MIN_WORDS
+
+
+def _find_shared_headings(group: list[Block]) -> tuple[str, ...]:
+    """Return the headings that all text of a passage is under; text above the first heading has none."""
+    texts = [block for block in group if block.kind != "heading"] or group
+    shared = texts[-1].headings
+    for block in texts:
+        pairs = zip(shared, block.headings, strict=False)
+        shared = tuple(heading for heading, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return shared
 
 
 class _Cutter:

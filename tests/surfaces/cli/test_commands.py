@@ -116,8 +116,8 @@ def test_papers_are_found_by_identifier(tmp_path: Path) -> None:
 
 def test_search_prints_cards(filled: Path) -> None:
     shown = run("search", QUESTION)
-    assert re.search(r"^ 1 Login › Tokens +notes/login.md \d\.\d{3}$", shown, re.MULTILINE)
-    assert "   Tokens are kept by [[Sessions]].\n" in shown
+    assert re.search(r"^ 1 Login +notes/login.md \d\.\d{3}$", shown, re.MULTILINE)
+    assert "issues tokens. ## Tokens Tokens are\n   kept by [[Sessions]].\n" in shown
     assert "   via Login —“Tokens are kept by”→ Sessions —owner→ Mara\n" in shown
     assert "not searched: meaning: no embedder was given" in shown
     assert max(map(len, shown.splitlines())) <= 80

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from waylore.deadline import check_each
-from waylore.indexing.extractors.rules import split_sentences
+from waylore.indexing.extractors.markup import split_sentences
 from waylore.names import ELISION, MAX_WORDS, is_short, is_short_for
 from waylore.protocols import Extraction
 from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise

@@ -1,70 +1,55 @@
 """Extract names and facts from text by rules, without a model and without dependencies.
 
- Names are capitalised runs, quoted titles and code identifiers. Links, front matter and source code are read
-by `extractors.structure`. A sentence of a page that names something else becomes a fact about the subject of
-the page, with the sentence as its statement. In scripts without capitals the names come from links, quotes,
-front matter and the list of `known` names. The rules read no grammar: a fact says that two things are named
-together, and where.
+The sentences of all passages of a document are read first, because how its author writes a word decides whether it
+is a name (`extractors.spelling`, `extractors.naming`). Links, front matter and source code are read by
+`extractors.structure`, facts are built by `extractors.facts`. What is found depends on the document alone, so the
+order of adding does not matter.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from waylore.deadline import check_each
-from waylore.indexing.extractors.structure import Structure, extract_structure
-from waylore.names import is_short
+from waylore.indexing.blocks import Reading
+from waylore.indexing.extractors.facts import MAX_FACTS, Sentence, build_extraction, build_facts
+from waylore.indexing.extractors.markup import (
+    MarkedSentence,
+    find_references,
+    read_marks,
+    read_sentences,
+    remove_blocks,
+    split_sentences,
+    use_references,
+)
+from waylore.indexing.extractors.naming import (
+    MAX_NAME_WORDS,
+    find_listed_names,
+    find_names,
+    find_names_in_code,
+)
+from waylore.indexing.extractors.relations import ReadBlock, build_list_facts
+from waylore.indexing.extractors.spelling import Spelling, count_spellings
+from waylore.indexing.extractors.structure import Structure, extract_structure, is_source_code, read_passages
+from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units, strip_parentheses
+from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units
 from waylore.types.identity import identity
-from waylore.types.knowledge import MENTIONS, Document, NewFact, Passage
+from waylore.types.knowledge import LINKS_TO, Document, NewFact, Passage
 
-MAX_FACTS = 24  # in one passage
-MAX_NAME_WORDS = 8
-MAX_PREDICATE_WORDS = 4
-MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
-WEIGHT, CONFIDENCE = 4.0, 0.6
-
-_TITLES = "Mr Mrs Ms Dr St Jr Sr Prof Gen Col Capt Lt Rev Mt Ft"
-_FINISHED = "".join(rf"(?<!\b{word}\.)" for word in ["[A-Z]", *_TITLES.split(), "vs", "No", "Vol"])
-_NEXT = r"[\"'”’)\]]*\s+(?=[\"'“‘`(\[]*[^\W_a-z])"
-# Each alternative begins with one character, so that the engine skips all others quickly.
-_SENTENCES = re.compile(rf"\.{_FINISHED}{_NEXT}|!{_NEXT}|\?{_NEXT}|。|！|？|\n\s*\n|\n(?=\s*[-*+#>|])")
-_WORD = re.compile(
-    rf"(?:{_TITLES.replace(' ', '|')})\.(?= [A-Z])|"
-    r"[^\W_](?:[\w&]|[-'’./](?=\w)|\.(?=\w))*(?:(?<=\b[^\W\d_])\.)?"
-)
-_QUOTED = re.compile(
-    r"``\s*(.{1,100}?)\s*''|“(.{1,100}?)”|\"(.{1,100}?)\"|「(.{1,100}?)」|『(.{1,100}?)』|《(.{1,100}?)》|`([^`]{1,100})`|\*\*(.{1,100}?)\*\*"
-)
-_IDENTIFIER = re.compile(
-    r"\b(?:[a-z]+[A-Z]\w*|[A-Za-z]\w*(?:_\w+)+|[a-z]\w{0,50}(?:\.[a-z]\w{0,50}){1,6}(?=\(\))|\w+(?=\(\)))"
-)
-_POSSESSIVE = re.compile(r"['’]s?$")
-_ARTICLE = re.compile(r"^(?:the|a|an|mr\.|mrs\.|ms\.)\s+", re.IGNORECASE)
-_PRONOUN = re.compile(r"^(he|she|it|they|(his|her|its|their)) (?=\w)", re.IGNORECASE)
-_JOINS = frozenset("of the de la le du des del della di da dos van von der den zu & for bin ibn al y e".split())
-_OPENERS = STOP_WORDS | frozenset(  # words that begin sentences and are not names
-    """about above according across after afterwards again against all almost along already also although among
-    another any around back because before behind below beneath beside besides between beyond both currently
-    despite down during each early either even every few finally first following former formerly further given
-    here however including indeed initially instead later like located many meanwhile more moreover most much
-    near nearly neither nevertheless next none nor now often once one only originally other others out outside
-    over part perhaps prior rather recently second see several shortly similarly since some sometimes soon still
-    subsequently third though three through throughout thus today together two under unlike until up upon
-    usually whereas whether while within without yet
-    das der die ein eine el er es et il la las le les lo los sie un une в на он она они оно его её их это
-    """.split()
-)
+VERSION = "rules-3"
+TERM = "term"  # type of a listed name, which may be an ordinary word
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence and the names in it, in order, with their types."""
+class _ReadPassage:
+    """A passage with its declarations, its sentences without markup, and the text of its blocks of code."""
 
-    text: str
-    names: Mapping[str, str] = field(default_factory=dict)
+    passage: Passage
+    declared: Structure
+    sentences: Sequence[MarkedSentence]
+    code: str
+    blocks: Sequence[ReadBlock] = ()
 
 
 class RuleExtractor:
@@ -76,7 +61,7 @@ class RuleExtractor:
     @property
     def name(self) -> str:
         """The version of the rules, with a fingerprint of the known names."""
-        return f"rules-2@{identity('known', *sorted(self._known))[:8]}" if self._known else "rules-2"
+        return f"{VERSION}@{identity('known', *sorted(self._known))[:8]}" if self._known else VERSION
 
     @property
     def concurrency(self) -> int:
@@ -85,65 +70,87 @@ class RuleExtractor:
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
         """Return an extraction for each passage, in order."""
-        return [self._extract_passage(document, passage) for passage in check_each(passages)]
+        headings = frozenset(read_marks(heading).text for passage in passages for heading in passage.headings)
+        references = {label: to for passage in passages for label, to in find_references(passage.text).items()}
+        read = [_read_passage(document, passage, headings, references) for passage in check_each(passages)]
+        return self._extract_passages(document, read)
 
-    def _extract_passage(self, document: Document, passage: Passage) -> Extraction:
-        declared = extract_structure(document, passage)
-        sentences = [Sentence(text, find_names(text)) for text in split_sentences(declared.prose)]
-        extraction = build_extraction(passage.title or document.title, sentences, declared)
+    def extract_reading(
+        self, reading: Reading, document: Document, passages: Sequence[Passage]
+    ) -> Sequence[Extraction]:
+        """Return an extraction for each passage of a file, from its blocks and the marks of its author."""
+        if is_source_code(document):
+            return self.extract(document, passages)
+        blocks = check_each(zip(passages, read_passages(reading, passages), strict=True))
+        return self._extract_passages(document, [_read_blocks(passage, of_passage) for passage, of_passage in blocks])
+
+    def _extract_passages(self, document: Document, read: Sequence[_ReadPassage]) -> Sequence[Extraction]:
+        spelling = _count_spellings(read)
+        return [self._extract_passage(document, one, spelling) for one in check_each(read)]
+
+    def _extract_passage(self, document: Document, read: _ReadPassage, spelling: Spelling) -> Extraction:
+        listed = frozenset(find_listed_names(read.sentences, spelling))
+        sentences = [
+            Sentence(sentence.text, {sentence.text: TERM} if number in listed else find_names(sentence, spelling))
+            for number, sentence in enumerate(read.sentences)
+        ]
+        declared = _drop_unnamed_links(read.declared, sentences)
+        title = read.passage.title or document.title
+        named = {name: type_ for sentence in sentences for name, type_ in sentence.names.items()}
+        related = list(build_list_facts(get_subject(title), read.blocks, named, spelling)) if read.blocks else []
+        extraction = build_extraction(title, sentences, declared, related)
+        if read.code:
+            extraction = Extraction(extraction.facts, {**find_names_in_code(read.code), **extraction.names})
         if not self._known:
             return extraction
-        return add_known_names(extraction, document, passage, self._known)
+        return add_known_names(extraction, document, read.passage, self._known)
 
 
-@lru_cache(maxsize=64)  # rules and definitions split the same passages
-def split_sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text, each on one line."""
-    found, start = [], 0
-    for cut in _SENTENCES.finditer(text):
-        found.append(text[start : cut.end()])
-        start = cut.end()
-    lines = (" ".join(sentence.split()) for sentence in [*found, text[start:]])
-    return tuple(line.lstrip("-*+#>| ") for line in lines if any(map(str.isalnum, line)))
+def _read_passage(
+    document: Document, passage: Passage, headings: frozenset[str], references: Mapping[str, str]
+) -> _ReadPassage:
+    declared = extract_structure(document, passage)
+    prose, code = remove_blocks(declared.body)
+    return _ReadPassage(passage, declared, read_sentences(use_references(prose, references), headings), code)
 
 
-def find_names(sentence: str) -> dict[str, str]:
-    """Return the names in a sentence with their types, by spelling alone, in the order of the text."""
-    places = dict.fromkeys(_find_capitalised(sentence), "")
-    quoted = (match.span(match.lastindex or 0) for match in _QUOTED.finditer(sentence))
-    places |= {(start, end): "" for start, end in quoted if _is_title(sentence[start:end])}
-    places |= {match.span(): "code" for match in _IDENTIFIER.finditer(sentence)}
-    return clean_names((sentence[start:end], places[start, end]) for start, end in sorted(places))
+def _read_blocks(passage: Passage, blocks: Sequence[ReadBlock]) -> _ReadPassage:
+    sentences = [sentence for one in blocks for sentence in _list_sentences(one)]
+    code = "\n".join(one.text for one in blocks if one.block.kind == "code")
+    return _ReadPassage(passage, Structure(""), sentences, code, blocks)
 
 
-def clean_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return names without articles and possessives, each with its first type; drop words that are no names."""
-    found: dict[str, str] = {}
-    for name, type_ in names:
-        bare = _POSSESSIVE.sub("", _ARTICLE.sub("", " ".join(name.split()))).strip(" .,;:!?\"'`“”‘’()[]*")
-        if len(normalise(bare)) > 1 and (bare.casefold() not in _OPENERS or is_short(bare)):
-            found.setdefault(bare, type_)
-    return found
+def _list_sentences(one: ReadBlock) -> Iterable[MarkedSentence]:
+    """Return the sentences of a block; the fields of the head are declared, so only shapes count in them."""
+    is_head = one.block.kind == "field" and not one.block.headings
+    return (replace(sentence, kind="heading") for sentence in one.sentences) if is_head else one.sentences
 
 
-def build_extraction(title: str, sentences: Sequence[Sentence], declared: Structure | None = None) -> Extraction:
-    """Return the names and facts in the sentences of a page, and its declared ones."""
-    subject = strip_parentheses(title) or title.strip()
-    whole = _find_whole_names([subject, *(name for sentence in sentences for name in sentence.names)])
-    facts: dict[tuple[str, str], NewFact] = {}
-    names: dict[str, str] = {subject: ""} if subject else {}
-    for sentence in sentences:
-        named = {whole.get(name, name): type_ for name, type_ in sentence.names.items()}
-        names |= {name: type_ or names.get(name, "") for name, type_ in named.items()}
-        for fact in _build_facts(subject, sentence.text, named):
-            facts.setdefault((normalise(fact.subject), normalise(fact.object)), fact)
-    stated = [*(declared.facts if declared else ()), *facts.values()][:MAX_FACTS]
-    return Extraction(tuple(stated), {**names, **(declared.names if declared else {})})
+def _drop_unnamed_links(declared: Structure, sentences: Iterable[Sentence]) -> Structure:
+    """Return declarations without links whose text is no name; the target of a wiki link always is one."""
+    named = {normalise(name) for sentence in sentences for name in sentence.names}
+
+    def is_kept(fact: NewFact) -> bool:
+        is_link = fact.predicate == LINKS_TO
+        return not is_link or normalise(fact.object) in named or f"[[{fact.object}" in declared.body
+
+    facts = tuple(filter(is_kept, declared.facts))
+    return replace(declared, facts=facts, names={f.object: f.object_type for f in facts if not f.is_value})
+
+
+def _count_spellings(passages: Iterable[_ReadPassage]) -> Spelling:
+    sentences = [sentence for read in passages for sentence in read.sentences]
+    code = [s.text[m.start : m.end] for s in sentences for m in s.marks if m.kind in {"code", "role"}]
+    return count_spellings(
+        (sentence.blank_code() for sentence in sentences if sentence.kind != "heading"),
+        (sentence.blank_code() for sentence in sentences if sentence.kind == "heading"),
+        code,
+    )
 
 
 def add_known_names(extraction: Extraction, document: Document, passage: Passage, known: Collection[str]) -> Extraction:
     """Add the known names (normalised) that an extraction missed, with a fact for each."""
-    subject = strip_parentheses(passage.title) or passage.title.strip()
+    subject = get_subject(passage.title)
     seen = {normalise(name) for name in extraction.names}
     new_names: dict[str, str] = {}
     facts: list[NewFact] = []
@@ -151,7 +158,7 @@ def add_known_names(extraction: Extraction, document: Document, passage: Passage
         missed = [name for name in find_known_names(sentence, known) if name not in seen]
         seen.update(missed)
         names = {_find_spelling(name, sentence): "" for name in missed}
-        facts += _build_facts(subject, sentence, names)
+        facts += build_facts(subject, sentence, names)
         new_names |= names
     room = max(MAX_FACTS - len(extraction.facts), 0)
     return Extraction((*extraction.facts, *facts[:room]), {**extraction.names, **new_names})
@@ -186,7 +193,7 @@ def find_known_names(text: str, known: Collection[str]) -> list[str]:
 def _is_possible_name(name: str) -> bool:
     if is_unspaced(name):
         return len(name) > 1
-    return len(name) > 2 and not all(word in _OPENERS or word.isdigit() for word in name.split())
+    return len(name) > 2 and not all(word in STOP_WORDS or word.isdigit() for word in name.split())
 
 
 def _find_spelling(name: str, sentence: str) -> str:
@@ -194,84 +201,3 @@ def _find_spelling(name: str, sentence: str) -> str:
     pattern = r"[\W_]+".join(map(re.escape, name.split()))
     match = re.search(pattern, sentence, re.IGNORECASE)
     return match[0] if match else name
-
-
-def _build_facts(about: str, sentence: str, names: Mapping[str, str]) -> Iterator[NewFact]:
-    """Yield a fact about the page's subject, or else about the first name, for each other name."""
-    others = {normalise(name): name for name in names if normalise(name) != normalise(about)}
-    subject = about or next(iter(others.values()), "")
-    statement = _make_statement(about, sentence)
-    for normal, name in others.items():
-        if normal != normalise(subject):
-            yield NewFact(
-                subject,
-                _find_predicate(subject, name, statement),
-                name,
-                statement,
-                weight=WEIGHT,
-                confidence=CONFIDENCE,
-                object_type=names[name],
-            )
-
-
-def _find_predicate(subject: str, name: str, statement: str) -> str:
-    """Return the few plain words between a subject and a name, or MENTIONS."""
-    _, _, after = statement.partition(subject)
-    between, _, found = after.partition(name)
-    words = between.split()
-    while words and words[-1] in {"a", "an", "the"}:
-        words.pop()
-    is_plain = all(word.isalpha() and word.islower() for word in words)
-    return " ".join(words) if found and is_plain and 0 < len(words) <= MAX_PREDICATE_WORDS else MENTIONS
-
-
-def _make_statement(about: str, sentence: str) -> str:
-    """Return the sentence with its subject: in place of the pronoun that begins it, or before it."""
-    text = sentence[:MAX_STATEMENT_CHARACTERS]
-    if not about or normalise(about) in normalise(text):
-        return text
-    if pronoun := _PRONOUN.match(text):
-        whose = "'s" if pronoun[2] else ""
-        return f"{about}{whose} {text[pronoun.end() :]}"
-    return f"{about}: {text}"
-
-
-def _find_whole_names(names: Sequence[str]) -> dict[str, str]:
-    """Map the last word of each name of two or three words to that name, if only one name ends so."""
-    wholes: dict[str, set[str]] = {}
-    for name in names:
-        words = name.split()
-        if len(words) in {2, 3}:
-            wholes.setdefault(words[-1], set()).add(name)
-    return {last: next(iter(found)) for last, found in wholes.items() if len(found) == 1}
-
-
-def _find_capitalised(sentence: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of runs of capitalised words, including the small words that join them."""
-    run: list[re.Match[str]] = []
-    joins: list[re.Match[str]] = []
-    last = 0
-    for word in _WORD.finditer(sentence):
-        gap = sentence[last : word.start()]
-        last = word.end()
-        if run and gap.strip():
-            yield run[0].start(), run[-1].end()
-            run, joins = [], []
-        if word[0][0].isupper() or (run and not joins and word[0][0].isdigit()):
-            if run or word[0].casefold() not in _OPENERS or (is_short(word[0]) and not sentence.isupper()):
-                run, joins = [*run, *joins, word], []
-        elif run and word[0] in _JOINS and len(joins) < 2:
-            joins.append(word)
-        elif run:
-            yield run[0].start(), run[-1].end()
-            run, joins = [], []
-    if run:
-        yield run[0].start(), run[-1].end()
-
-
-def _is_title(quoted: str) -> bool:
-    """Return whether a quoted text looks like a name: short, and not a sentence."""
-    words = quoted.split()
-    return (
-        bool(words) and len(words) <= MAX_NAME_WORDS and (quoted[0].isupper() or is_unspaced(quoted) or len(words) == 1)
-    )

@@ -8,13 +8,18 @@ of `_CODE`.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Reading
+from waylore.indexing.extractors.markup import cut_block, read_block
+from waylore.indexing.extractors.relations import ReadBlock, build_field_facts, build_value_fact
+from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import normalise, strip_parentheses
+from waylore.text import normalise
 from waylore.types.knowledge import LINKS_TO, Document, Metadata, NewFact, Passage
 
 CONFIDENCE = 0.9
@@ -26,6 +31,7 @@ _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.{0,5000}?)\n---[ \t]*(?:\n|\Z)", 
 _ENTRY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$|^[ \t]+-[ \t]+(.+)$|^-[ \t]+(.+)$", re.MULTILINE)
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|([^\]\n]{1,200}))?\]\]")
 _LINK = re.compile(r"(!?)\[([^\[\]\n]{1,200})\]\(<?([^)\s>]{1,500})>?(?:\s+[\"'][^)]{0,200})?\)")
+_SLUG = re.compile(r"[\W_]+")
 _PLAIN = re.compile(r"^(?:[\d\s.,:/TZ+-]+|true|false|yes|no|null|~)$", re.IGNORECASE)
 _PYTHON = (
     r"^[ \t]*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+))",
@@ -75,48 +81,71 @@ _CODE: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The declared facts and names of a passage, and its remaining prose."""
+    """The declared facts and names of a passage, and its remaining text: with markup, and as prose without links."""
 
     prose: str
     facts: tuple[NewFact, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
 
 
 def extract_declared(reading: Reading, document: Document, passages: Sequence[Passage]) -> list[Extraction]:
-    """Return for each passage the declarations that the reader found beside the text.
+    """Return for each passage the declarations in its fields and tables.
 
     Metadata belongs to the whole document and is listed with the first passage.
     """
     subject = _get_subject(document, document.title)
-    facts: list[list[NewFact]] = [[] for _ in passages]
-    if passages:
-        facts[0] += _read_metadata(subject, reading.metadata)
-    for link in reading.links:
-        number = next((n for n, p in enumerate(passages) if p.start <= link.start < p.end), None)
-        if number is not None:
-            line = _get_line(reading.text, link.start)
-            statement = line if normalise(subject) in normalise(line) else f"{subject}: {line}"
-            facts[number] += _build_fact(subject, LINKS_TO, _get_link_name(link.text, link.target), statement)
-    structures = [_build_structure("", of_passage) for of_passage in facts]
-    return [Extraction(s.facts, s.names) for s in structures]
+    found = []
+    for number, blocks in enumerate(read_passages(reading, passages)):
+        facts = [*(_read_metadata(subject, reading.metadata) if not number else ())]
+        structure = _build_structure("", [*facts, *build_field_facts(subject, blocks)])
+        aliases = {} if number else _get_aliases(subject, document)
+        names = {**structure.names, **dict.fromkeys(aliases, "")}
+        found.append(Extraction(structure.facts, names, aliases=aliases))
+    return found
+
+
+def _get_aliases(subject: str, document: Document) -> dict[str, tuple[str, ...]]:
+    """Return the name of a file as another name of its page if it has several words, because links use it so."""
+    path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
+    words = _SLUG.sub(" ", path.name.partition(".")[0]).split()
+    is_other = len(words) > 1 and normalise(subject) != " ".join(words).lower() and not is_source_code(document)
+    return {subject: (" ".join(words),)} if subject and is_other and not document.uri.count("#") else {}
 
 
 def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:
     """Yield a fact for each text in the metadata; numbers and booleans name nothing."""
     for key, value in metadata.items():
         for one in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []:
-            if isinstance(one, str) and one.strip() and key != "title":
-                yield from _build_entry(subject, key, one.strip())
-
-
-def _build_entry(subject: str, key: str, value: str) -> Iterator[NewFact]:
-    is_value = bool(_PLAIN.match(value)) or len(value) > MAX_VALUE_CHARACTERS
-    yield from _build_fact(subject, key, value, f"{subject} {key}: {value}", is_value=is_value)
+            if isinstance(one, str) and one.strip() and f"{key} {one}" != subject:
+                yield from build_value_fact(subject, key, one.strip())
 
 
 def _get_subject(document: Document, title: str) -> str:
     path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
-    return strip_parentheses(title).strip() or path.name.strip()
+    return get_subject(title) or path.name.strip()
+
+
+def read_passages(reading: Reading, passages: Sequence[Passage]) -> Iterator[list[ReadBlock]]:
+    """Yield the blocks of each passage without markup; of a block in two passages each has its part."""
+    ends = [block.end for block in reading.blocks]
+    for passage in passages:
+        start, end = passage.start - reading.start, passage.end - reading.start
+        found = []
+        for block in islice(reading.blocks, bisect_right(ends, start), None):
+            if block.start >= end:
+                break
+            marks = tuple(mark for mark in block.marks if start <= mark.start and mark.end <= end)
+            part = replace(block, start=max(block.start, start), end=min(block.end, end), marks=marks)
+            read = read_block(reading, part)
+            found.append(ReadBlock(part, read.text, read.marks, () if block.kind == "code" else cut_block(read)))
+        yield found
+
+
+def is_source_code(document: Document) -> bool:
+    """Return whether a document is source code, by the suffix of its address."""
+    path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
+    return path.suffix.removeprefix(".").lower() in _CODE
 
 
 def extract_structure(document: Document, passage: Passage) -> Structure:
@@ -128,12 +157,12 @@ def extract_structure(document: Document, passage: Passage) -> Structure:
     head = _FRONT_MATTER.match(passage.text) if passage.position == 0 else None
     body = passage.text[head.end() :] if head else passage.text
     facts = [*(_read_front_matter(subject, head[1]) if head else ()), *_read_links(subject, body)]
-    return _build_structure(_LINK.sub(r"\2", _WIKI_LINK.sub(_get_link_text, body)), facts)
+    return replace(_build_structure(_LINK.sub(r"\2", _WIKI_LINK.sub(_get_link_text, body)), facts), body=body)
 
 
 def _build_structure(prose: str, facts: Iterable[NewFact]) -> Structure:
     """Return each fact once, with the names and types of the objects."""
-    distinct = {(c.predicate, normalise(c.object)): c for c in facts}
+    distinct = {(normalise(c.subject), c.predicate, normalise(c.object)): c for c in facts}
     names = {c.object: c.object_type for c in distinct.values() if not c.is_value}
     return Structure(prose, tuple(distinct.values()), names)
 
@@ -152,7 +181,7 @@ def _read_front_matter(subject: str, head: str) -> Iterator[NewFact]:
         key = entry[1].strip().lower() if entry[1] else key
         for value in _split_values(entry[2] or entry[3] or entry[4] or ""):
             if key and key != "title":
-                yield from _build_entry(subject, key, value)
+                yield from build_value_fact(subject, key, value)
 
 
 def _split_values(written: str) -> list[str]:

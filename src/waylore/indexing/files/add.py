@@ -21,6 +21,7 @@ from waylore.indexing import chunking, pipeline
 from waylore.indexing.assembly import assemble_document, merge_extractions
 from waylore.indexing.blocks import Reading, Skipped
 from waylore.indexing.extractors.definitions import apply_definitions
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.extractors.structure import extract_declared
 from waylore.indexing.files.addresses import Fingerprint
 from waylore.indexing.files.batches import (
@@ -120,25 +121,27 @@ def _read_files(run: AddRun, stamp: str, sizes: Mapping[Path, int], wait: Callab
 def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterator[Part]:
     """Yield the documents of one file, then its end.
 
-    A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again.
+    A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again. The
+    documents of a file that was emptied are removed.
     """
     uris = (file.source.uri, *file.former)
     previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
-    skipped_before, bytes_read, is_read = run.skipped.count, 0, False
+    skipped_before, bytes_read, is_read, is_empty = run.skipped.count, 0, False, False
     for reading in check_each(read_source(file.source, wait)):
         if isinstance(reading, Skipped):
             run.skipped.add(reading)
+            is_empty = is_empty or reading.is_empty
             continue
         document = _make_document(run.task.template, reading)
         for id_ in (document.id, *file.list_former_ids(document.uri)):
             previous.mark_seen(id_)
         is_read = True
         passages = chunking.split_into_passages(reading, document)
-        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages))
+        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages), reading)
         if reading.bytes_read > bytes_read:
             yield BytesRead(reading.bytes_read - bytes_read)
             bytes_read = reading.bytes_read
-    for ids in pipeline.split_into_batches(previous.list_removed() if is_read else (), LOOKUP_SIZE):
+    for ids in pipeline.split_into_batches(previous.list_removed() if is_read or is_empty else (), LOOKUP_SIZE):
         yield RemovedDocuments(file, ids)
     has_all = run.skipped.count == skipped_before
     fingerprint = file.fingerprint if has_all else replace(file.fingerprint, content="")
@@ -157,7 +160,10 @@ def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPar
         return part
     if extractor is None:
         return assemble_document(part.document, part.passages, [Extraction() for _ in part.passages])
-    extracted = extractor.extract(part.document, part.passages)
+    if isinstance(extractor, RuleExtractor):  # it reads the marks of the author too
+        extracted = extractor.extract_reading(part.reading, part.document, part.passages)
+    else:
+        extracted = extractor.extract(part.document, part.passages)
     if any(extraction.provisional for extraction in extracted):
         run.provisional.add(get_file(part.document.uri))
     merged = list(map(merge_extractions, part.declared, extracted))

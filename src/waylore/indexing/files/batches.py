@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Skipped, Source
+from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Reading, Skipped, Source
 from waylore.indexing.files.addresses import Fingerprint
 from waylore.protocols import Extraction
 from waylore.types.identity import document_id
@@ -19,11 +19,12 @@ from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """A document split into passages, before extraction; `declared` comes from metadata and links."""
+    """A document split into passages, before extraction; `declared` comes from metadata, fields and tables."""
 
     document: Document
     passages: Sequence[Passage]
     declared: Sequence[Extraction]
+    reading: Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 A file that is broken, encrypted, empty, too large or of an unknown format is returned as `Skipped` with the
 reason and never stops the others. A process of its own (`files.processes`) reads every file whose reader may take
-long: PDF, DOCX, HTML, the formats of other packages, and long texts that are parsed as a whole. The module does not
-split texts into passages (`chunking` does) and writes nothing.
+long: PDF, office files, HTML, EPUB, e-mail, reStructuredText, org-mode, the formats of other packages, and long texts
+that are parsed as a whole. The module does not split texts into passages (`chunking` does) and writes nothing.
 """
 
 import stat
@@ -16,20 +16,23 @@ from typing import TypeAlias
 from waylore.errors import ArgumentError
 from waylore.indexing.blocks import (
     Block,
-    Hyperlink,
     Limits,
+    Mark,
     ReadError,
     Reading,
     Skipped,
     Source,
     catch_read_errors,
     describe_limit,
+    require_library,
 )
 from waylore.indexing.files.addresses import escape
 from waylore.indexing.files.folders import list_paths
 from waylore.indexing.readers.chat import read_json
 from waylore.indexing.readers.code import read_code
-from waylore.indexing.readers.markdown import read_markdown
+from waylore.indexing.readers.data import read_toml, read_yaml
+from waylore.indexing.readers.markup.markdown import read_markdown
+from waylore.indexing.readers.notebook import read_notebook
 from waylore.indexing.readers.plain import read_text
 from waylore.indexing.readers.rows import read_json_lines, read_table
 from waylore.lengths import MAX_TITLE
@@ -38,8 +41,8 @@ from waylore.plugins import list_plugins, load_plugin
 __all__ = [
     "READERS",
     "Block",
-    "Hyperlink",
     "Limits",
+    "Mark",
     "Reading",
     "Skipped",
     "Source",
@@ -50,34 +53,54 @@ __all__ = [
 Reader: TypeAlias = Callable[[Source], Iterator[Reading | Skipped]]
 _CODE_SUFFIXES = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .go .rs .c .h .cc .cpp .cxx .hpp .hh
 .cs .swift .m .rb .php .pl .lua .r .jl .dart .ex .exs .erl .hs .clj .ml .fs .sh .bash .zsh .ps1 .sql .proto .graphql
-.tf .toml .yaml .yml .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
+.tf .ini .cfg .css .scss .vue .svelte .zig .nim .sol""".split()
 
 
-def _import_reader(module: str, name: str) -> Reader:
-    """Return a reader whose module is imported for its first file, so that a search starts without it."""
+def _import_reader(module: str, name: str, library: str = "") -> Reader:
+    """Return a reader whose module is imported for its first file, so that a search starts without it.
+
+    `library` is one that the module imports.
+    """
 
     def read_file(source: Source) -> Iterator[Reading | Skipped]:
+        if library:
+            require_library(library)
         reader: Reader = getattr(import_module(f"waylore.indexing.readers.{module}"), name)
         return reader(source)
 
     return read_file
 
 
+_read_rst = _import_reader("markup.rst", "read_rst", "docutils")
+_read_org = _import_reader("markup.org", "read_org", "orgparse")
+_read_mailbox = _import_reader("mail", "read_mailbox")
 READERS: dict[str, Reader] = {
-    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org", ""), read_text),
+    ".rst": _read_rst,
+    **dict.fromkeys((".txt", ".text", ".log", ".adoc", ".tex", ""), read_text),
     **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("html", "read_html")),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("markup.html", "read_html")),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_table),
     **dict.fromkeys(_CODE_SUFFIXES, read_code),
+    **dict.fromkeys((".yaml", ".yml"), read_yaml),
+    ".toml": read_toml,
     ".json": read_json,
-    ".pdf": _import_reader("pdf", "read_pdf"),
-    ".docx": _import_reader("docx", "read_docx"),
+    ".ipynb": read_notebook,
+    ".org": _read_org,
+    ".eml": _import_reader("mail", "read_message"),
+    ".mbox": _read_mailbox,
+    ".epub": _import_reader("markup.epub", "read_epub"),
+    ".pptx": _import_reader("office.slides", "read_slides"),
+    ".xlsx": _import_reader("office.sheets", "read_workbook"),
+    ".pdf": _import_reader("office.pdf", "read_pdf"),
+    ".docx": _import_reader("office.docx", "read_docx"),
 }
+_READ_BY_LINE = (read_json_lines, read_table, read_text)
+_SPLIT = (read_markdown, _read_rst, _read_org)
 # These return long files in rows or parts, so that the limit for bytes does not apply.
-_STREAMED = (read_json_lines, read_table, read_text, read_markdown)
+_STREAMED = (*_READ_BY_LINE, *_SPLIT, _read_mailbox)
 # These parse a whole file, so that a long one takes seconds.
-_PARSED = (read_markdown, read_code, read_json)
+_PARSED = (read_markdown, read_code, read_json, read_yaml, read_toml, read_notebook)
 SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
 _DEFAULTS = Limits()
 
@@ -123,10 +146,11 @@ def _needs_process(source: Source) -> bool:
     reader = READERS.get(suffix)
     if reader is None:
         return suffix.removeprefix(".") in list_plugins("waylore.readers")
-    if reader not in _PARSED:
-        return reader not in _STREAMED
     size = source.path.stat().st_size if source.path.exists() else 0
-    return size > SMALL_BYTES and not (reader in _STREAMED and size > source.limits.split_bytes)
+    is_in_parts = reader in _SPLIT and size > source.limits.split_bytes
+    if reader in _READ_BY_LINE or is_in_parts:
+        return False
+    return reader not in _PARSED or size > SMALL_BYTES
 
 
 def choose_reader(source: Source) -> Reader:

@@ -15,13 +15,13 @@ import subprocess  # nosec B404 (it starts our own program only)
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
-from waylore.indexing.blocks import Block, Hyperlink, Limits, ReadError, Reading, Skipped, Source
+from waylore.indexing.blocks import Block, BlockKind, Limits, Mark, ReadError, Reading, Skipped, Source
 
 MAX_IDLE = 2  # processes that wait for the next file
 WAIT_SECONDS = 0.5  # between two calls of `wait` while a process reads
@@ -169,26 +169,49 @@ def decode_source(message: bytes) -> tuple[Source, list[str]]:
     return Source(Path(path), uri, Limits(**limits)), folders
 
 
+_SKIPPED_FIELDS = 2  # of a message about a skipped file, after its address
+
+
 def encode_item(item: Reading | Skipped) -> bytes:
     """Return an item of a reader as a message; headings that many blocks share are sent once."""
     if isinstance(item, Skipped):
-        return _encode([item.uri, item.reason])
+        return _encode([item.uri, item.reason, item.is_empty])
     headings = {each: number for number, each in enumerate(dict.fromkeys(block.headings for block in item.blocks))}
-    blocks = [(block.kind, block.start, block.end, headings[block.headings]) for block in item.blocks]
-    links = [(link.start, link.end, link.target, link.text) for link in item.links]
+    blocks = [_encode_block(block, headings[block.headings]) for block in item.blocks]
     place = (item.start, item.bytes_read)
-    return _encode([item.uri, item.title, item.text, blocks, list(headings), dict(item.metadata), links, place])
+    return _encode([item.uri, item.title, item.text, blocks, list(headings), dict(item.metadata), place])
 
 
 def decode_item(message: bytes) -> Reading | Skipped:
     """Return the item of a message."""
     uri, *fields = _decode(message)
-    if len(fields) == 1:
+    if len(fields) == _SKIPPED_FIELDS:
         return Skipped(uri, *fields)
-    title, text, blocks, headings, metadata, links, place = fields
+    title, text, blocks, headings, metadata, place = fields
     paths = [tuple(each) for each in headings]
-    found = tuple(Block(kind, start, end, paths[number]) for kind, start, end, number in blocks)
-    return Reading(uri, title, text, found, metadata, tuple(Hyperlink(*link) for link in links), *place)
+    found = tuple(_decode_block(paths, *block) for block in blocks)
+    return Reading(uri, title, text, found, metadata, *place)
+
+
+def _encode_block(block: Block, headings: int) -> list[Any]:
+    """Return a block as a list that ends after its offsets if it has no key, cells and marks, as most have."""
+    place = [headings, block.kind, block.start, block.end]
+    marks = [(mark.kind, mark.start, mark.end, mark.target) for mark in block.marks]
+    return [*place, block.key, block.cells, marks] if block.key or block.cells or marks else place
+
+
+def _decode_block(
+    paths: list[tuple[str, ...]],
+    headings: int,
+    kind: BlockKind,
+    start: int,
+    end: int,
+    key: str = "",
+    cells: Iterable[tuple[str, str]] = (),
+    marks: Iterable[Any] = (),
+) -> Block:
+    pairs = tuple((column, cell) for column, cell in cells)
+    return Block(kind, start, end, paths[headings], key, pairs, tuple(Mark(*mark) for mark in marks))
 
 
 def _encode(value: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Read JSON: conversations in OpenAI's message format, and any other JSON file as text.
+"""Read JSON: conversations in OpenAI's message format; `data` reads any other JSON file.
 
  A conversation is a list of messages, or an object with `messages`. Each message becomes a turn, `role:
 content`. Only the text parts of a content are read, and a tool call is written as its name and arguments. The
@@ -11,20 +11,21 @@ from typing import Any
 
 from waylore.indexing.blocks import Block, ReadError, Reading, Source, describe_limit
 from waylore.indexing.encoding import decode_text, make_storable
+from waylore.indexing.readers.data import read_value
 
 
 def read_json(source: Source) -> Iterator[Reading]:
-    """Read a JSON file as a conversation if it is one, else as one block of text."""
+    """Read a JSON file as a conversation if it is one, else as fields."""
     text = decode_text(source.read_bytes(), source.limits)
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
         raise ReadError(f"it is not JSON: {error}"[:300]) from error
     messages = value["messages"] if isinstance(value, dict) and is_conversation(value) else value
     if isinstance(messages, list) and messages and all(map(is_message, messages)):
         yield build_conversation(source.uri, source.name, messages)
     else:
-        yield Reading(source.uri, source.name, text, (Block("code", 0, len(text)),))
+        yield read_value(source, text, value)
 
 
 def is_conversation(value: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Read plain text: each paragraph is a block, and a long text is split into parts.
+"""Read plain text: a header gives fields, each paragraph is a block, and a long text is split into parts.
 
 Markdown uses the same parts; `HeadingCutter` finds where to cut it. Otherwise the module knows no markup.
 """
@@ -11,6 +11,8 @@ from typing import NamedTuple, TextIO, TypeAlias
 
 from waylore.indexing.blocks import Block, Limits, ReadError, Reading, Source, describe_limit
 from waylore.indexing.encoding import LINE_END, check_text, decode_text, open_text
+from waylore.indexing.readers.structure.front_matter import read_header
+from waylore.indexing.readers.structure.titles import get_own_title, name_file
 
 PART_CHARACTERS = 100_000  # a part is longer only if a single line is
 _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)[^\S\r\n]*[^\s][^\r\n]*)*")
@@ -33,16 +35,18 @@ def read_text(source: Source) -> Iterator[Reading]:
     if is_long(source):
         for uri, start, part, bytes_read in read_parts(source, cut_after_paragraph):
             blocks = find_paragraphs(part, source.limits.blocks)
-            yield Reading(uri, source.name, part, blocks, start=start, bytes_read=bytes_read)
+            yield Reading(uri, name_file(source), part, blocks, start=start, bytes_read=bytes_read)
         return
     text = decode_text(source.read_bytes(), source.limits)
-    yield Reading(source.uri, source.name, text, find_paragraphs(text, source.limits.blocks))
+    head = read_header(text)
+    blocks = (*head.fields, *find_paragraphs(text, source.limits.blocks, head.end))
+    yield Reading(source.uri, get_own_title(head.metadata) or name_file(source), text, blocks, head.metadata)
 
 
-def find_paragraphs(text: str, max_blocks: int) -> tuple[Block, ...]:
+def find_paragraphs(text: str, max_blocks: int, start: int = 0) -> tuple[Block, ...]:
     """Return the runs of lines that are not blank. Raise ReadError if there are more than `max_blocks`."""
     blocks = []
-    for match in _PARAGRAPH.finditer(text):
+    for match in _PARAGRAPH.finditer(text, start):
         blocks.append(Block("paragraph", match.start(), match.end()))
         if len(blocks) > max_blocks:
             raise ReadError(describe_limit("blocks", max_blocks))

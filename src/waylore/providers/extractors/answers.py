@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from waylore.indexing.extractors.rules import MAX_FACTS, MAX_STATEMENT_CHARACTERS
+from waylore.indexing.extractors.facts import MAX_FACTS, MAX_STATEMENT_CHARACTERS
 from waylore.protocols import Extraction
 from waylore.text import count_occurrences, normalise, strip_parentheses, terms
 from waylore.types.knowledge import NewFact, Passage

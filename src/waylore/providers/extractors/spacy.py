@@ -12,7 +12,8 @@ from typing import Any
 
 from waylore.deadline import check_each
 from waylore.errors import ModelUnavailable
-from waylore.indexing.extractors.rules import Sentence, build_extraction, clean_names
+from waylore.indexing.extractors.facts import Sentence, build_extraction
+from waylore.indexing.extractors.naming import clean_names
 from waylore.indexing.extractors.structure import extract_structure
 from waylore.protocols import Extraction
 from waylore.providers.optional import require

@@ -1,13 +1,14 @@
 """Find the entities that a question names, by looking up its n-grams. No model is called.
 
 Every run of up to `max_name_words` words is looked up in one read; the longest match wins and no word is used
-twice. Words for a kind of thing ("film", "city") do not link alone. Only if no name is found, the entities with
-the nearest names are used. The facts most similar to the question link too: their ends become seeds of the
-walk. This module does not decide whether the graph is used; the gate does.
+twice. An ordinary word (`waylore.words`) does not link alone, unless the question writes it as a name or a caller
+stored an entity of that spelling; what rules read as code or as a plain term does not count. Only if no name is
+found, the entities with the nearest names are used. The facts most similar to the question link too: their ends
+become seeds of the walk. This module does not decide whether the graph is used; the gate does.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,15 +20,13 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise, split_units
 from waylore.types.columns import FactColumns
-from waylore.types.knowledge import Entity, Fact
+from waylore.types.knowledge import SOURCES, Entity, Fact
 from waylore.types.search import Query
+from waylore.words import DEFAULT_LANGUAGE, OrdinaryWords, detect_language, load_words
 
-GENERIC_WORDS = frozenset(
-    """born both city country date died film first last more movie name people person place
-    same song year""".split()
-)
 USER_NAME = "user"  # name of the entity that "I" and "me" mean (S13)
 _WORDS = re.compile(r"\w+")
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|„([^“]+)“")
 FIRST_PERSON = frozenset("i me my mine myself".split())
 
 
@@ -65,24 +64,49 @@ def link_entities(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEnti
 
 
 def _find_named(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
-    """Return entities, longest names first. If no name is found, the first person means the user entity."""
+    """Return entities, longest names first.
+
+    The user means the user entity of memories, and so does the first person if no name is found.
+    """
     words = split_units(normalise(query.text))
-    short = {normalise(word) for word in _WORDS.findall(query.text) if is_short(word)}
-    spans = dict(_list_spans(words, config.max_name_words, short))
+    ordinary = load_words(detect_language(Counter(word.strip() for word in words)) or DEFAULT_LANGUAGE)
+    written = _find_written_names(query.text, ordinary)
+    spans = dict(_list_spans(words, config.max_name_words, written, ordinary))
+    doubtful = {name for name in spans.values() if ordinary.is_ordinary(name)} - written
     names = [*dict.fromkeys(spans.values()), USER_NAME]
     by_name = yield from read(Store.entities_by_names, names, where=query.where)
     links: list[LinkedEntity] = []
     used: set[int] = set()
     for (start, length), name in spans.items():
         positions = range(start, start + length)
-        if name in by_name and used.isdisjoint(positions):
+        entities = [entity for entity in by_name.get(name, ()) if name not in doubtful or _is_meant(entity, name)]
+        if entities and used.isdisjoint(positions):
             used.update(positions)
-            most_frequent = sorted(by_name[name], key=lambda entity: (-entity.passages, entity.id))
+            most_frequent = sorted(entities, key=lambda entity: (-entity.passages, entity.id))
             links += [LinkedEntity(entity, length) for entity in most_frequent[: config.max_entities_per_name]]
-    if not links and not FIRST_PERSON.isdisjoint(word.strip() for word in words):
+    said = {word.strip() for word in words}
+    if USER_NAME in said or (not links and said & FIRST_PERSON):
         users = by_name.get(USER_NAME, ())[: config.max_entities_per_name]
-        links = [LinkedEntity(entity, 1) for entity in users]
+        links += [link for link in (yield from _link_user(query, users, config)) if link not in links]
     return tuple(links)
+
+
+def _link_user(query: Query, users: Sequence[Entity], config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:
+    """Return links to the entities that memories are about: they have a type, or a fact that no file states.
+
+    A page that explains the class `User` does not speak of the person who asks.
+    """
+    if not users:
+        return ()
+    ids = [user.id for user in users]
+    facts = yield from read(
+        Store.facts_of_entities, ids, per_entity=config.facts_per_entity, as_of=query.as_of, where=query.where
+    )
+    remembered = {
+        facts.of[place] for place, source in enumerate(facts.sources.tolist()) if SOURCES[int(source)] != "file"
+    }
+    is_known = {user.id: user.id in remembered or user.type not in {"", "code"} for user in users}
+    return tuple(LinkedEntity(user, 1) for user in users if is_known[user.id])
 
 
 def add_merged_entities(
@@ -138,21 +162,51 @@ def weigh_seeds(
     return weights
 
 
-def _list_spans(words: list[str], longest: int, short: Collection[str]) -> Iterator[tuple[tuple[int, int], str]]:
+def _list_spans(
+    words: list[str], longest: int, written: Collection[str], ordinary: OrdinaryWords
+) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield runs of words that may be names, longest first: start and length of the run, and its text.
 
-    A word that the question writes as a short form (WHO, IT) is a name, although it is also a stop word.
+    Words that the question writes as names are names, although they are also frequent words (WHO, IT, Fly).
     """
     for length in range(min(longest, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             name = "".join(words[start : start + length]).strip()
-            if name in short or _is_possible_name(name):
+            is_frequent = length == 1 < len(words) and name in ordinary.frequent
+            if name in written or (_is_possible_name(name) and not is_frequent):
                 yield (start, length), name
+
+
+def _is_meant(entity: Entity, word: str) -> bool:
+    """Return whether an ordinary word means an entity: it is spelled so, and not only read as code or as a term."""
+    return entity.name == word and entity.type not in {"code", "term", "module"}
+
+
+def _find_written_names(question: str, ordinary: OrdinaryWords) -> set[str]:
+    """Return the words that a question writes as names, normalised: short forms, quoted and capitalised words.
+
+    The first word of a sentence does not count, a noun of a language that capitalises nouns does not, and capitals
+    do not if most words have one.
+    """
+    found = {normalise(quoted) for match in _QUOTED.finditer(question) for quoted in filter(None, match.groups())}
+    words = list(_WORDS.finditer(question))
+    capital = [word for word in words if word[0][0].isupper()]
+    found |= {normalise(word[0]) for word in words if is_short(word[0])}
+    if 2 * len(capital) <= len(words):
+        inside = {normalise(word[0]) for word in capital if not _is_first(question, word.start())}
+        found |= inside - STOP_WORDS - ordinary.nouns
+    return found
+
+
+def _is_first(question: str, place: int) -> bool:
+    """Return whether a word at a place begins a sentence."""
+    before = question[:place].rstrip(" \t\n\"'“‘«„([")
+    return not before or before[-1] in ".!?:"
 
 
 def _is_possible_name(name: str) -> bool:
     words = name.split()
-    if all(word in STOP_WORDS or word in GENERIC_WORDS for word in words):
+    if all(word in STOP_WORDS for word in words):
         return False
     shortest = 2 if is_unspaced(name) else 3
     return len(words) > 1 or len(name) >= shortest or not name.isalpha()

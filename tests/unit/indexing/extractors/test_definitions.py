@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from waylore.indexing.assembly import assemble_document
 from waylore.indexing.extractors.definitions import apply_definitions, find_definitions
-from waylore.indexing.extractors.rules import RuleExtractor, find_names, split_sentences
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Extraction
 from waylore.text import normalise
 from waylore.types.knowledge import SAME, Document, NewFact, Passage
@@ -15,8 +15,8 @@ DOCUMENT = Document("d" * 32, source="conversation")
 
 
 def find_pairs(text: str) -> set[tuple[str, str]]:
-    names = [name for sentence in split_sentences(text) for name in find_names(sentence)]
-    return {(d.full, d.short) for d in find_definitions(text, names)}
+    [extraction] = RuleExtractor().extract(DOCUMENT, [make_passage(text)])
+    return {(d.full, d.short) for d in find_definitions(text, extraction.names)}
 
 
 def make_passage(text: str, number: int = 0) -> Passage:
@@ -34,7 +34,7 @@ def make_passage(text: str, number: int = 0) -> Passage:
         ("The Lord of the Rings (LOTR; 1954) is long.", "Lord of the Rings", "LOTR"),
         ("Snoop Dogg, also known as Snoop Lion, sings.", "Snoop Dogg", "Snoop Lion"),
         ("Myanmar (formerly Burma) lies in Asia.", "Myanmar", "Burma"),
-        ("Meta Platforms, formerly Facebook, is large.", "Meta Platforms", "Facebook"),
+        ("They left Meta Platforms, formerly Facebook.", "Meta Platforms", "Facebook"),
         ("Die Technische Universität München (TUM) lehrt.", "Technische Universität München", "TUM"),
         ("Московский государственный университет (МГУ) стар.", "Московский государственный университет", "МГУ"),
         ("l'Organisation des Nations unies (ONU) siège.", "Organisation des Nations unies", "ONU"),
@@ -105,8 +105,10 @@ def test_extractions_without_definitions_stay_the_same() -> None:
 
 
 def test_capitals_decide_whether_who_is_a_name() -> None:
-    assert "WHO" in find_names("It is said that WHO advises Peru.")
-    assert find_names("Who advises us?") == {}
+    texts = ["It is said that WHO advises Peru.", "Who advises us?"]
+    named, unnamed = [RuleExtractor().extract(DOCUMENT, [make_passage(text)])[0] for text in texts]
+    assert "WHO" in named.names
+    assert not unnamed.names
 
 
 @given(

@@ -1,22 +1,9 @@
 """The rules find names and facts in prose, notes, source code and scripts without capitals."""
 
-import re
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from waylore.indexing.extractors.rules import (
-    _SENTENCES,
-    _TITLES,
-    MAX_FACTS,
-    RuleExtractor,
-    add_known_names,
-    find_known_names,
-    find_names,
-    list_possible_names,
-    split_sentences,
-)
+from waylore.indexing.extractors.facts import MAX_FACTS
+from waylore.indexing.extractors.rules import RuleExtractor, add_known_names, find_known_names, list_possible_names
 from waylore.protocols import Extraction, Extractor
 from waylore.types.knowledge import Document, NewFact, Passage
 
@@ -33,52 +20,6 @@ def to_triples(extraction: Extraction) -> list[tuple[str, str, str]]:
 def test_rule_extractor_is_an_extractor() -> None:
     assert isinstance(RuleExtractor(), Extractor)
     assert RuleExtractor().extract(Document("d"), []) == []
-
-
-def test_initials_and_titles_do_not_end_sentences() -> None:
-    text = "Mr. J. R. Smith left. He saw the U.S. Navy!  (It was late.) 他来了。他走了。"
-    found = ("Mr. J. R. Smith left.", "He saw the U.S. Navy!", "(It was late.)", "他来了。", "他走了。")
-    assert split_sentences(text) == found
-
-
-def test_list_items_and_headings_are_sentences() -> None:
-    assert split_sentences("# Plan\n\n- first\n- second line\n  goes on\n") == (
-        "Plan",
-        "first",
-        "second line goes on",
-    )
-
-
-@given(st.text(alphabet="aB.!?。！ \n\"'”)]-*#(“Dr5", max_size=60))
-def test_fast_pattern_cuts_where_the_plain_one_does(text: str) -> None:
-    """The plain pattern looks back at every character, which is ten times slower."""
-    unfinished = "".join(rf"(?<!\b{word})" for word in ["[A-Z]", *_TITLES.split(), "vs", "No", "Vol"])
-    plain = re.compile(
-        rf"(?:{unfinished}\.|[!?])[\"'”’)\]]*\s+(?=[\"'“‘`(\[]*[^\W_a-z])|(?<=[。！？])|\n\s*\n|\n(?=\s*[-*+#>|])"
-    )
-    cuts = {match.end() for match in plain.finditer(text)} - {len(text)}
-    assert {match.end() for match in _SENTENCES.finditer(text)} - {len(text)} == cuts
-
-
-@pytest.mark.parametrize(
-    ("sentence", "names"),
-    [
-        ("The University of Copenhagen is in Denmark.", ["University of Copenhagen", "Denmark"]),
-        ("However, Ludwig van Beethoven's mother moved.", ["Ludwig van Beethoven"]),
-        ("Then Dr. Kim met Mrs. Lee, Bob and 3 others.", ["Dr. Kim", "Lee", "Bob"]),
-        ("It is called ``Hello Love ''.", ["Hello Love"]),
-        ("Василий III жил в Москве.", ["Василий III", "Москве"]),
-        ("他写了《狂人日记》。", ["狂人日记"]),
-        ("nothing here 42 times", []),
-    ],
-)
-def test_names_are_found_by_spelling(sentence: str, names: list[str]) -> None:
-    assert list(find_names(sentence)) == names
-
-
-def test_identifiers_have_type_code() -> None:
-    found = find_names("It calls `store_token`, parseQuery() or MAX_SIZE.")
-    assert found == {"store_token": "code", "parseQuery": "code", "MAX_SIZE": "code"}
 
 
 def test_sentence_gives_facts_about_page_subject() -> None:
@@ -132,10 +73,10 @@ def test_front_matter_gives_typed_facts() -> None:
 
 
 def test_links_give_facts_and_images_do_not() -> None:
-    text = "See [[Login#top|this page]], [the guide](deploy.md), [here](a/setup.md) and ![a plan](plan.png)."
+    text = "See [[Login#top|this page]], [deployments](x/deployments.md), [here](a.md) and ![a plan](plan.png)."
     extraction = extract(text, "Sessions")
-    assert [c.object for c in extraction.facts if c.predicate == "links_to"] == ["Login", "the guide", "setup"]
-    assert extraction.facts[0].statement == "Sessions: See this page, the guide, here and a plan."
+    assert [c.object for c in extraction.facts if c.predicate == "links_to"] == ["Login", "deployments"]
+    assert extraction.facts[0].statement == "Sessions: See this page, deployments, here and a plan."
 
 
 @pytest.mark.parametrize(

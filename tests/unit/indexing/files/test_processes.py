@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore import Waylore
-from waylore.indexing.blocks import Block, Hyperlink, Limits, Reading, Skipped, Source
+from waylore.indexing.blocks import Block, Limits, Mark, Reading, Skipped, Source
 from waylore.indexing.files import processes
 from waylore.indexing.files.formats import SMALL_BYTES, read, read_source
 
@@ -274,13 +274,16 @@ def test_long_title_and_headings_are_cut(tmp_path: Path) -> None:
 
 texts = st.text(max_size=20)
 paths = st.lists(texts, max_size=3).map(tuple)
-blocks = st.builds(Block, st.sampled_from(["heading", "row"]), st.integers(0), st.integers(0), paths)
-links = st.builds(Hyperlink, st.integers(0), st.integers(0), texts, texts)
+marks = st.builds(Mark, st.sampled_from(["code", "link"]), st.integers(0), st.integers(0), texts)
+blocks = st.builds(
+    Block,
+    *(st.sampled_from(["heading", "row"]), st.integers(0), st.integers(0), paths, texts),
+    st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
+    st.lists(marks, max_size=2).map(tuple),
+)
 scalars = texts | st.integers() | st.booleans() | st.floats(allow_nan=False)
 metadata = st.dictionaries(texts, scalars | st.lists(scalars, max_size=3), max_size=3)
-readings = st.builds(
-    Reading, texts, texts, texts, st.lists(blocks, max_size=4).map(tuple), metadata, st.lists(links).map(tuple)
-)
+readings = st.builds(Reading, texts, texts, texts, st.lists(blocks, max_size=4).map(tuple), metadata)
 
 
 @given(readings | st.builds(Skipped, texts, texts))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from waylore.indexing.blocks import Limits, ReadError, Reading, Skipped, Source
 from waylore.indexing.files.formats import read
-from waylore.indexing.readers.docx import read_docx
-from waylore.indexing.readers.pdf import read_pdf
+from waylore.indexing.readers.office.docx import read_docx
+from waylore.indexing.readers.office.pdf import read_pdf
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -37,7 +37,7 @@ def make_pdf(*pages: str, forms: tuple[bytes, ...] = ()) -> bytes:
     for n, page in enumerate(pages):
         about = f"/Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources {resources} /Contents {5 + 2 * n} 0 R"
         objects.append(f"<< {about} >>".encode())
-        drawn = page.encode() if page.startswith("/") else f"BT /A 12 Tf 9 99 Td ({page}) Tj ET".encode()
+        drawn = page.encode() if page.startswith(("/", "BT")) else f"BT /A 12 Tf 9 99 Td ({page}) Tj ET".encode()
         objects.append(make_stream(drawn))
     objects += [
         make_stream(form, f"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources {resources}") for form in forms
@@ -50,6 +50,11 @@ def make_pdf(*pages: str, forms: tuple[bytes, ...] = ()) -> bytes:
     head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
     trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(written))
     return written + head + table + trailer
+
+
+def draw_lines(*lines: tuple[str, int, int]) -> str:
+    """Return the content of a page with these texts, each with its size and height."""
+    return " ".join(f"BT /A {size} Tf 1 0 0 1 9 {height} Tm ({text}) Tj ET" for text, size, height in lines)
 
 
 def make_stream(content: bytes, about: str = "") -> bytes:
@@ -111,6 +116,42 @@ def test_pdf_gives_text_of_its_pages(tmp_path: Path) -> None:
     assert reading.text == "First page.\n\nSecond page."
     assert dict(reading.metadata) == {"pages": 2}
     assert [reading.text[b.start : b.end] for b in reading.blocks] == ["First page.", "Second page."]
+
+
+def test_pdf_has_headings_and_no_running_heads(tmp_path: Path) -> None:
+    pages = [
+        draw_lines(
+            *(("The Handbook", 9, 800), (f"Chapter {name}", 24, 760), ("with two lines", 24, 732)),
+            *(("First line of text,", 12, 700), ("second line.", 12, 686), ("Another paragraph", 12, 650)),
+            *((f"Contents of {name} ........ 12", 12, 610), (f"Page {number}", 9, 20)),
+        )
+        for number, name in enumerate(["One", "Two", "Three"], start=1)
+    ]
+    [reading] = read_content(tmp_path / "a.pdf", make_pdf(*pages))
+    assert isinstance(reading, Reading), reading
+    assert reading.title == "Chapter One with two lines"
+    assert [(b.kind, reading.text[b.start : b.end], b.headings) for b in reading.blocks[:4]] == [
+        ("heading", "Chapter One\nwith two lines", ("Chapter One with two lines",)),
+        ("paragraph", "First line of text,\nsecond line.", ("Chapter One with two lines",)),
+        ("paragraph", "Another paragraph", ("Chapter One with two lines",)),
+        ("paragraph", "Contents of One", ("Chapter One with two lines",)),
+    ]
+    assert len(reading.blocks) == 12
+    assert "Handbook" not in reading.text
+
+
+@pytest.mark.parametrize(
+    ("own", "title"), [("A report", "A report"), ("Microsoft Word - Draft.doc", "Big"), ("", "Big")]
+)
+def test_pdf_title_is_that_of_metadata_or_the_largest_text(own: str, title: str, tmp_path: Path) -> None:
+    drawn = draw_lines(("Big", 20, 700), ("small text that is longer", 10, 600))
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(make_pdf(drawn)))
+    writer.add_metadata({"/Title": own})
+    written = io.BytesIO()
+    writer.write(written)
+    [reading] = read_content(tmp_path / "a.pdf", written.getvalue())
+    assert isinstance(reading, Reading)
+    assert reading.title == title
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
@@ -180,10 +221,30 @@ def test_docx_has_headings_lists_and_tables(tmp_path: Path) -> None:
         ("heading", "One", ("One",)),
         ("heading", "Sub", ("One", "Sub")),
         ("paragraph", "Text.", ("One", "Sub")),
-        ("list", "item", ("One", "Sub")),
+        ("item", "item", ("One", "Sub")),
         ("row", "a | b", ("One", "Sub")),
         ("heading", "Two", ("Two",)),
     ]
+
+
+def test_docx_has_columns_bold_words_links_and_boxes(tmp_path: Path) -> None:
+    def make_row(*texts: str) -> str:
+        return f"<w:tr>{''.join(f'<w:tc>{make_paragraph(text)}</w:tc>' for text in texts)}</w:tr>"
+
+    bold = "<w:p><w:pPr><w:pStyle w:val='ListBullet'/></w:pPr><w:r><w:rPr><w:b/></w:rPr><w:t>Vault</w:t></w:r>"
+    box = f"<w:p><w:r><w:txbxContent>{make_paragraph('In a box')}</w:txbxContent></w:r></w:p>"
+    body = f"{bold}<w:r><w:t> - keeps keys</w:t></w:r></w:p>{box}"
+    body += f"<w:tbl>{make_row('Name', 'Rank')}{make_row('Kofi', 'first')}</w:tbl>"
+    [reading] = read_content(tmp_path / "a.docx", make_docx(body))
+    assert isinstance(reading, Reading), reading
+    assert [(b.kind, reading.text[b.start : b.end], b.key) for b in reading.blocks] == [
+        ("term", "Vault - keeps keys", "Vault"),
+        ("paragraph", "In a box", ""),
+        ("row", "Name | Rank", ""),
+        ("row", "Kofi | Rank: first", ""),
+    ]
+    assert [mark.kind for mark in reading.blocks[0].marks] == ["strong"]
+    assert reading.blocks[-1].cells == (("Name", "Kofi"), ("Rank", "first"))
 
 
 def test_zip_bomb_with_true_size_is_skipped(tmp_path: Path) -> None:
@@ -313,4 +374,4 @@ def test_paragraph_of_docx_reads_like_python_docx(tmp_path: Path) -> None:
     reading, _ = read_here(tmp_path / "a.docx", content)
     assert reading.text.split("\n\n", 1)[0] == first.text.split("\n\n", 1)[0]
     assert first.text.strip() in reading.text
-    assert [block.kind for block in reading.blocks] == ["paragraph", "paragraph", "list"]
+    assert [block.kind for block in reading.blocks] == ["paragraph", "paragraph", "item"]

@@ -13,7 +13,7 @@ from waylore.indexing import blocks
 from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import READERS, read
 from waylore.indexing.files.processes import kill_idle
-from waylore.indexing.readers.markdown import read_markdown
+from waylore.indexing.readers.markup.markdown import read_markdown
 from waylore.indexing.readers.plain import read_text
 
 
@@ -98,12 +98,12 @@ def test_markdown_keeps_text_and_has_headings(tmp_path: Path) -> None:
     assert found.text == MARKDOWN
     assert found.title == "Login"
     assert get_texts(found, "heading") == ["# Login\n", "## Setup\n", "# Other\n"]
-    assert [t.strip() for t in get_texts(found, "list")] == ["- one\n  - inner", "- two"]
+    assert [t.strip() for t in get_texts(found, "item")] == ["- one", "- inner", "- two"]
     assert get_texts(found, "row") == ["| a | b |\n", "| 1 | 2 |\n"]
     assert get_texts(found, "code") == ["```py\n# not a heading [x](y)\n```\n"]
     paths = {b.headings for b in found.blocks}
     assert paths == {(), ("Login",), ("Login", "Setup"), ("Other",)}
-    assert any("[ref]:" in t for t in get_texts(found, "paragraph"))
+    assert not any("[ref]:" in t for t in get_texts(found))
 
 
 def test_markdown_front_matter_becomes_metadata(tmp_path: Path) -> None:
@@ -112,7 +112,10 @@ def test_markdown_front_matter_becomes_metadata(tmp_path: Path) -> None:
     assert dict(found.metadata) == {
         "title": "Login", "tags": ["auth", "web"], "owners": owners, "draft": False, "stars": 4,
     }  # fmt: skip
-    assert found.blocks[0].start == MARKDOWN.index("Before.")
+    assert [block.key for block in found.blocks if block.kind == "field"] == [*found.metadata, "nested"]
+    cells = {block.key: block.cells for block in found.blocks if block.kind == "field"}
+    assert cells["owners"] == (("owners", "Mara"), ("owners", "Kofi"))
+    assert cells["nested"] == (("nested deep", "gone"),)
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
@@ -136,15 +139,16 @@ def test_html_gives_visible_text(tmp_path: Path) -> None:
     assert [(b.kind, found.text[b.start : b.end]) for b in found.blocks] == [
         ("heading", "A big one"),
         ("paragraph", "See the other. Now."),
-        ("list", "one"),
-        ("list", "two"),
+        ("item", "one"),
+        ("item", "two"),
         ("code", "a\n      b"),
-        ("row", "1 2"),
+        ("row", "1 | 2"),
         ("heading", "Low"),
         ("paragraph", "tail & end"),
     ]
     assert found.blocks[-1].headings == ("A big one", "Low")
-    [link] = found.links
+    [strong, link] = [mark for block in found.blocks for mark in block.marks]
+    assert (strong.kind, found.text[strong.start : strong.end]) == ("strong", "big")
     assert (link.target, found.text[link.start : link.end]) == ("b.html", "the other")
 
 
@@ -229,7 +233,7 @@ def test_unreadable_file_is_skipped_with_reason(name: str, content: bytes, expec
     ("name", "content", "limits", "expected"),
     [
         ("a.txt", "x" * 11, Limits(bytes=10), "Limits(bytes=…)"),
-        ("a.md", "---\na: b\n---\n", None, "no text besides front matter"),
+        ("a.md", "---\na:\n---\n", None, "no text"),
         ("a.md", "x" * 11, Limits(line=10), "more than 10 characters in a line"),
         ("a.jsonl", '{"text": "long enough"}', Limits(line=10), "Limits(line=…)"),
         ("a.md", "a\n\n" * 20, Limits(blocks=10), "Limits(blocks=…)"),
@@ -251,6 +255,7 @@ IN_PARTS = (
     ".ndjson",
     ".csv",
     ".tsv",
+    *(".rst", ".org", ".mbox"),
     *(s for s, reader in READERS.items() if reader in (read_text, read_markdown)),
 )
 
@@ -294,13 +299,13 @@ def test_limits_must_be_at_least_one() -> None:
         Limits(pages=0)
 
 
-@pytest.mark.parametrize("name", ["a.md", "a.html", "a.pdf", "a.docx"])
+@pytest.mark.parametrize("name", ["a.md", "a.html", "a.pdf", "a.docx", "a.rst"])
 def test_file_is_skipped_without_its_library(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(module: str) -> object:
         raise ImportError(module)
 
     monkeypatch.setattr(blocks, "import_module", missing)
-    for library in ("lxml", "pypdf", "docx"):  # for the process that reads
+    for library in ("lxml", "pypdf", "docx", "docutils"):  # for the process that reads
         (tmp_path / f"{library}.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path)
     kill_idle()
@@ -320,7 +325,7 @@ BOMBS = [
 @pytest.mark.parametrize("content", BOMBS, ids=range(len(BOMBS)))
 @pytest.mark.timeout(60)
 def test_bombs_are_read_or_skipped_in_time(content: str, tmp_path: Path) -> None:
-    for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt"):
+    for suffix in (".md", ".html", ".py", ".ts", ".json", ".jsonl", ".csv", ".txt", ".rst", ".yaml", ".toml"):
         path = tmp_path / f"bomb{suffix}"
         path.write_text(content, newline="")
         assert list(read(path))
@@ -380,23 +385,24 @@ def test_any_content_gives_right_offsets_or_is_skipped(
 
 
 def check_offsets(found: Reading) -> None:
-    """Check that blocks are ordered and disjoint, links lie in the text, and everything can be stored."""
+    """Check that blocks are ordered and disjoint, marks lie in their block, and everything can be stored."""
     last = 0
     for block in found.blocks:
         assert last <= block.start < block.end <= len(found.text)
         assert found.text[block.start : block.end].strip()
+        assert all(block.start <= mark.start < mark.end <= block.end for mark in block.marks)
+        assert [mark.start for mark in block.marks] == sorted(mark.start for mark in block.marks)
         last = block.end
-    assert all(0 <= link.start < link.end <= len(found.text) for link in found.links)
     json.dumps([found.text, found.title, dict(found.metadata)]).encode()
     found.text.encode()
     covered = "".join(found.text[b.start : b.end] for b in found.blocks)
-    if not found.text.startswith("---"):
+    if not found.uri.endswith((".md", ".markdown", ".mdx")):  # definitions of links and directives are not read
         assert "".join(covered.split()) == "".join(found.text.split())
 
 
 def test_markdown_with_only_link_definitions_is_text(tmp_path: Path) -> None:
     found = read_document(tmp_path / "a.md", "[a]: https://example.org\n")
-    assert get_texts(found) == ["[a]: https://example.org\n"]
+    assert get_texts(found) == ["[a]: https://example.org"]
 
 
 def test_python_title_is_its_import_name(tmp_path: Path) -> None:

@@ -90,9 +90,9 @@ def test_conversation_has_a_block_for_each_turn(name: str, content: str, tmp_pat
     assert dict(found.metadata) == {"turns": 4}
 
 
-def test_other_json_is_read_as_text(tmp_path: Path) -> None:
+def test_other_json_is_read_as_fields(tmp_path: Path) -> None:
     [found] = read_documents(tmp_path / "a.json", '{"a": [1]}')
-    assert found.text == '{"a": [1]}'
+    assert found.text == "a: 1"
 
 
 def test_conversation_with_broken_line_is_skipped(tmp_path: Path) -> None:

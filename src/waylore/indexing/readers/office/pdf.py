@@ -14,7 +14,9 @@ from typing import Any
 
 from waylore.indexing.blocks import Limits, ReadError, Reading, Skipped, Source, describe_limit, require_library
 from waylore.indexing.encoding import make_storable
-from waylore.indexing.readers.plain import find_paragraphs
+from waylore.indexing.readers.office.layout import Line, LineCollector, choose_title, write_pages
+from waylore.indexing.readers.structure.rendering import TextWriter
+from waylore.indexing.readers.structure.titles import name_file
 
 # pypdf goes through blanks byte by byte. Shorter runs may be part of a string.
 _BLANKS = re.compile(rb"[\x00\t\x0c ]{64,}")
@@ -22,7 +24,7 @@ _LINES = re.compile(rb"[\x00\t\n\x0c\r ]{64,}")
 
 
 def read_pdf(source: Source) -> Iterator[Reading | Skipped]:
-    """Read a PDF as one document; its blocks are the paragraphs of its pages."""
+    """Read a PDF as one document; its blocks are the headings and paragraphs of its pages."""
     pypdf = require_library("pypdf")
     content = io.BytesIO(source.read_bytes())
     skipped: list[Skipped] = []
@@ -44,20 +46,22 @@ def read_pdf(source: Source) -> Iterator[Reading | Skipped]:
         except pypdf.errors.PyPdfError as error:
             raise ReadError(f"it is not a PDF that can be read: {error}"[:300]) from error
     yield from skipped
-    text = "\n\n".join(pages)
-    if not text.strip():
+    writer = TextWriter(source.limits.blocks)
+    write_pages(pages, writer)
+    if not writer.blocks:
         raise ReadError("it has no text: a scanned PDF needs character recognition first")
-    blocks = find_paragraphs(text, source.limits.blocks)
-    yield Reading(source.uri, title or source.name, text, blocks, {"pages": len(reader.pages)})
+    title = choose_title(title, pages) or name_file(source)
+    yield Reading(source.uri, title, writer.text, tuple(writer.blocks), {"pages": len(reader.pages)})
 
 
-def _read_pages(source: Source, reader: Any, budget: "_Budget", skipped: list[Skipped]) -> Iterator[str]:
+def _read_pages(source: Source, reader: Any, budget: "_Budget", skipped: list[Skipped]) -> Iterator[list[Line]]:
     if len(reader.pages) > source.limits.pages:
         raise ReadError(describe_limit("pages", source.limits.pages))
     length = 0
     for number, page in enumerate(reader.pages, start=1):
+        collector = LineCollector()
         try:
-            text = make_storable(page.extract_text(visitor_operand_before=budget.count_operation)).strip()
+            text = page.extract_text(visitor_operand_before=budget.count_operation, visitor_text=collector.visit)
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 (a broken page may raise anything, and the next may be whole)
@@ -67,8 +71,9 @@ def _read_pages(source: Source, reader: Any, budget: "_Budget", skipped: list[Sk
         length += len(text)
         if length > source.limits.unpacked_bytes:
             raise ReadError(describe_limit("unpacked_bytes", source.limits.unpacked_bytes))
-        if text:
-            yield text
+        collector.end_line()
+        if text.strip():
+            yield collector.lines
 
 
 class _Budget:

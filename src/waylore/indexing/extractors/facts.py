@@ -1,0 +1,189 @@
+"""Build facts from the sentences of a page and the names in them.
+
+A sentence that names something else becomes a fact about the subject of the page, with the sentence as its
+statement. Two neighbouring names with a few words between them are a relation, and these words are its predicate.
+The other names are only mentioned. The module reads no grammar and finds no names.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from waylore.indexing.extractors.structure import Structure
+from waylore.names import get_subject
+from waylore.protocols import Extraction
+from waylore.text import count_occurrences, is_unspaced, normalise
+from waylore.types.knowledge import MENTIONS, NewFact
+
+MAX_FACTS = 24  # in one passage
+MAX_PREDICATE_WORDS = 8
+MAX_PREDICATE_CHARACTERS = 80
+MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
+WEIGHT, CONFIDENCE = 4.0, 0.6
+_PRONOUN = re.compile(
+    r"^(he|she|it|they|(his|her|its|their)|this (?:page|document|guide|section|project|recipe|team|pep|rfc)) (?=\w)",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"[.;:()|<>\[\]\"“”]|, (?!and|or)")
+_AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
+_ARTICLES = frozenset(["a", "an", "the"])
+_NOT_FIRST = frozenset(["and", "or", "&", "but", "in", "of", "on", "at", "for", "from"])
+_NOT_LAST = frozenset(["and", "or", "&", "but", "that", "when", "than", "if"])
+_IDLE = frozenset(
+    """a an and are as at both but by for from in instead is like of on only or than the to via was were when
+    with""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and the names in it, in order, with their types."""
+
+    text: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_extraction(
+    title: str, sentences: Sequence[Sentence], declared: Structure | None = None, listed: Iterable[NewFact] = ()
+) -> Extraction:
+    """Return the names and facts in the sentences of a page, and its declared and listed ones."""
+    subject = get_subject(title)
+    whole = _find_whole_names([subject, *(name for sentence in sentences for name in sentence.names)])
+    names: dict[str, str] = {subject: ""} if subject else {}
+    related: dict[tuple[str, str], NewFact] = {(normalise(f.subject), normalise(f.object)): f for f in listed}
+    mentioned: dict[tuple[str, str], NewFact] = {}
+    for sentence in sentences:
+        named = {whole.get(name, name): type_ for name, type_ in sentence.names.items()}
+        names |= {name: type_ or names.get(name, "") for name, type_ in named.items()}
+        for fact in build_facts(subject, sentence.text, named, sentence.names):
+            ends = (normalise(fact.subject), normalise(fact.object))
+            (mentioned if fact.predicate == MENTIONS else related).setdefault(ends, fact)
+    first = declared.facts if declared else ()
+    known = related.keys() | {(normalise(fact.subject), normalise(fact.object)) for fact in first}
+    facts = [*first, *related.values(), *(fact for ends, fact in mentioned.items() if ends not in known)][:MAX_FACTS]
+    return Extraction(tuple(facts), {**names, **(declared.names if declared else {})})
+
+
+def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: Iterable[str] = ()) -> Iterator[NewFact]:
+    """Yield the relations that a sentence states, and a mention of each other name by the page's subject.
+
+    Without a subject the first name is it. `spelled` are the names as the sentence spells them, in the same order.
+    """
+    others = {normalise(name): name for name in names if normalise(name) != normalise(about)}
+    subject = about or next(iter(others.values()), "")
+    if not others or (len(others) < 2 and not about):
+        return
+    statement = _make_statement(about, sentence)
+    whole = dict(zip(spelled, names, strict=False)) if spelled else {name: name for name in names}
+    related = {normalise(subject)}
+    stated = sentence if statement.endswith(sentence) else statement  # without the subject before the sentence
+    for one, predicate, other in _find_relations(stated, [subject, *whole]):
+        ends = (whole.get(one, one), whole.get(other, other))
+        if normalise(ends[0]) != normalise(ends[1]):
+            yield _build_fact(ends[0], predicate, ends[1], statement, names)
+            related |= {normalise(ends[1])} if normalise(ends[0]) == normalise(subject) else set()
+    for normal, name in others.items():
+        if normal not in related:
+            yield _build_fact(subject, MENTIONS, name, statement, names)
+
+
+def _build_fact(subject: str, predicate: str, name: str, statement: str, types: Mapping[str, str]) -> NewFact:
+    return NewFact(
+        subject,
+        predicate,
+        name,
+        statement,
+        weight=WEIGHT,
+        confidence=CONFIDENCE,
+        subject_type=types.get(subject, ""),
+        object_type=types.get(name, ""),
+    )
+
+
+def _find_relations(text: str, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield neighbouring names with the words between them, if these say something.
+
+    `A uses B and C` says it of C too.
+    """
+    subject = predicate = ""
+    for (_, end, one), (start, _, other) in pairwise(_place_names(text, names)):
+        between = text[end:start]
+        if subject and _AND.fullmatch(between):
+            yield subject, predicate, other
+        elif words := _read_predicate(between):
+            subject, predicate = one, words
+            yield one, words, other
+        else:
+            subject = ""
+
+
+def _place_names(text: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Return the first place of each name in a text that is not part of a longer name, in order."""
+    places: list[tuple[int, int, str]] = []
+    for name in sorted(filter(None, dict.fromkeys(names)), key=len, reverse=True):
+        start = find_name(name, text)
+        while start >= 0 and any(first < start + len(name) and start < last for first, last, _ in places):
+            start = find_name(name, text, start + len(name))
+        if start >= 0:
+            places.append((start, start + len(name), name))
+    return sorted(places)
+
+
+def _read_predicate(between: str) -> str:
+    """Return the few words between two names if they say more than a preposition does, or an empty string."""
+    if len(between) > MAX_PREDICATE_CHARACTERS or _BREAK.search(between) or between[:1] in "'’":
+        return ""
+    words = between.split()
+    while words and words[-1].lower() in _ARTICLES:
+        words.pop()
+    plain = [word.strip(",*`\"'") for word in words]
+    telling = [word for word in plain if word.lower() not in _IDLE and len(word) > 1 and word.isalpha()]
+    if not 0 < len(words) <= MAX_PREDICATE_WORDS or not telling:
+        return ""
+    if plain[0].lower() in _NOT_FIRST or plain[-1].lower() in _NOT_LAST:
+        return ""
+    return "" if any(word[:1].isupper() for word in words) else " ".join(words).strip(" ,*`")
+
+
+def find_name(name: str, text: str, start: int = 0) -> int:
+    """Return the offset of a name in a text as a whole word, or -1."""
+    place = text.find(name, start)
+    while place >= 0 and not _is_whole(name, text, place):
+        place = text.find(name, place + 1)
+    return place
+
+
+def _is_whole(name: str, text: str, place: int) -> bool:
+    """Return whether no letter or digit touches a name at its place; scripts without spaces have no such border."""
+    if is_unspaced(name):
+        return True
+    around = text[max(place - 1, 0) : place] + text[place + len(name) : place + len(name) + 1]
+    return not any(map(str.isalnum, around))
+
+
+def _make_statement(about: str, sentence: str) -> str:
+    """Return the sentence with its subject: in place of the pronoun that begins it, or before it."""
+    text = sentence[:MAX_STATEMENT_CHARACTERS]
+    if not about or count_occurrences(normalise(about), normalise(text)):
+        return text
+    if pronoun := _PRONOUN.match(text):
+        whose = "'s" if pronoun[2] else ""
+        return f"{about}{whose} {text[pronoun.end() :]}"
+    return f"{about}: {text}"
+
+
+def _find_whole_names(names: Sequence[str]) -> dict[str, str]:
+    """Map the last word of each name of two or three words to that name, if only one name ends so.
+
+    As with persons, all words of the name are capitalised, and it comes before its last word alone.
+    """
+    wholes: dict[str, set[str]] = {}
+    alone: set[str] = set()
+    for name in names:
+        words = name.split()
+        if len(words) == 1:
+            alone |= {name} - wholes.keys()
+        elif len(words) in {2, 3} and all(word[0].isupper() for word in words) and words[-1] not in alone:
+            wholes.setdefault(words[-1], set()).add(name)
+    return {last: next(iter(found)) for last, found in wholes.items() if len(found) == 1}

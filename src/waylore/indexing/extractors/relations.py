@@ -1,0 +1,195 @@
+"""Build facts from the structure of a page: fields, table rows, list items under a heading, and links.
+
+The predicate is what the author wrote: the key of a field, the column of a table, the heading of a list or the words
+before a link. A fact is about the subject of the page, or about the first cell of its row. The module reads blocks
+(`indexing.blocks`); it parses no format and reads no sentences (`extractors.facts` does).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from waylore.indexing.blocks import Block, Mark
+from waylore.indexing.extractors.markup import MarkedSentence
+from waylore.indexing.extractors.naming import is_anchor, is_date
+from waylore.indexing.extractors.spelling import Spelling
+from waylore.text import normalise
+from waylore.types.knowledge import LINKS_TO, NewFact
+
+CONFIDENCE = 0.9
+MAX_STATEMENT_CHARACTERS = 300
+MAX_PREDICATE_WORDS = 8
+MAX_LEAD_WORDS = 6  # of a line that announces a list
+MAX_VALUE_CHARACTERS = 60  # a longer value is not a name
+MAX_OBJECT_CHARACTERS = 240
+MAX_PLAIN_WORDS = 2  # of a name without a capital or a sign
+MAX_ITEM_WORDS = 3  # of an item that is one name as a whole
+WORDS_BEFORE_LINK = 5
+_PLAIN = re.compile(r"[\W\d]*(?:[TZ][\W\d]*)?|true|false|yes|no|none|null|n/?a", re.IGNORECASE)
+_ADDRESS = re.compile(r"\s*<[^<>]*>|\s*\((?:at|a)\)")
+_SEPARATOR = re.compile(r",\s+(?=[A-Z@#])")
+_AFTER_NAME = re.compile(r"\s*(?:$|[,(:;–—]|- )")
+_IDLE = frozenset("a an and as at by for from in is it of on or our see that the this to via with your".split())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBlock:
+    """A block of a passage without markup: its text on one line, its marks in it, and its sentences."""
+
+    block: Block
+    text: str
+    marks: tuple[Mark, ...]
+    sentences: Sequence[MarkedSentence]
+
+
+def build_field_facts(subject: str, blocks: Iterable[ReadBlock]) -> Iterator[NewFact]:
+    """Yield the facts of fields below a heading and of table rows; fields of the head are metadata."""
+    read = list(blocks)
+    for number, one in enumerate(read):
+        if one.block.kind == "field" and one.block.headings:
+            yield from _read_field(subject, one)
+        elif one.block.kind == "row" and len(one.block.cells) > 1:
+            around = read[max(number - 1, 0) : number + 2]
+            rows = [other for other in around if other.block.kind == "row" and other.block.cells]
+            yield from _read_row(subject, one, is_single=len(rows) == 1)
+
+
+def build_list_facts(
+    subject: str, blocks: Iterable[ReadBlock], names: Mapping[str, str], spelling: Spelling
+) -> Iterator[NewFact]:
+    """Yield the facts of list items that are names, and of links to other pages."""
+    lead = ""
+    for one in blocks:
+        if one.text.rstrip(" *").endswith(":") and len(one.text.split()) <= MAX_LEAD_WORDS:
+            lead = one.text.strip(" *:")
+            continue
+        if one.block.kind not in {"item", "field", "term"}:
+            lead = ""
+        heading = _get_heading(subject, one.block, lead)
+        linked = list(_read_links(subject, one, heading, spelling))
+        yield from linked
+        if one.block.kind == "item" and heading and not linked:
+            yield from _read_item(subject, one, heading, names)
+
+
+def build_value_fact(subject: str, key: str, value: str, statement: str = "") -> Iterator[NewFact]:
+    """Yield the facts of a field: one for each name in a list of names, without mail addresses after them."""
+    bare = _ADDRESS.sub("", value).strip()
+    parts = _SEPARATOR.split(bare) if len(bare) <= 2 * MAX_VALUE_CHARACTERS else [bare]
+    for part in parts or [value]:
+        said = statement or f"{subject} {key}: {part}"
+        if "://" in part or part[:1] == "/":
+            continue
+        yield from _build_fact(subject, key, part, said, is_value=is_plain_value(part))
+
+
+def is_plain_value(value: str) -> bool:
+    """Return whether a value is a number, a date, an address or a text, which name nothing."""
+    is_long = len(value) > MAX_VALUE_CHARACTERS
+    if len(value.split()) > MAX_PLAIN_WORDS and value.islower():
+        return True
+    return is_long or "://" in value or value[:1] == "/" or bool(_PLAIN.fullmatch(value)) or is_date(value)
+
+
+def _read_field(subject: str, one: ReadBlock) -> Iterator[NewFact]:
+    """Yield the facts of a `key: value` item. A key that is code is what the value is about."""
+    key, value = one.block.key, " ".join(text for _, text in one.block.cells) or one.text.partition(":")[2].strip()
+    statement = _make_statement(subject, one)
+    is_code = any(mark.kind == "code" and one.text[mark.start : mark.end] == key for mark in one.marks)
+    if is_code:
+        yield from _build_fact(key, one.block.headings[-1], value, statement, is_value=is_plain_value(value))
+        return
+    links = [one.text[mark.start : mark.end] for mark in one.marks if mark.kind == "link"]
+    short = [link for link in links if not is_plain_value(link)] if links else [value]
+    for part in short:
+        if len(part) <= MAX_VALUE_CHARACTERS:
+            yield from build_value_fact(subject, key, part, statement)
+
+
+def _read_row(subject: str, one: ReadBlock, *, is_single: bool) -> Iterator[NewFact]:
+    """Yield the facts of a row about its first cell; the only row of a table is about its heading."""
+    columns, heading = one.block.cells, (one.block.headings or (subject,))[-1]
+    first = columns[0][1]
+    about = heading if is_single or is_plain_value(first) else first
+    statement = _make_statement(subject, one)
+    for column, cell in columns if is_single else columns[1:]:
+        if cell.strip(" -?*") and cell != about:
+            yield from build_value_fact(about, column or "is", _find_linked_text(cell, one), statement)
+
+
+def _find_linked_text(cell: str, one: ReadBlock) -> str:
+    """Return the text of the link that makes up most of a cell, or the cell."""
+    links = (one.text[mark.start : mark.end] for mark in one.marks if mark.kind == "link")
+    return next((link for link in links if link in cell and 2 * len(link) > len(cell)), cell)
+
+
+def _get_heading(subject: str, block: Block, lead: str) -> str:
+    """Return the heading above a block with the line that leads its list; empty if it is the page's or a question."""
+    heading = block.headings[-1] if block.headings else ""
+    if normalise(heading) == normalise(subject) or len(block.headings) < 2:
+        heading = heading if len(block.headings) > 1 or normalise(heading) != normalise(subject) else ""
+    said = f"{heading}: {lead}" if heading and lead else heading or lead
+    return said if len(said.split()) <= MAX_PREDICATE_WORDS and "?" not in said else ""
+
+
+def _read_item(subject: str, one: ReadBlock, heading: str, names: Mapping[str, str]) -> Iterator[NewFact]:
+    """Yield the fact of an item that is a name, is short and has one, or begins with one."""
+    text = one.text.strip(" .;,")
+    named = [name for name in names if name in text]
+    if text in names or (named and len(text.split()) <= MAX_ITEM_WORDS):
+        first = text
+    else:
+        first = max((name for name in named if _leads(name, text)), key=len, default="")
+    yield from _build_fact(subject, heading, first, _make_statement(subject, one))
+
+
+def _leads(name: str, text: str) -> bool:
+    """Return whether a text begins with a name, and a sign or nothing follows."""
+    return text.startswith(name) and _AFTER_NAME.match(text, len(name)) is not None
+
+
+def _read_links(subject: str, one: ReadBlock, heading: str, spelling: Spelling) -> Iterator[NewFact]:
+    """Yield the facts of links to other pages of the folder: by the heading of their list, or the words before."""
+    for mark in one.marks:
+        if mark.kind != "link" or not _is_page(mark.target):
+            continue
+        shown = one.text[mark.start : mark.end]
+        is_wiki = mark.target.startswith("[[")
+        before = heading if one.block.kind in {"item", "row", "term"} else ""
+        predicate = before or _get_words_before(one.text[: mark.start])
+        if is_wiki or (predicate and is_anchor(shown, mark.target, spelling)):
+            name = mark.target.strip("[]") if is_wiki else shown
+            yield from _build_fact(subject, predicate or LINKS_TO, name, _make_statement(subject, one))
+
+
+def _is_page(target: str) -> bool:
+    """Return whether a link leads to another page of the folder."""
+    path = target.partition("#")[0].partition("?")[0]
+    return bool(path) and "://" not in path and not path.startswith(("mailto:", "data:"))
+
+
+def _get_words_before(text: str) -> str:
+    """Return the last words before a link, from the first one that says something."""
+    words = re.split(r"[.;:!?(]", text)[-1].split()[-WORDS_BEFORE_LINK:]
+    while words and words[0].lower() in _IDLE:
+        words = words[1:]
+    return " ".join(words)
+
+
+def _make_statement(subject: str, one: ReadBlock) -> str:
+    """Return the text of a block after its headings and the subject of its page."""
+    path = dict.fromkeys(filter(None, (subject, *one.block.headings[-2:])))
+    above = [part for part, _ in pairwise([*path, ""]) if normalise(part) not in normalise(one.text)]
+    return ": ".join([*above, one.text])[:MAX_STATEMENT_CHARACTERS]
+
+
+def _build_fact(
+    subject: str, predicate: str, name: str, statement: str, *, is_value: bool = False
+) -> Iterator[NewFact]:
+    """Yield the fact, unless one of its parts is missing or both ends are the same."""
+    about, said, of = (" ".join(part.split()).strip(" *`,;:") for part in (subject, predicate, name))
+    is_whole = all(map(normalise, (about, said, of))) and len(of) <= MAX_OBJECT_CHARACTERS
+    if is_whole and normalise(about) != normalise(of):
+        type_ = "term" if of.islower() and not is_value else ""  # a plain word, which questions use otherwise too
+        yield NewFact(about, said, of, statement, confidence=CONFIDENCE, object_type=type_, is_value=is_value)

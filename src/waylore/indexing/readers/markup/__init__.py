@@ -1,0 +1,1 @@
+"""Readers of markup: Markdown, reStructuredText, HTML, EPUB and org-mode."""

@@ -1,0 +1,1 @@
+"""Readers of office formats: PDF, DOCX, PPTX and XLSX."""

@@ -94,7 +94,7 @@ class Skipped:
 
     uri: str
     reason: str
-    is_empty: bool = field(default=False, compare=False)
+    is_empty: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,11 @@ def _begins_section(last: Block, block: Block) -> bool:
 
 def _has_text(group: list[Block]) -> bool:
     """Return whether a group has more than headings and the fields of the page, which stand with the text below."""
-    return any(block.kind != "heading" and (block.kind != "field" or block.headings) for block in group)
+    return any(map(_is_text, group))
+
+
+def _is_text(block: Block) -> bool:
+    return block.kind != "heading" and (block.kind != "field" or bool(block.headings))
 
 
 def _count_lead(text: str, group: list[Block], block: Block) -> int:
@@ -182,7 +186,7 @@ def _is_short(text: str, group: list[Block]) -> bool:
 
 def _find_shared_headings(group: list[Block]) -> tuple[str, ...]:
     """Return the headings that all text of a passage is under; text above the first heading has none."""
-    texts = [block for block in group if block.kind != "heading"] or group
+    texts = [block for block in group if _is_text(block)] or group
     shared = texts[-1].headings
     for block in texts:
         pairs = zip(shared, block.headings, strict=False)

@@ -116,6 +116,7 @@ def test_fields_stay_with_the_text_after_them() -> None:
     [passage] = split(*head, *body, longest=40)
     assert passage.text.startswith("a0: b")
     assert passage.text.endswith("Said.")
+    assert passage.headings == ("A",)
 
 
 def test_column_names_stay_with_first_row() -> None:

@@ -23,7 +23,7 @@ _FIELDS = ("From", "To", "Cc", "Date", "Subject")
 
 def read_message(source: Source) -> Iterator[Reading]:
     """Read a file with one message."""
-    yield _build_reading(source, source.uri, email.message_from_bytes(source.read_bytes(), policy=email.policy.default))
+    yield _build_reading(source, source.uri, _parse(source.read_bytes()))
 
 
 def read_mailbox(source: Source) -> Iterator[Reading | Skipped]:
@@ -42,9 +42,16 @@ def read_mailbox(source: Source) -> Iterator[Reading | Skipped]:
 
 
 def _read_part(source: Source, number: int, content: bytes) -> Iterator[Reading]:
-    message = email.message_from_bytes(content, policy=email.policy.default)
+    message = _parse(content)
     name = _get_field(message, "Message-ID").strip("<>") or str(number)
     yield _build_reading(source, f"{source.uri}#message={quote(name, safe='@.+-_')}", message)
+
+
+def _parse(content: bytes) -> Message:
+    try:
+        return email.message_from_bytes(content, policy=email.policy.default)
+    except RecursionError as error:
+        raise ReadError("its parts are nested too deep") from error
 
 
 def _build_reading(source: Source, uri: str, message: Message) -> Reading:

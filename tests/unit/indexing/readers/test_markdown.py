@@ -85,6 +85,19 @@ def test_page_has_keys_cells_and_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "kinds"),
+    [
+        ("```{r}\n# no heading\n```\n", [("code", "```{r} # no heading ```")]),
+        (":::tip Mind this\nSaid.\n:::\n", [("paragraph", "Mind this"), ("paragraph", "Said.")]),
+        ('!!! note "Mind this"\n    Said.\n', [("paragraph", "Mind this"), ("paragraph", "Said.")]),
+        ("!!! note\n    Said.\n", [("paragraph", "Said.")]),
+    ],
+)
+def test_directives_are_code_or_prose(content: str, kinds: list[tuple[str, str]], tmp_path: Path) -> None:
+    assert show(read_document(tmp_path / "a.md", content)) == kinds
+
+
+@pytest.mark.parametrize(
     ("name", "content", "title"),
     [
         ("a/guide.md", "---\ntitle: 'The Guide'\n---\n# Other\n\nText.", "The Guide"),

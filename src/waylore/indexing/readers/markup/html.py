@@ -213,8 +213,7 @@ class _Page:
     def _add(self, tag: str, text: str, marks: list[Mark], written: str) -> None:
         if len(self.pieces) >= self.limits.blocks:
             raise ReadError(describe_limit("blocks", self.limits.blocks))
-        place = "main" if self._main else "article" if self._article else "page"
-        piece = _Piece("paragraph", text, "boilerplate" if self._boilerplate else place, marks=marks)
+        piece = _Piece("paragraph", text, self._get_place(), marks=marks)
         if tag in _HEADINGS:
             piece.kind, piece.level, piece.text = "heading", int(tag[1]), text.rstrip(" ¶#") or text
             piece.marks = [mark for mark in marks if mark.end <= len(piece.text)]
@@ -225,21 +224,31 @@ class _Page:
         elif tag == "dt":
             self._term = f"{self._term}, {text}" if self._term else text
             return
-        elif self._term and self._find_open() == "dd":
-            piece.kind, piece.key, piece.text = "term", self._term, f"{self._term}: {text}"
-            by = len(self._term) + 2
-            piece.marks = [replace(mark, start=mark.start + by, end=mark.end + by) for mark in marks]
-            self._term = ""
-        elif self._is_item and (tag == "li" or self._find_open() == "li"):
-            piece.kind, piece.key, piece.cells = classify_item(text, marks)
-            self._is_item = False
+        else:
+            self._set_kind(piece, tag)
         self.pieces.append(piece)
+
+    def _get_place(self) -> str:
+        if self._boilerplate:
+            return "boilerplate"
+        return "main" if self._main else "article" if self._article else "page"
+
+    def _set_kind(self, piece: _Piece, tag: str) -> None:
+        """Make a piece the description of the term before it, or an item, if it is one."""
+        parent = self._find_open()
+        if self._term and parent == "dd":
+            by = len(self._term) + 2
+            piece.kind, piece.key, piece.text = "term", self._term, f"{self._term}: {piece.text}"
+            piece.marks = [replace(mark, start=mark.start + by, end=mark.end + by) for mark in piece.marks]
+            self._term = ""
+        elif self._is_item and "li" in (tag, parent):
+            piece.kind, piece.key, piece.cells = classify_item(piece.text, piece.marks)
+            self._is_item = False
 
     def _end_terms(self, tag: str = "dl") -> None:
         """Add a term that has no description, at the end of its list."""
         if tag == "dl" and self._term:
-            place = "boilerplate" if self._boilerplate else "main" if self._main else "page"
-            self.pieces.append(_Piece("term", self._term, place, key=self._term))
+            self.pieces.append(_Piece("term", self._term, self._get_place(), key=self._term))
             self._term = ""
 
     def _set_cells(self, piece: _Piece, written: str) -> None:

@@ -39,6 +39,8 @@ _PLUGINS |= {"admon": "admon_plugin"}
 _MAX_INLINE = 20_000  # characters of a block whose marks are looked for
 _DIRECTIVE = re.compile(r"\{[\w:.+-]{1,60}\}")
 _NOT_PROSE = ("code", "literalinclude", "math", "mermaid", "eval-rst", "sourcecode", "graphviz", "raw", "table")
+_LANGUAGES = frozenset("r python bash sh sql julia js ojs stan rcpp".split())  # of chunks in R Markdown
+_MAX_DIRECTIVES = 2  # nested ones, after which the content counts as code
 _OPTION = re.compile(r"(?:[ \t]*:[\w-]+:[^\r\n]*(?:\r\n?|\n|\Z))*")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>")
@@ -140,6 +142,14 @@ def _find_blocks(
     finder.add_tokens(tokens)
     finder.found.unread.extend(finder.locate(definition["map"]) for definition in own.values())
     return finder.found
+
+
+def _is_prose(token: Any) -> bool:
+    """Return whether a fence is a directive whose content is Markdown, as `{note}` and unlike `{code-block}`."""
+    directive = _DIRECTIVE.match(token.info)
+    name = directive[0][1:-1] if directive else ""
+    is_code = name.startswith(_NOT_PROSE) or name in _LANGUAGES
+    return token.type == "colon_fence" or bool(name and not is_code)
 
 
 class _BlockFinder:
@@ -249,17 +259,15 @@ class _BlockFinder:
         self._add("row", start, end, marks, cells=cells)
 
     def _add_code(self, token: Any) -> None:
+        """Add a block of code, or the content of a directive that is prose."""
         start, end = self.locate(token.map)
-        directive = _DIRECTIVE.match(token.info)
-        is_prose = token.type == "colon_fence" or (directive and not directive[0][1:].startswith(_NOT_PROSE))
-        if not is_prose or token.level or self._depth > 2:
+        if token.level or self._depth > _MAX_DIRECTIVES or not _is_prose(token):
             self._add("code", start, end)
             return
         inner, last = self.locate([token.map[0] + 1, token.map[1]])
         closing = self._lines[max(bisect_left(self._lines, last) - 1, 0)]
-        last = closing if self._text[closing:last].strip().strip(token.markup[:1]) == "" else last
-        argument = token.info.partition("}")[2].strip()
-        self._add_argument(argument, start, inner)
+        last = last if self._text[closing:last].strip().strip(token.markup[:1]) else closing
+        self._add_argument(token.info.strip().partition("}" if "}" in token.info else " ")[2].strip(), start, inner)
         options = _OPTION.match(self._text, inner, last)
         first = options.end() if options else inner
         self.found.unread.extend([(inner, first), (last, end)])

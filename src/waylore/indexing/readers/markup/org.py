@@ -51,6 +51,8 @@ class _OrgWriter(TextWriter):
         super().__init__(max_blocks)
         self.title = ""
         self._headings: tuple[str, ...] = ()
+        self._paragraph: list[str] = []
+        self._columns: list[str] = []
 
     def add_nodes(self, root: Any) -> None:
         """Write the root and all nodes below it, in order."""
@@ -64,42 +66,46 @@ class _OrgWriter(TextWriter):
             self._add_body(node.get_body(format="raw"))
 
     def _add_body(self, body: str) -> None:
-        paragraph: list[str] = []
+        """Add the text below a heading: code between its marks, and everything else line by line."""
         code: list[str] | None = None
-        columns: list[str] = []
         for line in [*body.splitlines(), ""]:
             mark = line.strip().lower()
-            if code is not None:
-                if mark.startswith("#+end_"):
-                    self.add("code", "\n".join(code), self._headings)
-                    code = None
-                else:
-                    code.append(line)
-                continue
-            if mark and not _ITEM.match(line) and not mark.startswith(("#", "|", ":")):
-                paragraph.append(line)
-                continue
-            self._add_text("\n".join(paragraph))
-            paragraph = []
-            if mark.startswith(("#+begin_src", "#+begin_example")):
+            if code is None and mark.startswith(("#+begin_src", "#+begin_example")):
+                self._end_paragraph()
                 code = []
-            elif mark.startswith("|"):
-                columns = self._add_row(line, columns)
-            elif _ITEM.match(line):
-                self._add_item(line)
-            elif keyword := _KEYWORD.match(line):
-                self._add_keyword(keyword[1], keyword[2].strip())
-            columns = columns if mark.startswith("|") else []
+            elif code is None:
+                self._add_line(line, mark)
+            elif mark.startswith("#+end_"):
+                self.add("code", "\n".join(code), self._headings)
+                code = None
+            else:
+                code.append(line)
+        self.add("code", "\n".join(code or ()), self._headings)
+
+    def _add_line(self, line: str, mark: str) -> None:
+        """Add a line of text to its paragraph, or a line that is a block by itself."""
+        self._columns = self._columns if mark.startswith("|") else []
+        if mark and not _ITEM.match(line) and not mark.startswith(("#", "|", ":")):
+            self._paragraph.append(line)
+            return
+        self._end_paragraph()
+        if mark.startswith("|"):
+            self._add_row(line)
+        elif _ITEM.match(line):
+            self._add_item(line)
+        elif keyword := _KEYWORD.match(line):
+            self._add_keyword(keyword[1], keyword[2].strip())
+
+    def _end_paragraph(self) -> None:
+        text, marks = _show_links(" ".join(" ".join(self._paragraph).split()))
+        self.add("paragraph", text, self._headings, marks=marks)
+        self._paragraph = []
 
     def _add_keyword(self, key: str, value: str) -> None:
         if key.lower() == "title":
             self.title = value
         elif value and not key.lower().startswith(("begin_", "end_", "options", "startup")):
             self.add("field", f"{key}: {value}", self._headings, key=key, cells=((key, value),))
-
-    def _add_text(self, written: str) -> None:
-        text, marks = _show_links(" ".join(written.split()))
-        self.add("paragraph", text, self._headings, marks=marks)
 
     def _add_item(self, line: str) -> None:
         text, marks = _show_links(_ITEM.sub("", line, count=1).strip())
@@ -109,18 +115,18 @@ class _OrgWriter(TextWriter):
         kind, key, cells = classify_item(text, marks)
         self.add(kind, text, self._headings, key=key, cells=cells, marks=marks)
 
-    def _add_row(self, line: str, columns: list[str]) -> list[str]:
-        """Add a row of a table, and return the names of its columns, which the first row has."""
+    def _add_row(self, line: str) -> None:
+        """Add a row of a table; the first names the columns."""
         if _RULER.match(line):
-            return columns
+            return
         cells = [" ".join(_show_links(cell.strip())[0].split()) for cell in line.strip().strip("|").split("|")]
-        if not columns:
+        if not self._columns:
             self.add("row", " | ".join(cells), self._headings)
-            return cells
-        names = columns if len(columns) == len(cells) else [""] * len(cells)
+            self._columns = cells
+            return
+        names = self._columns if len(self._columns) == len(cells) else [""] * len(cells)
         pairs = list(zip(names, cells, strict=True))
         self.add("row", format_row(pairs), self._headings, cells=pairs)
-        return columns
 
 
 def _show_links(text: str) -> tuple[str, list[Mark]]:

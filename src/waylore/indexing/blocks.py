@@ -20,6 +20,7 @@ T = TypeVar("T")
 MAX_REPORTED_SKIPS = 1_000  # reports list this many skipped files and parts; further ones are only counted
 _WORD = re.compile(r"[^\W_]")
 _WORDLESS = re.compile(r"<!--.*?-->|https?://[^\s<>]+", re.DOTALL)
+_EMPTY_REASONS = ("it is empty", "it has no text", "it has no messages", "it has column names and no rows")
 BlockKind = Literal["heading", "paragraph", "item", "term", "row", "field", "code", "turn"]
 MarkKind = Literal["code", "strong", "emphasis", "link", "role", "markup"]
 
@@ -87,14 +88,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a part of one, that was skipped; the reason says what to change.
-
-    An empty file has no documents any more; other skipped files keep those of their last version.
-    """
+    """A file, or a part of one, that was skipped; the reason says what to change."""
 
     uri: str
     reason: str
-    is_empty: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to read: such a file has no documents any more, others keep the last ones."""
+        return self.reason in _EMPTY_REASONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,6 @@ class ReadError(Exception):
     """A file cannot be read, or is beyond a limit; the message becomes the reason of a `Skipped`."""
 
 
-class EmptyFile(ReadError):
-    """A file can be read, and has no text."""
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to read: its path, its address, and the limits that apply to it."""
@@ -145,13 +143,13 @@ class Source:
         return Path(self.uri).stem
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of the file. Raise EmptyFile if there are none, ReadError if there are too many."""
+        """Return all bytes of the file. Raise ReadError if it is empty or too large."""
         with self.path.open("rb") as file:
             content = file.read(self.limits.bytes + 1)
         if len(content) > self.limits.bytes:
             raise ReadError(describe_limit("bytes", self.limits.bytes))
         if not content:
-            raise EmptyFile("it is empty")
+            raise ReadError("it is empty")
         return content
 
 
@@ -160,7 +158,7 @@ def catch_read_errors(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T |
     try:
         yield from read()
     except ReadError as error:
-        yield Skipped(uri, str(error), isinstance(error, EmptyFile))
+        yield Skipped(uri, str(error))
     except UnicodeDecodeError as error:
         yield Skipped(uri, f"it is not text in {error.encoding} to its end: {error.reason}")
     except OSError as error:

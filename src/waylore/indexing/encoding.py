@@ -8,7 +8,7 @@ import codecs
 import re
 from typing import TextIO
 
-from waylore.indexing.blocks import EmptyFile, Limits, ReadError, Source, describe_limit, require_library
+from waylore.indexing.blocks import Limits, ReadError, Source, describe_limit, require_library
 
 SAMPLE_BYTES = 1_000_000
 _MARKS = (
@@ -30,7 +30,7 @@ def decode_text(content: bytes, limits: Limits) -> str:
         raise ReadError(f"it is not text in {error.encoding}: {error.reason} at byte {error.start}") from error
     check_text(text, limits)
     if not text.strip():
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     return text
 
 

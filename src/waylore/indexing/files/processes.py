@@ -169,13 +169,10 @@ def decode_source(message: bytes) -> tuple[Source, list[str]]:
     return Source(Path(path), uri, Limits(**limits)), folders
 
 
-_SKIPPED_FIELDS = 2  # of a message about a skipped file, after its address
-
-
 def encode_item(item: Reading | Skipped) -> bytes:
     """Return an item of a reader as a message; headings that many blocks share are sent once."""
     if isinstance(item, Skipped):
-        return _encode([item.uri, item.reason, item.is_empty])
+        return _encode([item.uri, item.reason])
     headings = {each: number for number, each in enumerate(dict.fromkeys(block.headings for block in item.blocks))}
     blocks = [_encode_block(block, headings[block.headings]) for block in item.blocks]
     place = (item.start, item.bytes_read)
@@ -185,7 +182,7 @@ def encode_item(item: Reading | Skipped) -> bytes:
 def decode_item(message: bytes) -> Reading | Skipped:
     """Return the item of a message."""
     uri, *fields = _decode(message)
-    if len(fields) == _SKIPPED_FIELDS:
+    if len(fields) == 1:
         return Skipped(uri, *fields)
     title, text, blocks, headings, metadata, place = fields
     paths = [tuple(each) for each in headings]

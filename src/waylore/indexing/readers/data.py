@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from waylore.indexing.blocks import Block, EmptyFile, ReadError, Reading, Source
+from waylore.indexing.blocks import Block, ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text
 from waylore.indexing.readers.code import read_code
 from waylore.indexing.readers.structure.rendering import TextWriter
@@ -70,7 +70,7 @@ def build_reading(
         writer.add_node("", node, ())
     writer.add_comments(None)
     if not writer.blocks:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     top = documents[0].pairs if documents and isinstance(documents[0], Mapping) else []
     title = get_own_title({key.text: node.text for key, node in top if isinstance(node, Scalar)})
     return Reading(source.uri, title or _name_data(source), writer.text, tuple(writer.blocks))

@@ -12,7 +12,7 @@ from email.message import EmailMessage, Message
 from functools import partial
 from urllib.parse import quote
 
-from waylore.indexing.blocks import EmptyFile, ReadError, Reading, Skipped, Source, catch_read_errors
+from waylore.indexing.blocks import ReadError, Reading, Skipped, Source, catch_read_errors
 from waylore.indexing.encoding import make_storable
 from waylore.indexing.readers.markup.html import write_html
 from waylore.indexing.readers.structure.rendering import TextWriter
@@ -38,7 +38,7 @@ def read_mailbox(source: Source) -> Iterator[Reading | Skipped]:
             continue
         yield from catch_read_errors(f"{source.uri}#message={number}", partial(_read_part, source, number, content))
     if is_empty:
-        raise EmptyFile("it has no messages")
+        raise ReadError("it has no messages")
 
 
 def _read_part(source: Source, number: int, content: bytes) -> Iterator[Reading]:
@@ -66,7 +66,7 @@ def _build_reading(source: Source, uri: str, message: Message) -> Reading:
         for paragraph in text.replace("\r\n", "\n").split("\n\n"):
             writer.add("paragraph", paragraph.strip("\n"))
     if not writer.blocks:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     title = fields.get("Subject") or name_file(source)
     return Reading(uri, make_storable(title), writer.text, tuple(writer.blocks), fields)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from waylore.indexing.blocks import EmptyFile, ReadError, Reading, Source
+from waylore.indexing.blocks import ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text, make_storable
 from waylore.indexing.readers.markup.markdown import read_page
 
@@ -26,7 +26,7 @@ def read_notebook(source: Source) -> Iterator[Reading]:
         raise ReadError("it is not a notebook of version 4: it has no list of cells")
     cells = [shown for cell in notebook["cells"] if isinstance(cell, dict) and (shown := _format_cell(cell))]
     if not cells:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     yield from read_page(source, make_storable("\n\n".join(cells)))
 
 

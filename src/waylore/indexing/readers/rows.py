@@ -13,7 +13,7 @@ from itertools import chain
 from math import isfinite
 from typing import Any, TextIO
 
-from waylore.indexing.blocks import Block, EmptyFile, ReadError, Reading, Skipped, Source
+from waylore.indexing.blocks import Block, ReadError, Reading, Skipped, Source
 from waylore.indexing.encoding import make_storable, open_text
 from waylore.indexing.readers.chat import build_conversation, is_conversation, is_message, read_messages
 from waylore.indexing.readers.plain import find_paragraphs
@@ -32,7 +32,7 @@ def read_json_lines(source: Source) -> Iterator[Reading | Skipped]:
         rows = _read_objects(file, source)
         first, broken = next(rows, None), 0
         if first is None:
-            raise EmptyFile("it is empty")
+            raise ReadError("it is empty")
         if isinstance(first[1], dict) and is_message(first[1]):
             yield from read_messages(source, (row for _, row in chain([first], rows)))
             return
@@ -52,12 +52,12 @@ def read_table(source: Source) -> Iterator[Reading | Skipped]:
         rows = csv.DictReader(_read_lines(file, source), delimiter=delimiter, restkey="more", restval="")
         try:
             if not rows.fieldnames:
-                raise EmptyFile("it is empty")
+                raise ReadError("it is empty")
             number = 1
             for number, row in enumerate(rows, start=2):
                 yield from _add_bytes_read(file, number, _build_reading(source, f"row={number}", row))
             if number == 1:
-                raise EmptyFile("it has column names and no rows")
+                raise ReadError("it has column names and no rows")
         except (csv.Error, UnicodeDecodeError) as error:
             yield Skipped(source.uri, f"from line {rows.line_num + 1} on it cannot be read: {error}")
 

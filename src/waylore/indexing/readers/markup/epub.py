@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from waylore.indexing.blocks import EmptyFile, ReadError, Reading, Source, require_library
+from waylore.indexing.blocks import ReadError, Reading, Source, require_library
 from waylore.indexing.encoding import decode_text, make_storable
 from waylore.indexing.readers.markup.html import write_html
 from waylore.indexing.readers.office.archive import check_archive
@@ -52,7 +52,7 @@ def _read_chapters(source: Source, archive: zipfile.ZipFile) -> Iterator[Reading
             heading = next((block.headings[-1] for block in writer.blocks if block.headings), f"chapter {number}")
             yield Reading(f"{source.uri}#chapter={number}", f"{book}: {heading}", writer.text, tuple(writer.blocks))
     if is_empty:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
 
 
 def _parse(content: bytes) -> Any:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from waylore.indexing.blocks import (
     BlockKind,
-    EmptyFile,
     Limits,
     Mark,
     MarkKind,
@@ -63,7 +62,7 @@ def read_html(source: Source) -> Iterator[Reading]:
     writer = TextWriter(source.limits.blocks)
     page = write_html(written, writer, source.limits)
     if not writer.blocks:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     heading = next((block.headings[-1] for block in writer.blocks if block.kind == "heading"), "")
     title = _SPACES.sub(" ", "".join(page.title)).strip() or heading or name_file(source)
     yield Reading(source.uri, title, writer.text, tuple(writer.blocks), page.metadata)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 from waylore.indexing.blocks import (
     Block,
     BlockKind,
-    EmptyFile,
     Mark,
     ReadError,
     Reading,
@@ -68,7 +67,7 @@ def read_page(source: Source, written: str) -> Iterator[Reading]:
     head = read_head(written)
     text, blocks = _read_blocks(written, head, source.limits.blocks, [])
     if not blocks:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     title = choose_title(source, head.metadata, blocks)
     yield from split_log(Reading(source.uri, title, text, blocks, head.metadata))
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from waylore.indexing.blocks import (
     Block,
-    EmptyFile,
     Mark,
     ReadError,
     Reading,
@@ -49,7 +48,7 @@ def read_docx(source: Source) -> Iterator[Reading]:
     writer = TextWriter(source.limits.blocks)
     _DocumentReader(document, writer).add_all()
     if not writer.blocks:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     own = make_storable(document.core_properties.title or "").strip()
     title = (own if own != _NO_TITLE else "") or _find_title(writer.blocks) or name_file(source)
     yield Reading(source.uri, title, writer.text, tuple(writer.blocks))

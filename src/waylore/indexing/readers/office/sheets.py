@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from waylore.indexing.blocks import EmptyFile, ReadError, Reading, Source, require_library
+from waylore.indexing.blocks import ReadError, Reading, Source, require_library
 from waylore.indexing.encoding import make_storable
 from waylore.indexing.readers.office.archive import check_archive
 from waylore.indexing.readers.structure.rendering import TextWriter, format_row
@@ -29,7 +29,7 @@ def read_workbook(source: Source) -> Iterator[Reading]:
         sheet.reset_dimensions()  # those that a file declares may be wrong
         _add_sheet(writer, sheet.title, sheet.iter_rows(values_only=True))
     if not any(block.kind == "row" for block in writer.blocks):
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     title = make_storable(workbook.properties.title or "").strip() or name_file(source)
     yield Reading(source.uri, title, writer.text, tuple(writer.blocks))
 

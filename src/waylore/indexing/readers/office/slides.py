@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from waylore.indexing.blocks import EmptyFile, ReadError, Reading, Source, require_library
+from waylore.indexing.blocks import ReadError, Reading, Source, require_library
 from waylore.indexing.encoding import make_storable
 from waylore.indexing.readers.office.archive import check_archive
 from waylore.indexing.readers.structure.keyed import classify_item
@@ -28,7 +28,7 @@ def read_slides(source: Source) -> Iterator[Reading]:
     for slide in slides.slides:
         _add_slide(writer, slide)
     if not writer.blocks:
-        raise EmptyFile("it has no text")
+        raise ReadError("it has no text")
     own = make_storable(slides.core_properties.title or "").strip()
     first = next((block.headings[-1] for block in writer.blocks if block.headings), "")
     title = (own if own != _NO_TITLE else "") or first or name_file(source)

@@ -7,7 +7,7 @@ A call on a lost connection is repeated once, so each call must be safe to repea
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from socket import SHUT_RDWR, socket
@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from waylore.deadline import is_ending, limit_wait, wait_for, watch
+from waylore.deadline import check_deadline, is_ending, limit_wait, wait_for, watch
 from waylore.errors import ArgumentError, ConfigError, DeadlineExceeded, Forbidden, StoreError, StoreUnavailable
 
 IDLE = TransactionStatus.IDLE
@@ -145,6 +145,13 @@ def fetch_rows(db: Connection, statement: str, bound: Mapping[str, Any]) -> list
     """Run a statement and return its rows; an empty list if it returns none."""
     cursor = db.execute(statement, bound)
     return cursor.fetchall() if cursor.description else []
+
+
+def run_by_column(db: Connection, statement: str, collection: int, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement over rows, with an array for each column. In a pipeline it is not waited for."""
+    check_deadline()
+    if rows:
+        db.execute(statement, (collection, *map(list, zip(*rows, strict=True))))
 
 
 class LostConnection(psycopg.OperationalError):

@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from waylore.store import bm25
+from waylore.store.packs import Packs
 from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.index import delete_assertions, delete_mentions, index_packs
 from waylore.store.postgres.name_keys import remove_keys
 from waylore.store.postgres.scope import run, run_by_ids, run_many, run_without_rows
 from waylore.store.rows import Change, group_pairs, list_names
@@ -24,8 +26,7 @@ def delete_documents(
         return Receipt()
     gone = run_by_ids(db, "delete_passages", documents, collection=of)
     passages = [id_.hex() for id_, *_ in gone]
-    _remove_mentions(db, of, passages, change)
-    facts = _remove_facts(db, of, passages, change)
+    facts = _remove_packs(db, of, {id_.hex(): access for id_, _, access in gone}, change)
     entities = _remove_entities(db, of, documents, change)
     _remove_words(db, of, {number: access for _, number, access in gone}, change)
     for query in ("delete_passage_vectors", "delete_usage"):
@@ -41,30 +42,20 @@ def delete_documents(
     return Receipt(tuple(sorted(documents)), tuple(sorted(passages)), entities, facts)
 
 
-def _remove_mentions(db: Connection, of: int, passages: Sequence[str], change: Change) -> None:
-    gone = [(id_.hex(), access, n) for id_, access, n in run_by_ids(db, "delete_mentions", passages, collection=of)]
-    counts: Counter[str] = Counter()
-    for entity, _, n in gone:
-        counts[entity] -= n
-    run_many(db, "add_entity_passages", of, sorted(counts.items()))
-    run_many(db, "add_entity_count", of, [(entity, access, -n) for entity, access, n in gone])
-    for access, entities in group_pairs((access, entity) for entity, access, _ in gone).items():
-        run_without_rows(db, "delete_unused_entity_count", of, entities, access=access)
-    change.mentions += counts.total()
-
-
-def _remove_facts(db: Connection, of: int, passages: Sequence[str], change: Change) -> tuple[str, ...]:
-    stated = run_by_ids(db, "facts_of_passage_rows", passages, collection=of)
-    touched = list(dict.fromkeys(fact.hex() for fact, _ in stated))
-    change.assertions.subtract(access for _, access in stated)
-    run_without_rows(db, "delete_edges", of, touched)
-    run_without_rows(db, "delete_supports", of, passages)
-    run_without_rows(db, "unstage_supports", of, passages, facts=touched)
-    gone = {fact.hex() for (fact,) in run_by_ids(db, "delete_unsupported_facts", touched, collection=of)}
-    run_without_rows(db, "insert_edges", of, [fact for fact in touched if fact not in gone])
-    run_without_rows(db, "delete_usage", of, sorted(gone))
-    change.facts -= len(gone)
-    return tuple(sorted(gone))
+def _remove_packs(db: Connection, of: int, accesses: Mapping[str, int], change: Change) -> tuple[str, ...]:
+    """Remove what passages say, given with their permissions, and return the facts that no other passage asserts."""
+    gone = run_by_ids(db, "delete_packs", accesses, collection=of)
+    ids = [id_.hex() for id_, _ in gone]
+    index = index_packs(Packs([pack for _, pack in gone]), [accesses[id_] for id_ in ids], ids)
+    delete_mentions(db, of, index.mentions)
+    change.mentions -= len(index.mentions)
+    facts = delete_assertions(db, of, index)
+    change.assertions.subtract(access for *_, access, _, _, _ in index.assertions)
+    run_without_rows(db, "delete_statement_vectors", of, ids)
+    run_without_rows(db, "unstage", of, ids, kind="fact")
+    run_without_rows(db, "delete_usage", of, facts)
+    change.facts -= len(facts)
+    return tuple(facts)
 
 
 def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: Change) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import psycopg
 
+from store.earlier_layout import score_trust
 from waylore.store.postgres.scope import compute_key
 from waylore.store.postgres.store import PostgresStore
-from waylore.store.rows import compute_predicate_key, score_trust, to_microseconds
+from waylore.store.rows import compute_predicate_key, to_microseconds
 from waylore.store.sql import load_migrations
 from waylore.store.vectors import to_int8
 from waylore.types.knowledge import Fact, IndexedDocument

@@ -40,6 +40,8 @@ REMEDIES = {
     "allow it in pg_hba.conf",
 }
 ENCODING = "in a password write %40 for @, %2F for /, %3A for : and %25 for %"
+NUMBERS = {int, float, type(None)}
+IDS = re.compile("[0-9a-f]{32}(?:,[0-9a-f]{32})*")
 Connection: TypeAlias = psycopg.Connection[Any]
 T = TypeVar("T")
 
@@ -151,7 +153,17 @@ def run_by_column(db: Connection, statement: str, collection: int, rows: Sequenc
     """Run a statement over rows, with an array for each column. In a pipeline it is not waited for."""
     check_deadline()
     if rows:
-        db.execute(statement, (collection, *map(list, zip(*rows, strict=True))))
+        db.execute(statement, (collection, *map(_make_array, zip(*rows, strict=True))))
+
+
+def _make_array(column: tuple[Any, ...]) -> str | list[Any]:
+    """Return a column of ids or numbers as the text of an array, because psycopg takes longer for a list."""
+    kinds = set(map(type, column))
+    if kinds <= NUMBERS:
+        return f"{{{','.join('NULL' if value is None else str(value) for value in column)}}}"
+    if kinds == {str} and IDS.fullmatch(joined := ",".join(column)):
+        return f"{{{joined}}}"
+    return list(column)
 
 
 class LostConnection(psycopg.OperationalError):

@@ -8,7 +8,7 @@ vectors would make a vector index that no search can leave. Counters and frequen
 written in turns. Nothing is measured here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from hashlib import md5
 from typing import Any, TypeAlias
@@ -27,13 +27,19 @@ from benchmarks.scale.sql import (
     INSERT_COPIES,
     SELECT_CONSTRAINTS,
     SELECT_INDEXES,
+    SELECT_PACKS,
     SELECT_WORDS,
     TABLES,
     UPDATE_COUNTERS,
 )
+from waylore.store import rows as columns
+from waylore.store.packing import split_ids
+from waylore.store.packs import ID, Column, Pack, Packs, encode_pack
 from waylore.store.postgres import vector_indexes as indexing
+from waylore.store.postgres.index import index_packs
 from waylore.store.postgres.scope import compute_key, make_access_word, make_term_word
 from waylore.store.postgres.search import MAX_EXACT_PASSAGES
+from waylore.store.postgres.steps import to_array
 from waylore.store.postgres.store import PostgresStore
 from waylore.types.author import OWNER
 from waylore.types.identity import identity
@@ -90,6 +96,8 @@ def fill_tables(db: Connection, sample: Sample, report: ReportProgress) -> None:
     report("words and vectors")
     _copy_words(db, tenants, numbers)
     _copy_vectors(db, tenants, sample)
+    report("packs")
+    _copy_packs(db, tenants, sample)
     db.execute(UPDATE_COUNTERS, bound)
     for statement in indexes:
         report(statement.split(" USING ")[0])
@@ -113,8 +121,11 @@ def _add_tenants(db: Connection, sample: Sample) -> list[tuple[int, int]]:
 
 def _add_grains(db: Connection, sample: Sample) -> None:
     with db.cursor().copy("COPY sample.grains (id, grain) FROM STDIN") as rows:
-        for id_, name in sample.names.items():
-            rows.write_row((id_, sample.get_grain(name)))
+        for row in sample.entity_grains.items():
+            rows.write_row(row)
+    with db.cursor().copy("COPY sample.fact_grains (id, grain) FROM STDIN") as rows:
+        for row in sample.fact_grains.items():
+            rows.write_row(row)
 
 
 def _add_hashes(db: Connection, sample: Sample) -> list[Numbers]:
@@ -188,6 +199,58 @@ def _copy_vectors(db: Connection, tenants: Sequence[tuple[int, int]], sample: Sa
                 )
                 for collection, _ in tenants:
                     rows.write_row((collection, *own))
+
+
+def _copy_packs(db: Connection, tenants: Sequence[tuple[int, int]], sample: Sample) -> None:
+    """Copy packs with the ids and words of each copy, and the assertions of their facts."""
+    sampled = list(db.execute(SELECT_PACKS))
+    packs = [Packs([pack]) for *_, pack in sampled]
+    accesses = [access for _, access, _ in sampled]
+    for copy in range(sample.copies):
+        blobs = [_rename_pack(each, sample, copy) for each in packs]
+        ids = [_make_copy_id(id_, copy).hex for id_, *_ in sampled]
+        made = Packs(blobs)
+        facts = columns.group_pairs(zip(made.fact_of.tolist(), split_ids(made.facts["id"].tobytes()), strict=True))
+        rows = [(id_, to_array(facts[of]), blob) for of, (id_, blob) in enumerate(zip(ids, blobs, strict=True))]
+        _copy_rows(db, tenants, "packs (collection, passage, facts, pack)", rows)
+        asserted = [
+            (fact, source, -strength, *others)
+            for fact, source, strength, *others in index_packs(made, accesses, ids).assertions
+        ]
+        into = "assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to)"
+        _copy_rows(db, tenants, into, asserted)
+
+
+def _copy_rows(db: Connection, tenants: Sequence[tuple[int, int]], into: str, made: Sequence[tuple[Any, ...]]) -> None:
+    with db.cursor().copy(f"COPY {into} FROM STDIN") as rows:
+        for row in made:
+            for collection, _ in tenants:
+                rows.write_row((collection, *row))
+
+
+def _rename_pack(packs: Packs, sample: Sample, copy: int) -> bytes:
+    """Return a pack with the ids and words of a copy, in the order of the new ids."""
+    own = [id_.hex() for id_ in packs.entities[1:].tolist()]
+    entities = _make_copy_ids(own, sample.entity_grains, copy)
+    facts, mentions = packs.facts.copy(), packs.mentions
+    facts["id"] = _make_copy_ids([id_.hex() for id_ in facts["id"].tolist()], sample.fact_grains, copy)
+    ranks = zip(mentions["rank"].tolist(), mentions["entity"].tolist(), strict=True)
+    best = sorted(
+        range(len(mentions)), key=[(-rank, entities[place - 1].tobytes()) for rank, place in ranks].__getitem__
+    )
+    pack = Pack(
+        entities=entities,
+        statements=packs.statements,
+        mentions=mentions[best],
+        facts=facts[sorted(range(len(facts)), key=facts["id"].tolist().__getitem__)],
+        trust=packs.distinct_trust,
+        words=tuple(sample.rename_copy(word, copy) for word in packs.decode_words(0)),
+    )
+    return encode_pack(pack)
+
+
+def _make_copy_ids(ids: Sequence[str], grains: Mapping[str, int], copy: int) -> Column:
+    return np.array([_make_copy_id(UUID(id_), copy // grains[id_]).bytes for id_ in ids], ID)
 
 
 def _make_copy_id(id_: UUID, copy: int) -> UUID:

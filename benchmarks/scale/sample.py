@@ -71,6 +71,17 @@ class Sample:
         return {e.id: e.name for c in self.pages for e in c.entities}
 
     @cached_property
+    def entity_grains(self) -> dict[str, int]:
+        """The number of copies that share an entity, by id."""
+        return {id_: self.get_grain(name) for id_, name in self.names.items()}
+
+    @cached_property
+    def fact_grains(self) -> dict[str, int]:
+        """The number of copies that share a fact, by id."""
+        grains = self.entity_grains
+        return {fact.id: min(grains[end] for end in fact.ends) for page in self.pages for fact in page.facts}
+
+    @cached_property
     def strings(self) -> list[tuple[str, str]]:
         """All marked strings that a store knows only by a hash: terms, names, keys of names."""
         passages = [join_searchable_text(p.title, p.text) for c in self.pages for p in c.passages]

@@ -11,13 +11,12 @@ CREATE_SAMPLE = [
         f"CREATE UNLOGGED TABLE sample.{table} AS SELECT * FROM {table}"
         for table in (
             "accesses documents document_tags passages passage_vectors passage_terms terms entities entity_vectors "
-            "profiles names entity_keys mentions facts supports edges term_counts entity_counts"
+            "profiles names entity_keys mentions packs statement_vectors edges term_counts entity_counts"
         ).split()
     ),
     "CREATE UNLOGGED TABLE sample.grains (id uuid PRIMARY KEY, grain int NOT NULL)",
+    "CREATE UNLOGGED TABLE sample.fact_grains (id uuid PRIMARY KEY, grain int NOT NULL)",
     "CREATE UNLOGGED TABLE sample.hashed (old uuid, copy int, new uuid, grain int, number int)",
-    """CREATE VIEW sample.fact_grains AS SELECT f.id, least(s.grain, o.grain) AS grain
-       FROM sample.facts f JOIN sample.grains s ON s.id = f.subject LEFT JOIN sample.grains o ON o.id = f.object""",
     """CREATE FUNCTION sample.id(uuid, int) RETURNS uuid LANGUAGE sql IMMUTABLE
        RETURN md5($1::text || '/' || $2::text)::uuid""",
     """CREATE FUNCTION sample.said(text, int) RETURNS text LANGUAGE sql IMMUTABLE
@@ -71,24 +70,14 @@ INSERT_COPIES = {
     "entity_counts": f"""INSERT INTO entity_counts (collection, entity, access, passages)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, x.passages * least(g.grain, %(copies)s - c.copy)
         {ALL_COPIES} sample.entity_counts x JOIN sample.grains g ON g.id = x.entity WHERE c.copy %% g.grain = 0""",
-    "facts": f"""INSERT INTO facts (collection, id, subject, predicate, object)
-        SELECT t.collection, sample.id(x.id, c.copy / f.grain), sample.id(x.subject, c.copy / s.grain), x.predicate,
-          sample.id(x.object, c.copy / o.grain)
-        {ALL_COPIES} sample.facts x JOIN sample.fact_grains f ON f.id = x.id JOIN sample.grains s ON s.id = x.subject
-        LEFT JOIN sample.grains o ON o.id = x.object WHERE c.copy %% f.grain = 0""",
-    "supports": f"""INSERT INTO supports (collection, fact, rank, passage, document, access, recorded_at, subject, predicate, object,
-          statement, weight, confidence, source, status, valid_from, valid_to, vector)
-        SELECT t.collection, sample.id(x.fact, c.copy / f.grain), x.rank, sample.id(x.passage, c.copy),
-          sample.id(x.document, c.copy), x.access, x.recorded_at, sample.said(x.subject, c.copy), x.predicate,
-          sample.said(x.object, c.copy), sample.said(x.statement, c.copy), x.weight, x.confidence, x.source, x.status,
-          x.valid_from, x.valid_to, x.vector
-        {ALL_COPIES} sample.supports x JOIN sample.fact_grains f ON f.id = x.fact""",
+    "statement_vectors": f"""INSERT INTO statement_vectors (collection, passage, codes)
+        SELECT t.collection, sample.id(x.passage, c.copy), x.codes {ALL_COPIES} sample.statement_vectors x""",
     "edges": f"""INSERT INTO edges (collection, entity, access, rank, fact, predicate)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, x.rank, sample.id(x.fact, c.copy / f.grain), x.predicate
         {ALL_COPIES} sample.edges x JOIN sample.grains g ON g.id = x.entity JOIN sample.fact_grains f ON f.id = x.fact
         WHERE c.copy %% f.grain = 0""",
 }  # fmt: skip
-TABLES = (*INSERT_COPIES, "passage_vectors", "passage_terms")
+TABLES = (*INSERT_COPIES, "packs", "assertions", "passage_vectors", "passage_terms")
 
 # Computes the counters of every tenant from those of the first tenant, which has the sample.
 UPDATE_COUNTERS = """
@@ -114,3 +103,6 @@ SELECT_WORDS = """
     SELECT w.number, w.id, w.length, p.access, w.terms FROM sample.passage_terms w JOIN sample.passages p ON p.id = w.id
     ORDER BY w.number
 """
+SELECT_PACKS = (
+    "SELECT p.id, p.access, k.pack FROM sample.packs k JOIN sample.passages p ON p.id = k.passage ORDER BY p.number"
+)

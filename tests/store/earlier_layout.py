@@ -7,13 +7,14 @@ from typing import Any
 
 import apsw
 
-from waylore.store.rows import compute_predicate_key, make_sort_key, score_trust, to_microseconds
+from waylore.store.rows import compute_predicate_key, make_sort_key, to_microseconds
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import open_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.vectors import to_int8
-from waylore.types.knowledge import Fact, IndexedDocument
+from waylore.types.knowledge import SOURCES, Fact, IndexedDocument
 
+MAX_STRENGTH = 99.0  # of an assertion among those of its source
 LAST = 7  # the last migration of the earlier layout
 CHANGED = ("mentions", "facts", "supports", "edges", "usage", "staged")
 ADDED = ("packs", "statement_vectors", "assertions")
@@ -96,3 +97,8 @@ def _insert_uses(db: apsw.Connection, uses: list[Any]) -> None:
     row_of: dict[Any, Any] = dict(db.execute("SELECT tie, row FROM facts"))
     for kind, row, count, last in uses:
         db.execute("INSERT INTO usage VALUES (?, ?, ?, ?)", (kind, row_of[row] if kind == "fact" else row, count, last))
+
+
+def score_trust(fact: Fact) -> float:
+    """Score how far an assertion was trusted: by its source, then by weight times confidence."""
+    return 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + min(fact.weight * fact.confidence, MAX_STRENGTH)

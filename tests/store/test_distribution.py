@@ -61,7 +61,7 @@ def test_every_query_names_collection_of_every_table(query: str, tables: set[str
 
 
 def test_scan_detects_query_without_collection(tables: set[str]) -> None:
-    [(_, alias, text)] = _find_tables("SELECT 1 FROM facts f WHERE f.id = %(id)s", tables)
+    [(_, alias, text)] = _find_tables("SELECT 1 FROM packs f WHERE f.passage = %(id)s", tables)
     assert alias == "f"
     assert "f.collection" not in text
 

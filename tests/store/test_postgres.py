@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database, get_server_url, make_name, open_collections, start_shared_server
+from store.earlier_schema import restore_tables
 from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.store import bm25
 from waylore.store.postgres import search as searching
@@ -344,6 +345,7 @@ def test_rows_from_before_counts_by_access_are_counted() -> None:
         with closing(PostgresStore(owners, name)) as store:
             store.write(WORLD, author=OWNER, model=MODEL)
             found.append(store.lexical("Lothair king", top_k=9, where=PUBLIC))
+    restore_tables(owners, ("one", "two"))
     run_as_superuser(
         "DROP TABLE waylore.term_counts, waylore.entity_counts; "
         "ALTER TABLE waylore.accesses DROP COLUMN length, DROP COLUMN assertions; "
@@ -538,16 +540,28 @@ def test_names_and_uris_may_be_long(store: PostgresStore) -> None:
         ("DELETE FROM entities", "vectors have no entity"),
         ("DELETE FROM entities", "descriptions have no entity"),
         ("DELETE FROM entities", "mentions have no entity"),
-        ("DELETE FROM entities", "facts have no subject or object"),
+        ("DELETE FROM entities", "entities of packs are missing"),
+        ("DELETE FROM entities", "edges have no entity"),
         ("DELETE FROM profiles", "entities have no document that describes them"),
         ("DELETE FROM profiles", "names are counted"),
         ("DELETE FROM mentions", "entities have a wrong number of mentions"),
-        ("DELETE FROM supports", "facts have no passage that states them"),
-        ("DELETE FROM supports", "edges have no assertion"),
-        ("DELETE FROM facts", "assertions have no fact"),
+        ("DELETE FROM passages WHERE title = 'Lothair II'", "packs have no passage"),
+        ("DELETE FROM packs", "passages have no pack"),
+        ("DELETE FROM packs", "vectors have no pack"),
+        ("DELETE FROM packs", "mentions are in no pack"),
+        ("DELETE FROM packs", "assertions are in no pack"),
+        ("UPDATE packs SET facts = facts || gen_random_uuid()", "facts are missing in their packs"),
         (
-            "INSERT INTO staged SELECT collection, 'next', 'fact', gen_random_uuid(), gen_random_uuid() "
-            "FROM collections",
+            "UPDATE packs SET facts = facts[2:] || facts[:1] WHERE cardinality(facts) > 1",
+            "facts are missing in their packs",
+        ),
+        ("DELETE FROM mentions", "mentions of packs are not found by their entity"),
+        ("DELETE FROM assertions", "facts of packs are not found by their id"),
+        ("UPDATE assertions SET place = place + 1", "facts of packs are not found by their id"),
+        ("DELETE FROM assertions", "edges have no assertion"),
+        ("DELETE FROM edges", "facts of packs are not found by their entity"),
+        (
+            "INSERT INTO staged SELECT collection, 'next', 'fact', gen_random_uuid(), 0 FROM collections",
             "staged vectors have no item",
         ),
         (

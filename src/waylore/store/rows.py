@@ -19,11 +19,9 @@ import numpy as np
 
 from waylore.store.vectors import from_half, from_int8
 from waylore.text import normalise
-from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.columns import MentionColumns
 from waylore.types.knowledge import (
     EPOCH,
-    SOURCES,
-    STATUSES,
     Document,
     Entity,
     Fact,
@@ -42,7 +40,6 @@ T = TypeVar("T")
 Row = Sequence[Any]
 MAX_DESCRIPTIONS = 8  # descriptions of an entity that are read for each permission
 MAX_NAMESAKES = 1_000  # entities with the same name that a search by name reads
-MAX_STRENGTH = 99.0  # of an assertion among those of its source
 HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow a prefix
 
 
@@ -156,15 +153,6 @@ def join_searchable_text(title: str, text: str) -> str:
     return f"{title} {text}"
 
 
-def score_trust(fact: Fact) -> float:
-    """Score how far an assertion is trusted: by its source, then by weight times confidence.
-
-    No weight lifts an assertion above one of a more trusted source, so a retraction counts only against assertions
-    whose source is not higher.
-    """
-    return 100.0 * (len(SOURCES) - SOURCES.index(fact.source)) + min(fact.weight * fact.confidence, MAX_STRENGTH)
-
-
 def to_document(row: Row) -> Document:
     """Convert a row of the query `documents`."""
     _, id_, title, uri, source, metadata, labels_, recorded_at = row
@@ -253,44 +241,9 @@ def _to_fact(row: Row, vector: Vector | None) -> Fact:
     )
 
 
-def group_strongest(rows: Sequence[Row], limit: int) -> FactColumns:
-    """Group facts by the item that they were requested for, each once, strongest first."""
-    unique = {(row[0], row[1]): row for row in rows}
-    ordered = sorted(unique.values(), key=lambda row: (row[0], -row[9] * row[10], row[1]))
-    return _to_fact_columns(_cap_groups(ordered, limit))
-
-
 def _cap_groups(ordered: Iterable[Row], limit: int) -> list[Row]:
     """Return at most `limit` rows of each group. The first column of a row is its group."""
     return [row for _, rows in groupby(ordered, key=itemgetter(0)) for row in islice(rows, limit)]
-
-
-def _to_fact_columns(rows: Sequence[Row]) -> FactColumns:
-    if not rows:
-        return FactColumns()
-    columns = list(zip(*rows, strict=True))
-    blobs = columns[18]
-    has_vector = np.array([blob is not None for blob in blobs], np.bool_)
-    vectors = from_int8([blob for blob in blobs if blob is not None])
-    if len(vectors) < len(rows):
-        filled = np.zeros((len(rows), vectors.shape[1]), np.float32)
-        filled[has_vector] = vectors
-        vectors = filled
-    return FactColumns(
-        of=tuple(map(bytes.hex, columns[0])),
-        ids=tuple(map(bytes.hex, columns[1])),
-        subjects=tuple(map(bytes.hex, columns[2])),
-        objects=tuple("" if id_ is None else id_.hex() for id_ in columns[6]),
-        weights=np.array(columns[9], np.float64),
-        confidences=np.array(columns[10], np.float64),
-        sources=np.array(list(map(SOURCES.index, columns[11])), np.int64),
-        statuses=np.array(list(map(STATUSES.index, columns[12])), np.int64),
-        recorded_at=np.array(columns[15], np.int64),
-        vectors=vectors,
-        has_vector=has_vector,
-        rows=tuple(rows),
-        convert=_to_fact,
-    )
 
 
 def sort_by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -309,13 +262,6 @@ def group_by_entity(rows: Iterable[Row], limit: int) -> MentionColumns:
     ordered = sorted((entity, not is_own, -count, passage) for entity, passage, count, is_own in rows)
     entities, is_other, counts, passages = _split(_cap_groups(ordered, limit))
     return _make_mentions(entities, entities, passages, counts, is_other)
-
-
-def group_by_passage(rows: Iterable[Row], limit: int) -> MentionColumns:
-    """Group mentions by passage, in the order of `sort_mentions`."""
-    ordered = sorted((passage, not is_own, -count, entity) for entity, passage, count, is_own in rows)
-    passages, is_other, counts, entities = _split(_cap_groups(ordered, limit))
-    return _make_mentions(passages, entities, passages, counts, is_other)
 
 
 def _split(rows: Sequence[Row]) -> Iterable[tuple[Any, ...]]:

@@ -29,6 +29,8 @@ RELEASED = {
         "9e381d149c56abf15c7d60121ae1e8128d35ca14b2884119c947e9df8486801d",
         "b7e900e77c8e229790ab61f8fa6df0b3761bee366f7619157751aed7512aba75",
         "9ed857fed20c542463df033eedf91913d22fd66cb83ba41f4e6ab6e71dfea85b",
+        "733c2fa27bd19bfb19d297daee738a42bf822259350ca032cfe871751993e1aa",
+        "cff661b17325fedd645ca054aa0078420d7afaff4ab8800c94745dc128992dee",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],

@@ -35,18 +35,15 @@ ONLY_SQLITE = {
         *("insert_words", "delete_words", "joined_passage_terms", "passage_rows_of_documents", "tags_of_documents"),
     },
     "PostgreSQL returns deleted rows and adds negative counts": {
-        *("document_accesses", "profiles_of_documents", "delete_edge"),
+        *("document_accesses", "profiles_of_documents"),
         *("remove_name", "remove_key"),
     },
     "files from before keys": {"fill_keys"},
-    "SQLite has packs": {
-        *("all_packs", "count_rows", "delete_assertion", "delete_mention", "delete_packs", "delete_statement_vectors"),
-        *("export_packs", "has_assertion", "has_edge", "has_mention", "has_unconfirmed"),
-        *("insert_assertion", "insert_edge", "insert_pack", "insert_statement_vectors"),
-        *("known_facts", "packs", "packs_of_passages", "retracted_facts", "set_pack", "set_statement_vectors"),
-        *("staged_facts", "staged_passages", "strengths", "uses_of_facts", "vectors_of_passage_rows"),
+    "facts have a key of 64 bits": {"known_facts"},
+    "SQLite reads in two steps, because it has no round trips": {
+        *("names", "visible_entity_counts", "packs", "retracted_facts", "uses_of_facts", "vectors_of_passage_rows"),
+        "staged_passages",
     },
-    "SQLite reads in two steps, because it has no round trips": {"names", "visible_entity_counts"},
 }
 ONLY_POSTGRES = {
     "extensions, roles and locks of a server": {
@@ -70,17 +67,12 @@ ONLY_POSTGRES = {
         *("nearest_entities", "nearest_entities_exactly"),
     },
     "PostgreSQL reads dependent rows in the same round trip": {
-        *("profiles_by_names", "profiles_by_keys", "nearby"),
+        *("profiles_by_names", "profiles_by_keys", "nearby", "facts_of_passages"),
     },
     "the store numbers permissions itself": {"known_accesses"},
     "SQLite reports writes of other connections itself": {"version"},
     "a snapshot of several statements": {"begin_reading"},
-    "PostgreSQL has an index by fact": {"delete_edges"},
-    "PostgreSQL has a row for each mention and assertion": {
-        *("adopt_fact", "delete_mentions", "delete_supports", "delete_unsupported_facts", "export_facts"),
-        *("export_mentions", "fact_rows", "facts_of_passage_rows", "facts_of_passages", "insert_edges", "insert_fact"),
-        *("insert_support", "mentions_of_passages", "unstage_supports"),
-    },
+    "facts have an id of 128 bits": {"fact_rows"},
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 DISK_CACHE = SOURCE / "providers" / "disk_cache.py"  # exempt: its files can be deleted at any time

@@ -1,4 +1,8 @@
-"""Read the PostgreSQL store: the graph, and items by id. This module does not write."""
+"""Read the PostgreSQL store: the graph, and items by id. This module does not write.
+
+Narrow rows find the places of facts and mentions: inside them permissions, metadata, status and validity are checked,
+and limits are applied. The same statement returns the packs of the found passages, which are decoded together.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,10 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
+from waylore.store import packing
 from waylore.store import rows as columns
 from waylore.store import vectors as codes
+from waylore.store.packing import PassagePacks, split_ids
+from waylore.store.packs import Column
 from waylore.store.postgres.scope import PostgresScope, bind_fact_filter
-from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids, read_rows
+from waylore.store.postgres.steps import LOWEST_ID, Steps, make_statement, make_statement_by_ids, read_rows
 from waylore.store.rows import MAX_DESCRIPTIONS, group_pairs
 from waylore.text import normalise
 from waylore.types.columns import FactColumns, MentionColumns
@@ -18,7 +27,6 @@ from waylore.types.knowledge import LIVE, Document, Entity, Fact, IndexedDocumen
 from waylore.types.results import Statistics
 from waylore.types.search import FactFilter
 
-LOWEST_ID = "0" * 32  # sorts before every other id
 EXPORT_PAGE_DOCUMENTS = 256  # documents per round trip of an export
 
 
@@ -50,7 +58,9 @@ def facts_of_entities(
     if predicates:
         bound["predicates"] = [columns.compute_predicate_key(p) for p in dict.fromkeys(predicates)]
     query = "facts_of_entities_by_predicate" if predicates else "facts_of_entities"
-    return columns.group_strongest((yield from read_rows(query, entities, **bound)), per_entity)
+    rows = yield from read_rows(query, entities, **bound)
+    source, places, uses = _read_places(rows)
+    return packing.group_facts(source, split_ids(b"".join(row[7] for row in rows)), places, per_entity, lambda _: uses)
 
 
 def facts_of_passages(
@@ -61,9 +71,28 @@ def facts_of_passages(
     statuses: Sequence[Status] = LIVE,
     as_of: datetime | None = None,
 ) -> Steps[FactColumns]:
-    """Return the facts that these passages state, strongest first."""
-    bound = {**scope.bindings, **bind_fact_filter(FactFilter(statuses, as_of))}
-    return columns.group_strongest((yield from read_rows("facts_of_passages", passages, **bound)), per_passage)
+    """Return the facts that these passages state, strongest first, unless one more trusted retracts them."""
+    only = FactFilter(statuses, as_of)
+    may_be_retracted = scope.has_unconfirmed or "confirmed" not in statuses
+    bound = {**scope.bindings, **bind_fact_filter(only), "may_be_retracted": may_be_retracted}
+    source, places, uses = _read_places((yield from read_rows("facts_of_passages", passages, **bound)))
+    stated = np.intersect1d(packing.find_stated(source.packs, only), places)
+    of = [source.ids[place] for place in source.packs.fact_of[stated].tolist()]
+    return packing.group_facts(source, of, stated, per_passage, lambda _: uses)
+
+
+def _read_places(rows: Sequence[Any]) -> tuple[PassagePacks, Column, packing.Uses]:
+    """Decode packs. Return them with the places of the found facts, and the uses of these."""
+    source = packing.read_passage_packs([row[:5] for row in rows])
+    in_pack = [np.frombuffer(row[5] or b"", ">i4") for row in rows]
+    if not in_pack:
+        return source, np.zeros(0, np.int64), {}
+    first = np.repeat(source.packs.first_fact, [len(each) for each in in_pack])
+    places = first + np.concatenate(in_pack)
+    uses = np.frombuffer(b"".join(row[6] or b"" for row in rows), ">i8").reshape(-1, 2)
+    is_used = uses[:, 0] > 0
+    keys = packing.compute_fact_keys(source.packs.facts["id"][places[is_used]])
+    return source, places, dict(zip(keys.tolist(), map(tuple, uses[is_used].tolist()), strict=True))
 
 
 def passages_of_entities(scope: PostgresScope, entities: Sequence[str], *, per_entity: int) -> Steps[MentionColumns]:
@@ -74,8 +103,8 @@ def passages_of_entities(scope: PostgresScope, entities: Sequence[str], *, per_e
 
 def entities_of_passages(scope: PostgresScope, passages: Sequence[str], *, per_passage: int) -> Steps[MentionColumns]:
     """Return the entities that passages mention: first the passage's subject, then by count."""
-    found = yield from read_rows("mentions_of_passages", passages, **scope.bindings)
-    return columns.group_by_passage(found, per_passage)
+    found = yield from read_rows("packs_of_passages", passages, **scope.bindings)
+    return packing.group_mentions(packing.read_passage_packs(found), per_passage)
 
 
 # -- fetching ------------------------------------------------------------------------------------------
@@ -166,7 +195,11 @@ def facts(
 ) -> Steps[Mapping[str, Fact]]:
     """Return facts by id."""
     found = yield from read_rows("facts", ids, **scope.bindings, **bind_fact_filter(FactFilter(statuses, as_of)))
-    return {f.id: f for f in columns.to_facts(found)}
+    if not found:
+        return {}
+    source, places, uses = _read_places(found)
+    read = packing.make_columns(source, source.ids, places, lambda _: uses)
+    return {id_: read.make(place) for place, id_ in enumerate(read.ids)}
 
 
 def get_indexed_documents(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, IndexedDocument]]:
@@ -186,17 +219,18 @@ def read_export_page(collection: int, after: str) -> Steps[list[IndexedDocument]
 
 def _read_parts(collection: int, found: Sequence[Any]) -> Steps[list[IndexedDocument]]:
     documents = [columns.to_document(row) for row in found]
-    queries = ("export_passages", "export_profiles", "export_mentions", "export_facts")
+    queries = ("export_passages", "export_profiles", "export_packs")
     ids = [d.id for d in documents]
-    of_passages, of_entities, of_mentions, of_facts = yield [
+    of_passages, of_entities, packed = yield [
         make_statement_by_ids(query, ids, collection=collection) for query in queries
     ]
     passages = group_pairs((p.document_id, p) for p in columns.to_passages(of_passages))
     document_of = {p.id: document for document, those in passages.items() for p in those}
     owners = [row[0].hex() for row in of_entities]
     entities = group_pairs(zip(owners, columns.to_descriptions(of_entities), strict=True))
-    mentions = group_pairs((document_of[m.passage_id], m) for m in map(columns.to_mention, of_mentions))
-    facts = group_pairs((document_of[f.passage_id], f) for f in columns.to_facts(of_facts))
+    source = packing.read_passage_packs(packed)
+    mentions = group_pairs((document_of[m.passage_id], m) for m in packing.list_mentions(source))
+    facts = group_pairs((document_of[f.passage_id], f) for f in packing.list_facts(source))
     return [
         IndexedDocument(
             d,

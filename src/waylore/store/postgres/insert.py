@@ -14,9 +14,10 @@ from pgvector import HalfVector
 from waylore.deadline import check_each
 from waylore.store import bm25
 from waylore.store import rows as columns
-from waylore.store import vectors as codes
 from waylore.store.checks import check_vector
+from waylore.store.packing import pack_parts, split_by_passage
 from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.index import index_packs, insert_assertions, insert_mentions, insert_packs
 from waylore.store.postgres.name_keys import add_keys
 from waylore.store.postgres.scope import (
     PostgresCollection,
@@ -30,7 +31,7 @@ from waylore.store.postgres.scope import (
 from waylore.store.rows import Change, StoredDocument
 from waylore.text import terms
 from waylore.types.identity import identity
-from waylore.types.knowledge import Fact, IndexedDocument, Passage, Vector
+from waylore.types.knowledge import IndexedDocument, Passage, Vector
 
 
 def insert_documents(
@@ -45,8 +46,7 @@ def insert_documents(
     run(db, "set_next", collection=into.key, **bound)
     _insert_entities(db, into, stored, change)
     _insert_profiles(db, into.key, stored)
-    _insert_mentions(db, into.key, stored, change)
-    _insert_facts(db, into, stored, change)
+    _insert_packs(db, into, stored, change)
 
 
 def _number_labels(
@@ -214,58 +214,14 @@ def _insert_profiles(db: Connection, into: int, stored: Sequence[StoredDocument]
     add_keys(db, into, [(e.name, p.access, e.id) for p, e in profiles])
 
 
-def _insert_mentions(db: Connection, into: int, stored: Sequence[StoredDocument], change: Change) -> None:
-    mentions = [(p, m) for p in stored for m in p.indexed.mentions]
-    rows = [(m.entity_id, p.access, m.passage_id, int(m.count), bool(m.is_own)) for p, m in mentions]
-    run_many(db, "insert_mention", into, rows)
-    counts = Counter(m.entity_id for _, m in mentions)
-    run_many(db, "add_entity_passages", into, sorted(counts.items()))
-    by_access = Counter((m.entity_id, p.access) for p, m in mentions)
-    run_many(db, "add_entity_count", into, [(*key, passages) for key, passages in sorted(by_access.items())])
-    change.mentions += len(mentions)
-
-
-# -- facts ---------------------------------------------------------------------------------------------
-
-
-def _insert_facts(db: Connection, into: PostgresCollection, stored: Sequence[StoredDocument], change: Change) -> None:
-    facts = {f.id: f for p in stored for f in p.indexed.facts}
-    known = {id_.hex() for id_, _ in run_by_ids(db, "fact_rows", facts, collection=into.key)}
-    if not facts:
-        return
-    run(db, "delete_edges", collection=into.key, ids=sorted(known))
-    fresh = [f for id_, f in facts.items() if id_ not in known]
-    run_many(db, "insert_fact", into.key, [_make_fact_row(f) for f in fresh])
-    change.facts += len(fresh)
-    rows = [_make_assertion_row(p, f, into.statistics.dimension) for p in stored for f in p.indexed.facts]
-    run_many(db, "insert_support", into.key, rows)
-    change.assertions.update(p.access for p in stored for _ in p.indexed.facts)
-    run(db, "insert_edges", collection=into.key, ids=list(facts))
-
-
-def _make_fact_row(fact: Fact) -> tuple[Any, ...]:
-    return fact.id, fact.subject_id, columns.compute_predicate_key(fact.predicate), fact.object_id or None
-
-
-def _make_assertion_row(stored: StoredDocument, fact: Fact, dimension: int | None) -> tuple[Any, ...]:
-    vector = check_vector(fact.vector, dimension)
-    document = stored.indexed.document
-    return (
-        fact.id,
-        -columns.score_trust(fact),
-        fact.passage_id,
-        document.id,
-        stored.access,
-        columns.to_microseconds(document.recorded_at),
-        fact.subject,
-        fact.predicate,
-        fact.object,
-        fact.statement,
-        float(fact.weight),
-        float(fact.confidence),
-        fact.source,
-        fact.status,
-        None if fact.valid_from is None else columns.to_microseconds(fact.valid_from),
-        None if fact.valid_to is None else columns.to_microseconds(fact.valid_to),
-        None if vector is None else codes.to_int8(vector),
-    )
+def _insert_packs(db: Connection, into: PostgresCollection, stored: Sequence[StoredDocument], change: Change) -> None:
+    """Insert what each passage says, and the rows by which entities and facts find it."""
+    parts = [(p, own) for p in stored for own in split_by_passage(p.indexed)]
+    encoded = [pack_parts(own, into.statistics.dimension) for _, own in check_each(parts)]
+    ids = [own.passage.id for _, own in parts]
+    packs = insert_packs(db, into.key, ids, encoded)
+    indexed = index_packs(packs, [p.access for p, _ in parts], ids)
+    insert_mentions(db, into.key, indexed.mentions)
+    change.mentions += len(indexed.mentions)
+    change.assertions.update(p.access for p, own in parts for _ in own.facts)
+    change.facts += insert_assertions(db, into.key, indexed)

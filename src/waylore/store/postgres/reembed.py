@@ -4,22 +4,25 @@ Until then, searches use the old vectors. Two models are never mixed.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pgvector import HalfVector
 
 from waylore.errors import DimensionMismatch
+from waylore.store import packing, vectors
 from waylore.store import rows as columns
-from waylore.store import vectors
 from waylore.store.postgres.connections import Connection
-from waylore.store.postgres.fetch import LOWEST_ID
-from waylore.store.postgres.scope import run
+from waylore.store.postgres.scope import run, run_many
+from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.postgres.write import set_model
 from waylore.store.sql import load_queries
 from waylore.types.knowledge import Embeddable, Entity, Fact, Passage
 
 SQL = load_queries("waylore.store.postgres")
 KINDS = ("passage", "entity", "fact")
+PACKS_AT_ONCE = 500
 
 
 def list_unembedded(db: Connection, collection: int, model: str, *, limit: int) -> tuple[Embeddable, ...]:
@@ -36,9 +39,7 @@ def list_unembedded(db: Connection, collection: int, model: str, *, limit: int) 
 
 def stage_vectors(db: Connection, collection: int, items: Sequence[Embeddable], *, model: str) -> None:
     """Store vectors for later activation."""
-    rows = {
-        (item.id, _get_passage(item)): (_get_kind(item), item.id, _get_passage(item), *_encode(item)) for item in items
-    }
+    rows = {(item.id, _get_owner(item)): (*_make_key(item), *_encode(item)) for item in items}
     if rows:
         arrays = map(list, zip(*rows.values(), strict=True))
         db.execute(SQL["stage"], (collection, model, *arrays))
@@ -52,8 +53,9 @@ def activate_model(db: Connection, collection: int, model: str) -> bool:
     dimensions = run(db, "staged_dimension", **bound).fetchall()
     if not dimensions:  # an empty collection takes the model of its first write
         return True
-    for kind in KINDS:
+    for kind in ("passage", "entity"):
         run(db, f"adopt_{kind}", **bound)
+    _adopt_facts(db, collection, model, dimensions[0][0])
     set_model(db, collection, model, dimensions[0][0])
     run(db, "drop_staged", collection=collection)
     return True
@@ -65,15 +67,46 @@ def _read_unembedded(db: Connection, kind: str, bound: dict[str, Any]) -> tuple[
         return tuple(columns.to_passages(rows))
     if kind == "entity":
         return tuple(columns.to_entity([row]) for row in rows)
-    return tuple(columns.to_facts(rows))
+    return _list_unembedded_facts(rows)[: bound["limit"]]
+
+
+def _list_unembedded_facts(rows: Sequence[Any]) -> tuple[Embeddable, ...]:
+    """Return the facts of packs that have no staged vector."""
+    source = packing.read_passage_packs([row[:5] for row in rows])
+    of = source.packs.fact_of
+    places = np.arange(len(of)) - source.packs.first_fact[of]
+    found = zip(packing.list_facts(source), of.tolist(), places.tolist(), strict=True)
+    return tuple(replace(fact, vector=None) for fact, of, place in found if place not in (rows[of][5] or ()))
+
+
+def _adopt_facts(db: Connection, collection: int, model: str, dimension: int) -> None:
+    """Replace the vectors in packs by the staged ones."""
+    bound = {"collection": collection, "model": model, "after": LOWEST_ID, "limit": PACKS_AT_ONCE}
+    while rows := run(db, "staged_facts", **bound).fetchall():
+        replaced = [
+            (id_.hex(), *packing.replace_vectors(pack, dict(enumerate(_split(codes, dimension)))))
+            for id_, pack, codes in rows
+        ]
+        run_many(db, "set_pack", collection, [(id_, pack) for id_, pack, _ in replaced])
+        run_many(db, "set_statement_vectors", collection, [(id_, codes) for id_, _, codes in replaced])
+        bound["after"] = replaced[-1][0]
+
+
+def _split(codes: bytes, size: int) -> list[bytes]:
+    return [codes[start : start + size] for start in range(0, len(codes), size)]
 
 
 def _get_kind(item: Embeddable) -> str:
     return "passage" if isinstance(item, Passage) else "entity" if isinstance(item, Entity) else "fact"
 
 
-def _get_passage(item: Embeddable) -> str:
+def _get_owner(item: Embeddable) -> str:
+    """Return the id under which a vector is staged: that of the passage of a fact."""
     return item.passage_id if isinstance(item, Fact) else item.id
+
+
+def _make_key(item: Embeddable) -> tuple[str, str, str | None]:
+    return _get_kind(item), _get_owner(item), item.id if isinstance(item, Fact) else None
 
 
 def _encode(item: Embeddable) -> tuple[HalfVector | None, bytes | None]:

@@ -13,11 +13,12 @@ from waylore.deadline import check_deadline
 from waylore.errors import StoreError
 from waylore.store import rows as columns
 from waylore.store.bm25 import Corpus
-from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.connections import Connection, run_by_column
 from waylore.store.postgres.server import fetch_statements
 from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids
 from waylore.store.sql import load_queries
 from waylore.types.identity import identity
+from waylore.types.knowledge import STATUSES
 from waylore.types.results import Statistics
 from waylore.types.search import FactFilter, Filter
 
@@ -58,6 +59,7 @@ class PostgresScope:
     tags: list[list[str]]
     corpus: Corpus
     has_facts: bool
+    has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
     is_limited: bool
     has_textsearch: bool
 
@@ -93,7 +95,7 @@ class PostgresScope:
 def bind_fact_filter(facts: FactFilter) -> dict[str, Any]:
     """Return the parameters of every query for facts."""
     as_of = None if facts.as_of is None else columns.to_microseconds(facts.as_of)
-    return {"statuses": list(facts.statuses), "as_of": as_of}
+    return {"statuses": [STATUSES.index(status) for status in facts.statuses], "as_of": as_of}
 
 
 def read_collection(db: Connection, key: int, name: str) -> PostgresCollection:
@@ -113,9 +115,10 @@ def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresColle
 def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[PostgresScope]:
     """Read the scope of a filter."""
     labels = None if where.labels is None else sorted(where.labels)
-    seen, known = yield [
+    seen, known, [(has_unconfirmed,)] = yield [
         make_statement("visible_accesses", collection=key, labels=labels),
         make_statement("collection", collection=key),
+        make_statement("has_unconfirmed", collection=key),
     ]
     found = _parse_collection(key, name, known)
     own = Corpus(sum(passages for _, passages, *_ in seen), sum(length for _, _, length, _ in seen))
@@ -125,6 +128,7 @@ def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> S
         tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where.metadata)],
         corpus=Corpus(found.statistics.passages, found.length) if labels is None else own,
         has_facts=any(assertions for *_, assertions in seen),
+        has_unconfirmed=has_unconfirmed,
         is_limited=labels is not None,
         has_textsearch=has_textsearch,
     )
@@ -176,6 +180,4 @@ def run_without_rows(db: Connection, query: str, collection: int, ids: Sequence[
 
 def run_many(db: Connection, query: str, collection: int, rows: Sequence[Sequence[Any]]) -> None:
     """Run a query over rows, column by column, without waiting for it."""
-    check_deadline()
-    if rows:
-        db.execute(SQL[query], (collection, *map(list, zip(*rows, strict=True))))
+    run_by_column(db, SQL[query], collection, rows)

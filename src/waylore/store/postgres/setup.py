@@ -6,6 +6,8 @@ statements, and the names of the tables that record migrations. A schema with it
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -24,8 +26,17 @@ CARRY_STORE = (
     RENAMING["carry_functions"],
     RENAMING["carry_grants"],
 )
+NOTHING_TO_FILL: Mapping[int, Callable[[psycopg.Connection[Any]], None]] = MappingProxyType({})
 OLDEST_TEXTSEARCH = (1, 5, 1)
 OLDEST_PGVECTOR = (0, 8)
+
+
+def _carry_over(db: psycopg.Connection[Any]) -> None:
+    """Carry a schema over to packs. Few processes do, so the others start without that code."""
+    import_module("waylore.store.earlier.postgres").carry_over(db)
+
+
+FILL = {5: _carry_over}  # what fills the tables of a migration, by its number
 
 
 def migrate_schema(
@@ -35,26 +46,29 @@ def migrate_schema(
     *,
     schema: str,
     carry: Sequence[str] = (),
+    fill: Mapping[int, Callable[[psycopg.Connection[Any]], None]] = NOTHING_TO_FILL,
     before: Callable[[psycopg.Connection[Any]], None] = lambda _: None,
 ) -> None:
     """Apply the migrations that a schema lacks, in one transaction; read one table if it lacks none.
 
     If the schema has its old name, it is renamed first, and the statements `carry` rename what is in it.
-    `before` runs before the migrations.
+    `before` runs before the migrations. `fill` has functions that run after a migration, by its number.
     """
     if is_current(migrations, read_applied(db, sql)):
         return
+
+    def record(migration: Migration) -> None:
+        if migration.number in fill and migration.number not in applied:
+            fill[migration.number](db)
+        _run(db, sql["record_migration"], migration.number, migration.name, migration.checksum)
+
     with db.transaction():
         db.execute(sql["lock_migrations"])
         _rename(db, schema, carry)
         before(db)
         db.execute(sql["create_migrations"])
-        migrate(
-            migrations,
-            applied=read_applied(db, sql),
-            run=lambda statement: _run(db, statement),
-            record=lambda m: _run(db, sql["record_migration"], m.number, m.name, m.checksum),
-        )
+        applied = read_applied(db, sql)
+        migrate(migrations, applied=applied, run=lambda statement: _run(db, statement), record=record)
 
 
 def read_applied(db: psycopg.Connection[Any], sql: Mapping[str, str]) -> dict[int, str]:
@@ -95,7 +109,7 @@ def _run(db: psycopg.Connection[Any], sql: str, *bound: object) -> None:
 def migrate_store(db: Connection) -> None:
     """Bring the schema of a store up to date, with the extensions that it needs."""
     steps = load_migrations("waylore.store.postgres")
-    migrate_schema(db, SQL, steps, schema="waylore", carry=CARRY_STORE, before=prepare_database)
+    migrate_schema(db, SQL, steps, schema="waylore", carry=CARRY_STORE, fill=FILL, before=prepare_database)
 
 
 def prepare_database(db: Connection) -> None:

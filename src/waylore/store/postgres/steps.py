@@ -14,6 +14,7 @@ from psycopg.sql import Composed
 from waylore.store.sql import load_queries
 
 SQL = load_queries("waylore.store.postgres")
+LOWEST_ID = "0" * 32  # sorts before every other id
 _IDENTITY = re.compile("[0-9a-f]{32}")
 T = TypeVar("T")
 

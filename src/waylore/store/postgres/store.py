@@ -24,6 +24,7 @@ from waylore.store.postgres import write as writing
 from waylore.store.postgres.connections import Connection, translate_errors, watch_connection
 from waylore.store.postgres.reader import Reader
 from waylore.store.postgres.scope import run
+from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import drive
 from waylore.store.receipts import get_request_id
@@ -339,7 +340,7 @@ class PostgresStore:
             # It has its own connection and snapshot, for as long as the caller iterates.
             with watch_connection(db):
                 self._server.begin(db, "begin_reading", self._key)
-            after = reading.LOWEST_ID
+            after = LOWEST_ID
             while page := drive(reading.read_export_page(self._key, after), partial(server.fetch_watched, db)):
                 yield from page
                 after = page[-1].document.id

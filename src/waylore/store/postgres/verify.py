@@ -1,14 +1,15 @@
 """Find traces of forgotten items in every table of a PostgreSQL collection.
 
-Ids are looked up, rows without an owner are counted, and derived data (terms, names) is derived again, all from
-one snapshot. This covers everything that a query can reach. PostgreSQL itself keeps the bytes of deleted rows
+Ids are looked up, rows without an owner are counted, and derived data (rows of packs, terms, names) is derived again,
+all from one snapshot. This covers everything that a query can reach. PostgreSQL itself keeps the bytes of deleted rows
 until they are vacuumed, in its log until that is recycled, and in backups for as long as those exist. `compact`
 rewrites the tables; the rest is up to the administrator of the server.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from psycopg import sql
 
@@ -16,14 +17,25 @@ from waylore.errors import Forbidden
 from waylore.names import keys
 from waylore.store import bm25
 from waylore.store.checks import check_terms, list_still_stored
+from waylore.store.pack_index import Row, describe_differences, list_edges
+from waylore.store.packing import split_ids
+from waylore.store.packs import Packs
 from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.index import index_packs, read_strengths
 from waylore.store.postgres.scope import run, run_by_ids
-from waylore.store.rows import list_names
+from waylore.store.postgres.steps import LOWEST_ID
+from waylore.store.rows import group_pairs, list_names
 from waylore.store.sql import load_queries
 from waylore.types.identity import identity
 from waylore.types.results import Receipt
 
 SQL = load_queries("waylore.store.postgres")
+PACKS_AT_ONCE = 1_000
+HAS = {
+    "mention": SQL["has_mention"],
+    "assertion": SQL["has_assertion"],
+    "edge": SQL["has_edge"],
+}
 
 
 def find_remains(db: Connection, collection: int, receipt: Receipt) -> tuple[str, ...]:
@@ -31,6 +43,7 @@ def find_remains(db: Connection, collection: int, receipt: Receipt) -> tuple[str
     return (
         *_find_identities(db, collection, receipt),
         *_count_orphans(db, collection),
+        *_check_packs(db, collection),
         *_check_terms(db, collection),
         *_check_names(db, collection),
     )
@@ -53,6 +66,52 @@ def _count_orphans(db: Connection, collection: int) -> Iterator[str]:
     for count, problem in run(db, "orphans", collection=collection):
         if count:
             yield f"{count} {problem}"
+
+
+def _check_packs(db: Connection, collection: int) -> Iterator[str]:
+    """Yield a line if the rows of mentions, assertions and edges are not those that the packs give."""
+    wanted: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for batch in _read_packs(db, collection):
+        packs = Packs([pack for *_, pack in batch])
+        index = index_packs(packs, [access for _, access, *_ in batch], [id_.hex() for id_, *_ in batch])
+        edges = list_edges(index.ends, read_strengths(db, collection, index), {})
+        keys: dict[str, Sequence[Row]] = {
+            "mention": index.mentions,
+            "assertion": [row[:5] for row in index.assertions],
+            "edge": list({edge[:4] for edge in edges}),
+        }
+        wanted.update({kind: len(listed) for kind, listed in keys.items()})
+        found.update({kind: _count_stored(db, HAS[kind], collection, listed) for kind, listed in keys.items()})
+        entities = set(split_ids(packs.entities[1:].tobytes()))
+        wanted["entity"] += len(entities)
+        found["entity"] += len(run_by_ids(db, "entity_rows", entities, collection=collection))
+        wanted["fact"] += sum(len(facts) for _, _, facts, _ in batch)
+        found["fact"] += _count_listed(packs, [facts for _, _, facts, _ in batch])
+    yield from describe_differences(wanted, found, dict(run(db, "count_rows", collection=collection)))
+
+
+def _read_packs(db: Connection, collection: int) -> Iterator[list[Any]]:
+    """Yield batches of packs: id and permission of the passage, ids of facts, and the pack."""
+    after = LOWEST_ID
+    while batch := run(db, "all_packs", collection=collection, after=after, limit=PACKS_AT_ONCE).fetchall():
+        yield batch
+        after = batch[-1][0].hex()
+
+
+def _count_stored(db: Connection, statement: str, collection: int, keys: Sequence[Row]) -> int:
+    """Return how many of these rows are stored."""
+    if not keys:
+        return 0
+    [(count,)] = db.execute(statement, (collection, *map(list, zip(*keys, strict=True)))).fetchall()
+    return int(count)
+
+
+def _count_listed(packs: Packs, listed: Sequence[Sequence[bytes]]) -> int:
+    """Return how many facts of packs are listed beside their pack, at their place."""
+    facts = group_pairs(zip(packs.fact_of.tolist(), packs.facts["id"].tolist(), strict=True))
+    pairs = (pair for of, ids in enumerate(listed) for pair in zip(facts[of], ids, strict=False))
+    return sum(fact == id_ for fact, id_ in pairs)
 
 
 def _check_terms(db: Connection, collection: int) -> Iterator[str]:

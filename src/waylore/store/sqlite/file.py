@@ -48,7 +48,7 @@ Stamp = tuple[int, ...]
 
 def _carry_over(db: apsw.Connection) -> None:
     """Carry a file over to packs. Few processes do, so the others start without that code."""
-    import_module("waylore.store.sqlite.carry_over").carry_over(db)
+    import_module("waylore.store.earlier.sqlite").carry_over(db)
 
 
 FILL = {3: fill_keys, 8: _carry_over}  # what fills the tables of a migration, by its number

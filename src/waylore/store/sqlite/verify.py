@@ -20,12 +20,13 @@ import numpy as np
 from waylore.names import keys
 from waylore.store import bm25, vectors
 from waylore.store.checks import check_terms, describe_still_stored, list_still_stored
+from waylore.store.pack_index import describe_differences, list_edges
 from waylore.store.packing import compute_fact_key
 from waylore.store.packs import Packs
 from waylore.store.rows import list_names
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import file, pages
-from waylore.store.sqlite.index import find_entity_rows, index_packs, list_edges, read_strengths
+from waylore.store.sqlite.index import find_entity_rows, index_packs, read_strengths
 from waylore.store.sqlite.scope import run_by_facts, run_by_ids, run_by_rows
 from waylore.store.sqlite.vfs import has_checksums
 from waylore.types.results import Receipt
@@ -37,13 +38,6 @@ HAS = {
     "mention": SQL["has_mention"],
     "assertion": SQL["has_assertion"],
     "edge": SQL["has_edge"],
-}
-MISSING = {
-    "mention": "mentions of packs are not found by their entity",
-    "assertion": "facts of packs are not found by their id",
-    "edge": "facts of packs are not found by their entity",
-    "entity": "entities of packs are missing",
-    "fact": "facts are missing in their packs",
 }
 
 
@@ -127,13 +121,7 @@ def _check_packs(db: apsw.Connection) -> Iterator[str]:
             found["entity"] += len(rows_of)
             wanted["fact"] += sum(facts)
             found["fact"] += len(index.assertions)
-    missing = wanted - found
-    for kind, problem in MISSING.items():
-        if missing[kind]:
-            yield f"{missing[kind]} {problem}"
-    for kind, stored in db.execute(SQL["count_rows"]):
-        if stored > found[kind]:
-            yield f"{stored - found[kind]} {kind}s are in no pack"
+    yield from describe_differences(wanted, found, dict(db.execute(SQL["count_rows"])))
 
 
 def _check_terms(db: apsw.Connection) -> Iterator[str]:

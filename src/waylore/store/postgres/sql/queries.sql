@@ -615,7 +615,12 @@ ORDER BY e.id, p.document
 
 -- name: insert_mention
 INSERT INTO mentions (collection, entity, access, passage, count, is_own)
-SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::int4[], %b::bool[])
+SELECT %s, u.entity, u.access, u.passage, u.count, u.is_own > 0
+FROM unnest(%b::uuid[], %b::int4[], %b::int4[], %b::int4[], %b::uuid[]) u(entity, access, is_own, count, passage)
+
+-- name: delete_mention
+SELECT delete_mention(%s, u.entity, u.access, u.is_own > 0, u.count, u.passage)
+FROM unnest(%b::uuid[], %b::int4[], %b::int4[], %b::int4[], %b::uuid[]) u(entity, access, is_own, count, passage)
 
 -- name: add_entity_passages
 -- All rows exist, so each is a conflict and is found by its key. For an UPDATE the planner might choose another join.
@@ -671,145 +676,185 @@ SELECT told.id, told.passage, told.count, told.is_own, CASE WHEN told.place = 1 
   SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = told.passage) END
 FROM told
 
--- name: mentions_of_passages
-SELECT m.entity, m.passage, m.count, m.is_own
-FROM mentions m
-WHERE m.collection = %(collection)s AND m.passage = ANY(%(ids)s::uuid[]) AND m.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-    JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+-- -------------------------------------------------------------------------------------------------- packs
+
+-- name: insert_pack
+-- The ids of facts are passed as the text of an array.
+INSERT INTO packs (collection, passage, facts, pack)
+SELECT %s, u.passage, u.facts::uuid[], u.pack FROM unnest(%b::uuid[], %b::text[], %b::bytea[]) u(passage, facts, pack)
+
+-- name: insert_statement_vectors
+INSERT INTO statement_vectors (collection, passage, codes) SELECT %s, * FROM unnest(%b::uuid[], %b::bytea[])
+
+-- name: packs_of_passages
+-- Mentions need neither text nor time.
+SELECT p.id, '', 0::int8, k.pack, NULL::bytea FROM passages p
+CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
+  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
     JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE o.collection = %(collection)s AND o.id = m.passage))
+    WHERE t.collection = %(collection)s AND t.document = p.document))
 
--- name: export_mentions
-SELECT m.entity, m.passage, m.count, m.is_own
-FROM passages p
-CROSS JOIN LATERAL (SELECT n.* FROM mentions n WHERE n.collection = %(collection)s AND n.passage = p.id OFFSET 0) m
-WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, m.entity
+-- name: export_packs
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes FROM passages p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
+WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id
 
--- name: delete_mentions
-WITH gone AS (
-  DELETE FROM mentions WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[]) RETURNING entity, access)
-SELECT entity, access, count(*) FROM gone GROUP BY entity, access
+-- name: set_pack
+-- All rows exist, so each is a conflict and is found by its key.
+INSERT INTO packs (collection, passage, pack, facts) SELECT %s, u.*, '{}' FROM unnest(%b::uuid[], %b::bytea[]) u
+ON CONFLICT (collection, passage) DO UPDATE SET pack = excluded.pack
+
+-- name: set_statement_vectors
+INSERT INTO statement_vectors (collection, passage, codes) SELECT %s, * FROM unnest(%b::uuid[], %b::bytea[])
+ON CONFLICT (collection, passage) DO UPDATE SET codes = excluded.codes
+
+-- name: delete_packs
+DELETE FROM packs WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[]) RETURNING passage, pack
+
+-- name: delete_statement_vectors
+DELETE FROM statement_vectors WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
 
 -- -------------------------------------------------------------------------------------------------- facts
 
 -- name: fact_rows
-SELECT id, predicate FROM facts WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+SELECT f.id, true FROM unnest(%(ids)s::uuid[]) f(id)
+WHERE (SELECT true FROM assertions z WHERE z.collection = %(collection)s AND z.fact = f.id LIMIT 1)
 
--- name: insert_fact
-INSERT INTO facts (collection, id, subject, predicate, object)
-SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[], %b::int8[], %b::uuid[])
+-- name: insert_assertion
+INSERT INTO assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to)
+SELECT %s, u.fact, u.source, -u.strength, u.passage, u.place, u.access, u.status, u.valid_from, u.valid_to
+FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[], %b::int4[], %b::int2[], %b::int8[], %b::int8[])
+  u(fact, source, strength, passage, place, access, status, valid_from, valid_to)
 
--- name: insert_support
-INSERT INTO supports (collection, fact, rank, passage, document, access, recorded_at, subject, predicate, object, statement,
-  weight, confidence, source, status, valid_from, valid_to, vector)
-SELECT %s, * FROM unnest(%b::uuid[], %b::float8[], %b::uuid[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::text[],
-  %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::bytea[])
+-- name: delete_assertion
+SELECT delete_assertion(%s, u.fact, u.source, -u.strength, u.passage)
+FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[]) u(fact, source, strength, passage)
 
--- name: insert_edges
--- A fact is in the lists of its subject and its object, once for each permission.
+-- name: strengths
+-- Of facts, for each permission: that of the strongest assertion.
+SELECT fact, access, -min(rank) FROM assertions WHERE collection = %(collection)s AND fact = ANY(%(ids)s::uuid[])
+GROUP BY fact, access
+
+-- name: insert_edge
+-- A fact whose subject is its object has one edge.
 INSERT INTO edges (collection, entity, access, rank, fact, predicate)
-SELECT %(collection)s, e.entity, s.access, s.rank, f.id, f.predicate
-FROM facts f CROSS JOIN LATERAL (
-  SELECT z.access, min(-z.weight * z.confidence) AS rank FROM supports z
-  WHERE z.collection = %(collection)s AND z.fact = f.id GROUP BY z.access) s
-CROSS JOIN LATERAL (SELECT f.subject AS entity UNION SELECT f.object WHERE f.object IS NOT NULL) e
-WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[])
+SELECT %s, u.entity, u.access, -u.strength, u.fact, u.predicate
+FROM unnest(%b::uuid[], %b::int4[], %b::float8[], %b::uuid[], %b::int8[]) u(entity, access, strength, fact, predicate)
+ON CONFLICT DO NOTHING
 
--- name: delete_edges
-DELETE FROM edges WHERE collection = %(collection)s AND fact = ANY(%(ids)s::uuid[])
+-- name: delete_edge
+SELECT delete_edge(%s, u.entity, u.access, -u.strength, u.fact)
+FROM unnest(%b::uuid[], %b::int4[], %b::float8[], %b::uuid[]) u(entity, access, strength, fact)
 
 -- name: facts_of_entities
--- Facts as their most trusted visible assertion states them, if it has one of the statuses.
-SELECT i.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
-  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-  SELECT v.* FROM edges x CROSS JOIN LATERAL (
-    SELECT z.* FROM supports z
-    WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
-      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE t.collection = %(collection)s AND t.document = z.document))
-    ORDER BY z.rank, z.passage LIMIT 1) v
-  WHERE x.collection = %(collection)s AND x.entity = i.id AND x.access = a.access AND v.status = ANY(%(statuses)s::text[])
-  ORDER BY x.rank, x.fact LIMIT %(cap)s) s
-CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
-LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
+-- The packs of facts, by their most trusted visible assertion, if it has one of the statuses. Each pack comes once, with the
+-- entities, the places of their facts in it, and the uses of these, as bytes.
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses, s.entities
+FROM (
+  SELECT b.passage, string_agg(uuid_send(i.id), '') AS entities, string_agg(int4send(b.place), '') AS places,
+    string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
+  FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT x.fact, c.passage, c.place FROM edges x CROSS JOIN LATERAL (
+      SELECT z.passage, z.place, z.status FROM assertions z
+      WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
+        AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+        AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+          JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+          JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+          WHERE o.collection = %(collection)s AND o.id = z.passage))
+      ORDER BY z.source, z.rank, z.passage LIMIT 1) c
+    WHERE x.collection = %(collection)s AND x.entity = i.id AND x.access = a.access AND c.status = ANY(%(statuses)s::int2[])
+    ORDER BY x.rank, x.fact LIMIT %(cap)s) b
+  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
+    WHERE w.collection = %(collection)s AND w.id = b.fact LIMIT 1) u ON true
+  GROUP BY b.passage) s
+CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = s.passage LIMIT 1) p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
 
 -- name: facts_of_entities_by_predicate
-SELECT i.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
-  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(predicates)s::int8[]) q(predicate)
-CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-  SELECT v.* FROM edges x CROSS JOIN LATERAL (
-    SELECT z.* FROM supports z
-    WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
-      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE t.collection = %(collection)s AND t.document = z.document))
-    ORDER BY z.rank, z.passage LIMIT 1) v
-  WHERE x.collection = %(collection)s AND x.entity = i.id AND x.predicate = q.predicate AND x.access = a.access
-    AND v.status = ANY(%(statuses)s::text[])
-  ORDER BY x.rank, x.fact LIMIT %(cap)s) s
-CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
-LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses, s.entities
+FROM (
+  SELECT b.passage, string_agg(uuid_send(i.id), '') AS entities, string_agg(int4send(b.place), '') AS places,
+    string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
+  FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(predicates)s::int8[]) q(predicate)
+  CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT x.fact, c.passage, c.place FROM edges x CROSS JOIN LATERAL (
+      SELECT z.passage, z.place, z.status FROM assertions z
+      WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
+        AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+        AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+          JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+          JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+          WHERE o.collection = %(collection)s AND o.id = z.passage))
+      ORDER BY z.source, z.rank, z.passage LIMIT 1) c
+    WHERE x.collection = %(collection)s AND x.entity = i.id AND x.predicate = q.predicate AND x.access = a.access AND c.status = ANY(%(statuses)s::int2[])
+    ORDER BY x.rank, x.fact LIMIT %(cap)s) b
+  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
+    WHERE w.collection = %(collection)s AND w.id = b.fact LIMIT 1) u ON true
+  GROUP BY b.passage) s
+CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = s.passage LIMIT 1) p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
 
 -- name: facts
-SELECT f.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
-  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM facts f CROSS JOIN LATERAL (
-  SELECT z.* FROM supports z
-  WHERE z.collection = %(collection)s AND z.fact = f.id AND z.access = ANY(%(accesses)s::int4[])
-    AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = z.document))
-  ORDER BY z.rank, z.passage LIMIT 1) s
-LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = f.id LIMIT 1) u ON true
-WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND s.status = ANY(%(statuses)s::text[])
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses
+FROM (
+  SELECT b.passage, string_agg(int4send(b.place), '') AS places,
+    string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
+  FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN LATERAL (
+    SELECT z.passage, z.place, z.status FROM assertions z
+    WHERE z.collection = %(collection)s AND z.fact = i.id AND z.access = ANY(%(accesses)s::int4[])
+      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE o.collection = %(collection)s AND o.id = z.passage))
+    ORDER BY z.source, z.rank, z.passage LIMIT 1) b
+  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
+    WHERE w.collection = %(collection)s AND w.id = i.id LIMIT 1) u ON true
+  WHERE b.status = ANY(%(statuses)s::int2[]) GROUP BY b.passage) s
+CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = s.passage LIMIT 1) p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
 
 -- name: facts_of_passages
--- Facts as these passages state them, unless they or a more trusted visible assertion retracted them.
-SELECT s.passage, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
-  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, coalesce(u.access_count, 0), u.last_accessed, s.vector
-FROM supports s
-CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+-- The packs of passages, with the places and uses of facts that no more trusted visible assertion retracts.
+SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses
+FROM passages p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT l.facts, l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
 CROSS JOIN LATERAL (
-  SELECT z.status FROM supports z
-  WHERE z.collection = %(collection)s AND z.fact = s.fact AND z.access = ANY(%(accesses)s::int4[])
-    AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = z.document))
-  ORDER BY z.rank, z.passage LIMIT 1) v
-LEFT JOIN LATERAL (SELECT w.* FROM usage w WHERE w.collection = %(collection)s AND w.id = s.fact LIMIT 1) u ON true
-WHERE s.collection = %(collection)s AND s.passage = ANY(%(ids)s::uuid[]) AND s.access = ANY(%(accesses)s::int4[])
-  AND s.status = ANY(%(statuses)s::text[]) AND v.status = ANY(%(statuses)s::text[])
-  AND (%(as_of)s::int8 IS NULL OR (coalesce(s.valid_from <= %(as_of)s, true) AND coalesce(s.valid_to > %(as_of)s, true)))
+  SELECT string_agg(int4send((f.number - 1)::int4), '') AS places,
+    string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
+  FROM unnest(k.facts) WITH ORDINALITY f(id, number)
+  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
+    WHERE w.collection = %(collection)s AND w.id = f.id LIMIT 1) u ON true
+  WHERE NOT %(may_be_retracted)s OR (
+    SELECT z.status FROM assertions z
+    WHERE z.collection = %(collection)s AND z.fact = f.id AND z.access = ANY(%(accesses)s::int4[])
+      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE o.collection = %(collection)s AND o.id = z.passage))
+    ORDER BY z.source, z.rank, z.passage LIMIT 1) = ANY(%(statuses)s::int2[])) s
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
   AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
     JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = s.document))
+    WHERE t.collection = %(collection)s AND t.document = p.document))
 
--- name: export_facts
-SELECT p.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
-  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, s.vector
-FROM passages p
-CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.passage = p.id OFFSET 0) s
-CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
-WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id, f.id
-
--- name: facts_of_passage_rows
-SELECT fact, access FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
-
--- name: delete_supports
-DELETE FROM supports WHERE collection = %(collection)s AND passage = ANY(%(ids)s::uuid[])
-
--- name: delete_unsupported_facts
-DELETE FROM facts f WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) AND (
-  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
-RETURNING f.id
+-- name: has_unconfirmed
+SELECT EXISTS (SELECT 1 FROM assertions WHERE collection = %(collection)s AND status <> 1)
 
 -- -------------------------------------------------------------------------------------------------- usage
 
@@ -843,32 +888,32 @@ WHERE e.collection = %(collection)s AND e.id >= %(after)s::uuid AND (
 ORDER BY e.id LIMIT %(limit)s
 
 -- name: unembedded_fact
-SELECT f.id, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
-  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, NULL::bytea
-FROM facts f
-CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.fact = f.id OFFSET 0) s
-WHERE f.collection = %(collection)s AND f.id >= %(after)s::uuid AND (
-  SELECT 1 FROM staged t WHERE t.collection = %(collection)s AND t.model = %(model)s AND t.kind = 'fact' AND t.id = f.id
-    AND t.passage = s.passage LIMIT 1) IS NULL
-ORDER BY f.id, s.passage LIMIT %(limit)s
+-- The packs of passages of which not every fact has a staged vector, with the places of those that have one.
+SELECT p.id, p.text, d.recorded_at, k.pack, NULL::bytea, s.places
+FROM packs k
+CROSS JOIN LATERAL (SELECT array_agg(t.place) AS places, count(*) AS facts FROM staged t
+  WHERE t.collection = %(collection)s AND t.kind = 'fact' AND t.id = k.passage AND t.model = %(model)s) s
+CROSS JOIN LATERAL (SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = k.passage LIMIT 1) p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+WHERE k.collection = %(collection)s AND k.passage >= %(after)s::uuid AND cardinality(k.facts) > s.facts
+ORDER BY k.passage LIMIT %(limit)s
 
 -- name: stage
--- Items that were forgotten meanwhile are left out.
-INSERT INTO staged (collection, model, kind, id, passage, vector, code)
-SELECT c.collection, c.model, u.kind, u.id, u.passage, u.vector, u.code
+-- Items that were forgotten meanwhile are left out. A fact is given by its passage and its id.
+INSERT INTO staged (collection, model, kind, id, place, vector, code)
+SELECT c.collection, c.model, u.kind, u.id, o.place, u.vector, u.code
 FROM (SELECT %s::int8 AS collection, %s::text AS model) c,
-  unnest(%b::text[], %b::uuid[], %b::uuid[], %b::halfvec[], %b::bytea[]) u(kind, id, passage, vector, code)
-WHERE CASE u.kind WHEN 'passage' THEN (SELECT true FROM passages p WHERE p.collection = c.collection AND p.id = u.id LIMIT 1)
-  WHEN 'entity' THEN (SELECT true FROM entities e WHERE e.collection = c.collection AND e.id = u.id LIMIT 1)
-  ELSE (SELECT true FROM supports s WHERE s.collection = c.collection AND s.passage = u.passage AND s.fact = u.id LIMIT 1) END
-ON CONFLICT (collection, kind, id, passage, model) DO UPDATE SET vector = excluded.vector, code = excluded.code
+  unnest(%b::text[], %b::uuid[], %b::uuid[], %b::halfvec[], %b::bytea[]) u(kind, id, fact, vector, code)
+CROSS JOIN LATERAL (SELECT CASE u.kind
+  WHEN 'passage' THEN (SELECT 0 FROM passages p WHERE p.collection = c.collection AND p.id = u.id LIMIT 1)
+  WHEN 'entity' THEN (SELECT 0 FROM entities e WHERE e.collection = c.collection AND e.id = u.id LIMIT 1)
+  ELSE (SELECT array_position(k.facts, u.fact) - 1 FROM packs k WHERE k.collection = c.collection AND k.passage = u.id LIMIT 1)
+  END AS place) o
+WHERE o.place IS NOT NULL
+ON CONFLICT (collection, kind, id, place, model) DO UPDATE SET vector = excluded.vector, code = excluded.code
 
 -- name: unstage
 DELETE FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND id = ANY(%(ids)s::uuid[])
-
--- name: unstage_supports
-DELETE FROM staged WHERE collection = %(collection)s AND kind = 'fact' AND id = ANY(%(facts)s::uuid[])
-  AND passage = ANY(%(ids)s::uuid[])
 
 -- name: staged_dimension
 SELECT coalesce(vector_dims(vector), length(code)) FROM staged
@@ -888,11 +933,13 @@ SELECT s.collection, s.id, vector_dims(s.vector), s.vector FROM staged s
 WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity'
 ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
 
--- name: adopt_fact
-UPDATE supports t SET vector = (
-  SELECT s.code FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'fact'
-    AND s.id = t.fact AND s.passage = t.passage)
-WHERE t.collection = %(collection)s
+-- name: staged_facts
+-- The packs after a passage, and the staged vectors of their facts in order. All facts have one when a model is activated.
+SELECT k.passage, k.pack, s.codes FROM packs k
+CROSS JOIN LATERAL (SELECT string_agg(t.code, '' ORDER BY t.place) AS codes FROM staged t
+  WHERE t.collection = %(collection)s AND t.kind = 'fact' AND t.id = k.passage AND t.model = %(model)s) s
+WHERE k.collection = %(collection)s AND k.passage > %(after)s::uuid AND cardinality(k.facts) > 0
+ORDER BY k.passage LIMIT %(limit)s
 
 -- name: drop_staged
 DELETE FROM staged WHERE collection = %(collection)s
@@ -929,10 +976,22 @@ SELECT count(*), 'sets of labels have a wrong number of passages, terms or asser
 LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p
   CROSS JOIN LATERAL (SELECT u.length FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
   WHERE p.collection = %(collection)s GROUP BY p.access) p ON p.access = a.access
-LEFT JOIN (SELECT s.access, count(*) AS assertions FROM supports s
+LEFT JOIN (SELECT s.access, count(*) AS assertions FROM assertions s
   WHERE s.collection = %(collection)s GROUP BY s.access) s ON s.access = a.access
 WHERE a.collection = %(collection)s AND (a.passages, a.length, a.assertions) <> (
   coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
+UNION ALL
+SELECT count(*), 'packs have no passage' FROM packs k
+WHERE k.collection = %(collection)s AND (
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = k.passage LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'vectors have no pack' FROM statement_vectors v
+WHERE v.collection = %(collection)s AND (
+  SELECT 1 FROM packs k WHERE k.collection = %(collection)s AND k.passage = v.passage LIMIT 1) IS NULL
+UNION ALL
+SELECT count(*), 'passages have no pack' FROM passages p
+WHERE p.collection = %(collection)s AND (
+  SELECT 1 FROM packs k WHERE k.collection = %(collection)s AND k.passage = p.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'vectors have no passage' FROM passage_vectors v
 WHERE v.collection = %(collection)s AND (
@@ -975,38 +1034,58 @@ SELECT count(*), 'mentions have no entity' FROM mentions m
 WHERE m.collection = %(collection)s AND (
   SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = m.entity LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'facts have no passage that states them' FROM facts f
-WHERE f.collection = %(collection)s AND (
-  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = f.id LIMIT 1) IS NULL
-UNION ALL
-SELECT count(*), 'facts have no subject or object' FROM facts f
-WHERE f.collection = %(collection)s AND (
-  (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.subject LIMIT 1) IS NULL
-  OR f.object IS NOT NULL AND (
-    SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = f.object LIMIT 1) IS NULL)
-UNION ALL
-SELECT count(*), 'assertions have no passage' FROM supports s
+SELECT count(*), 'assertions have no passage' FROM assertions s
 WHERE s.collection = %(collection)s AND (
-  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.passage AND p.document = s.document LIMIT 1) IS NULL
+  SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.passage LIMIT 1) IS NULL
 UNION ALL
-SELECT count(*), 'assertions have no fact' FROM supports s
-WHERE s.collection = %(collection)s AND (
-  SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = s.fact LIMIT 1) IS NULL
+SELECT count(*), 'edges have no entity' FROM edges x
+WHERE x.collection = %(collection)s AND (
+  SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = x.entity LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'edges have no assertion' FROM edges x
 WHERE x.collection = %(collection)s AND (
-  SELECT 1 FROM supports s WHERE s.collection = %(collection)s AND s.fact = x.fact AND s.access = x.access LIMIT 1) IS NULL
+  SELECT 1 FROM assertions s WHERE s.collection = %(collection)s AND s.fact = x.fact AND s.access = x.access LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'use counts have no passage or fact' FROM usage u
 WHERE u.collection = %(collection)s
   AND (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = u.id LIMIT 1) IS NULL
-  AND (SELECT 1 FROM facts f WHERE f.collection = %(collection)s AND f.id = u.id LIMIT 1) IS NULL
+  AND (SELECT 1 FROM assertions s WHERE s.collection = %(collection)s AND s.fact = u.id LIMIT 1) IS NULL
 UNION ALL
 SELECT count(*), 'staged vectors have no item' FROM staged s
 WHERE s.collection = %(collection)s AND CASE s.kind
   WHEN 'passage' THEN (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = s.id LIMIT 1)
   WHEN 'entity' THEN (SELECT 1 FROM entities e WHERE e.collection = %(collection)s AND e.id = s.id LIMIT 1)
-  ELSE (SELECT 1 FROM supports t WHERE t.collection = %(collection)s AND t.fact = s.id AND t.passage = s.passage LIMIT 1) END IS NULL
+  ELSE (SELECT 1 FROM packs k WHERE k.collection = %(collection)s AND k.passage = s.id AND cardinality(k.facts) > s.place LIMIT 1)
+  END IS NULL
+
+-- name: all_packs
+-- The packs after a passage, in order.
+SELECT k.passage, p.access, k.facts, k.pack FROM packs k
+CROSS JOIN LATERAL (SELECT q.access FROM passages q WHERE q.collection = %(collection)s AND q.id = k.passage LIMIT 1) p
+WHERE k.collection = %(collection)s AND k.passage > %(after)s::uuid ORDER BY k.passage LIMIT %(limit)s
+
+-- name: has_mention
+SELECT count(*) FROM (SELECT %s::int8 AS collection) c,
+  unnest(%b::uuid[], %b::int4[], %b::int4[], %b::int4[], %b::uuid[]) u(entity, access, is_own, count, passage)
+WHERE (SELECT m.is_own = (u.is_own > 0) AND m.count = u.count FROM mentions m
+  WHERE m.collection = c.collection AND m.entity = u.entity AND m.access = u.access AND m.passage = u.passage
+    AND m.rank = -u.count::int8 - CASE WHEN u.is_own > 0 THEN 4294967296 ELSE 0 END LIMIT 1)
+
+-- name: has_assertion
+SELECT count(*) FROM (SELECT %s::int8 AS collection) c,
+  unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[]) u(fact, source, strength, passage, place)
+WHERE (SELECT s.place = u.place FROM assertions s WHERE s.collection = c.collection AND s.fact = u.fact AND s.source = u.source
+  AND s.rank = -u.strength AND s.passage = u.passage LIMIT 1)
+
+-- name: has_edge
+SELECT count(*) FROM (SELECT %s::int8 AS collection) c,
+  unnest(%b::uuid[], %b::int4[], %b::float8[], %b::uuid[]) u(entity, access, strength, fact)
+WHERE (SELECT true FROM edges x WHERE x.collection = c.collection AND x.entity = u.entity AND x.access = u.access
+  AND x.rank = -u.strength AND x.fact = u.fact LIMIT 1)
+
+-- name: count_rows
+SELECT 'mention', count(*) FROM mentions WHERE collection = %(collection)s
+UNION ALL SELECT 'assertion', count(*) FROM assertions WHERE collection = %(collection)s
 
 -- name: all_passage_terms
 SELECT p.access, t.terms FROM passages p CROSS JOIN LATERAL (

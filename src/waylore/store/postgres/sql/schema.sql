@@ -186,7 +186,6 @@ CREATE TABLE mentions (
   is_own bool NOT NULL,
   PRIMARY KEY (collection, entity, access, rank, passage)
 );
-CREATE INDEX mentions_of_passage ON mentions (collection, passage);
 
 -- The passages that mention an entity, for each permission.
 CREATE TABLE entity_counts (
@@ -197,38 +196,43 @@ CREATE TABLE entity_counts (
   PRIMARY KEY (collection, entity, access)
 ) WITH (fillfactor = 90);
 
-CREATE TABLE facts (
+-- What a passage says: its mentions, its facts and their statements (store/packs.py). `facts` has the ids of the facts in the
+-- order of the pack, so that one statement also finds their uses and whether they are retracted. Rows of up to half a page
+-- are not compressed.
+CREATE TABLE packs (
   collection int8 NOT NULL,
-  id uuid NOT NULL,
-  subject uuid NOT NULL,
-  predicate int8 NOT NULL,
-  object uuid,  -- null for a plain value
-  PRIMARY KEY (collection, id)
-);
-
--- A fact as each passage asserts it, in the words of its document, the most trusted assertion first.
-CREATE TABLE supports (
-  collection int8 NOT NULL,
-  fact uuid NOT NULL,
-  rank float8 NOT NULL,  -- trust of the assertion, negative
   passage uuid NOT NULL,
-  document uuid NOT NULL,
-  access int4 NOT NULL,
-  recorded_at int8 NOT NULL,
-  subject text NOT NULL,
-  predicate text NOT NULL,
-  object text NOT NULL,
-  statement text NOT NULL,
-  weight float8 NOT NULL,
-  confidence float8 NOT NULL,
-  source text NOT NULL,
-  status text NOT NULL,
+  facts uuid[] NOT NULL,
+  pack bytea NOT NULL,
+  PRIMARY KEY (collection, passage)
+) WITH (toast_tuple_target = 4080);
+
+-- The vectors of the statements of a pack, in eight bits per dimension. They do not compress, so it is not tried, and they stay
+-- in the row up to a page: a search reads many of them, and one in another table costs several more pages.
+CREATE TABLE statement_vectors (
+  collection int8 NOT NULL,
+  passage uuid NOT NULL,
+  codes bytea NOT NULL,
+  PRIMARY KEY (collection, passage)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE statement_vectors ALTER COLUMN codes SET STORAGE EXTERNAL;
+
+-- The passages that assert a fact, the most trusted first: by source, then by strength. The columns are in an order without
+-- gaps between them.
+CREATE TABLE assertions (
+  collection int8 NOT NULL,
+  rank float8 NOT NULL,  -- weight times confidence, negative
   valid_from int8,
   valid_to int8,
-  vector bytea,
-  PRIMARY KEY (collection, fact, rank, passage)
+  fact uuid NOT NULL,
+  passage uuid NOT NULL,
+  place int4 NOT NULL,  -- of the fact in the pack
+  access int4 NOT NULL,
+  source int2 NOT NULL,  -- 0 is the most trusted
+  status int2 NOT NULL,
+  PRIMARY KEY (collection, fact, source, rank, passage)
 );
-CREATE INDEX supports_of_passage ON supports (collection, passage);
+CREATE INDEX unconfirmed_assertions ON assertions (collection, fact) WHERE status <> 1;
 
 -- The facts of an entity, strongest first, for each permission and for each predicate.
 CREATE TABLE edges (
@@ -241,7 +245,6 @@ CREATE TABLE edges (
   PRIMARY KEY (collection, entity, access, rank, fact)
 );
 CREATE INDEX edges_of_predicate ON edges (collection, entity, predicate, access, rank, fact);
-CREATE INDEX edges_of_fact ON edges (collection, fact);
 
 -- How often an item was used, and when last. Rows are narrow and pages have free space, so that counting stays cheap.
 CREATE TABLE usage (
@@ -257,11 +260,11 @@ CREATE TABLE staged (
   collection int8 NOT NULL,
   model text NOT NULL,
   kind text NOT NULL,
-  id uuid NOT NULL,
-  passage uuid NOT NULL,  -- of the assertion of a fact; otherwise the item itself
+  id uuid NOT NULL,  -- of a fact: the passage
+  place int4 NOT NULL,  -- of a fact in its pack; otherwise 0
   vector halfvec,
   code bytea,  -- of a fact, in eight bits per dimension
-  PRIMARY KEY (collection, kind, id, passage, model)
+  PRIMARY KEY (collection, kind, id, place, model)
 ) WITH (toast_tuple_target = 8160);
 
 -- The fingerprint of each file that was read completely. An unchanged file is not read again.
@@ -300,6 +303,19 @@ AS $$
   ORDER BY p.number DESC LIMIT cap
 $$;
 REVOKE ALL ON FUNCTION matching FROM PUBLIC;
+
+-- Rows are deleted one by one, by their complete key. If a statement joined the table with the keys, the planner might read
+-- all rows of the collection instead, because its statistics may be those of other collections.
+CREATE FUNCTION delete_mention(int8, uuid, int4, bool, int4, uuid) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM waylore.mentions WHERE collection = $1 AND entity = $2 AND access = $3 AND passage = $6
+    AND rank = -$5::int8 - CASE WHEN $4 THEN 4294967296 ELSE 0 END
+$$;
+CREATE FUNCTION delete_assertion(int8, uuid, int2, float8, uuid) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM waylore.assertions WHERE collection = $1 AND fact = $2 AND source = $3 AND rank = $4 AND passage = $5
+$$;
+CREATE FUNCTION delete_edge(int8, uuid, int4, float8, uuid) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM waylore.edges WHERE collection = $1 AND entity = $2 AND access = $3 AND rank = $4 AND fact = $5
+$$;
 
 -- Each transaction sets its collection, and neither reads nor writes another; if it sets none, it sees no rows. This holds for
 -- the owner of the tables too. The application works as waylore_app, which owns no table and bypasses no policy.

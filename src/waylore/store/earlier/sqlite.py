@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 
 from waylore.store import rows as columns
-from waylore.store.packing import EncodedParts, make_parts, pack_parts
+from waylore.store.pack_index import pack_rows
 from waylore.store.packs import Packs
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.index import find_entity_rows, index_packs, insert_assertions, insert_packs
@@ -38,19 +38,12 @@ def _carry_passages(db: apsw.Connection, collection: int, dimension: int | None,
     bound = {"rows": apsw.carray(np.array(rows, dtype=np.int64))}
     mentions = columns.group_pairs((row[0], row[1:]) for row in db.execute(OLD["mentions"], bound))
     facts = columns.group_pairs((row[0], row[1:]) for row in db.execute(OLD["facts"], bound))
-    packs = [_pack(Passage(id_.hex(), "", text), mentions[row], facts[row], dimension) for row, id_, _, text in batch]
+    packs = [
+        pack_rows(Passage(id_.hex(), "", text), mentions[row], facts[row], dimension) for row, id_, _, text in batch
+    ]
     insert_packs(db, rows, packs)
     ids, accesses = [id_.hex() for _, id_, *_ in batch], [access for _, _, access, _ in batch]
     decoded = Packs([each.pack for each in packs])
     index = index_packs(decoded, collection, accesses, ids, rows, find_entity_rows(db, collection, decoded))
     db.executemany(SQL["insert_mention"], sorted(index.mentions))  # they are counted already
     insert_assertions(db, collection, index)
-
-
-def _pack(passage: Passage, mentions: Sequence[Any], facts: Sequence[Any], dimension: int | None) -> EncodedParts:
-    parts = make_parts(
-        passage,
-        [columns.to_mention(row) for row in mentions],
-        columns.to_facts([(b"", *row) for row in facts]),
-    )
-    return pack_parts(parts, dimension)

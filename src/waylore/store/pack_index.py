@@ -1,0 +1,152 @@
+"""List the rows by which entities and facts find packs: mentions, assertions and edges, the same on every engine.
+
+The rows are computed from the packs alone, so inserting, deleting, verifying and carrying over agree on them. Entities,
+facts and passages have the keys of the engine: numbers of rows or ids. This module knows no SQL.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from waylore.store import rows as columns
+from waylore.store.packing import EncodedParts, make_parts, pack_parts
+from waylore.store.packs import ALWAYS, IS_OWN, Packs
+from waylore.types.knowledge import Passage
+
+Row: TypeAlias = tuple[Any, ...]
+Ends: TypeAlias = Mapping[Any, tuple[int, tuple[Any, ...]]]
+Strengths: TypeAlias = dict[tuple[Any, int], float]  # by fact and permission
+MISSING = {
+    "mention": "mentions of packs are not found by their entity",
+    "assertion": "facts of packs are not found by their id",
+    "edge": "facts of packs are not found by their entity",
+    "entity": "entities of packs are missing",
+    "fact": "facts are missing in their packs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackIndex:
+    """The rows of some packs.
+
+    A mention is the entity, the permission, whether it is the passage's own, the count, and the key of the passage. An
+    assertion is the fact, its source, its strength, the key of the passage, the place in the pack, the permission, the
+    status, and the period. `ends` has, by fact, the key of its predicate and the entities that it connects.
+    """
+
+    mentions: list[Row]
+    assertions: list[Row]
+    ends: Ends
+
+    @property
+    def facts(self) -> list[Any]:
+        """The keys of all facts, each once."""
+        return sorted(self.ends)
+
+
+def index_packs(
+    packs: Packs, accesses: Sequence[int], passages: Sequence[Row], facts: Sequence[Any], entities: Sequence[Any]
+) -> PackIndex:
+    """Return the rows of packs, given with the permissions and keys of their passages, and the keys of facts.
+
+    `entities` has a key for each place of an entity.
+    """
+    return PackIndex(
+        _list_mentions(packs, accesses, passages, entities),
+        _list_assertions(packs, accesses, passages, facts),
+        _map_ends(packs, facts, entities),
+    )
+
+
+def _list_mentions(
+    packs: Packs, accesses: Sequence[int], passages: Sequence[Row], entities: Sequence[Any]
+) -> list[Row]:
+    ranks = packs.mentions["rank"].tolist()
+    places = zip(packs.entity_of.tolist(), ranks, packs.mention_of.tolist(), strict=True)
+    return [
+        (entities[entity], accesses[of], int(rank >= IS_OWN), rank & (IS_OWN - 1), *passages[of])
+        for entity, rank, of in places
+    ]
+
+
+def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[Row], facts: Sequence[Any]) -> list[Row]:
+    trust = packs.trust
+    places = zip(
+        facts,
+        packs.facts["source"].tolist(),
+        (trust["weight"] * trust["confidence"]).tolist(),
+        packs.fact_of.tolist(),
+        (np.arange(len(packs.facts)) - packs.first_fact[packs.fact_of]).tolist(),
+        packs.facts["status"].tolist(),
+        trust["valid_from"].tolist(),
+        trust["valid_to"].tolist(),
+        strict=True,
+    )
+    return [
+        (
+            *(fact, source, strength, *passages[of], place, accesses[of], status),
+            None if since == ALWAYS.min else since,
+            None if until == ALWAYS.max else until,
+        )
+        for fact, source, strength, of, place, status, since, until in places
+    ]
+
+
+def _map_ends(packs: Packs, facts: Sequence[Any], entities: Sequence[Any]) -> Ends:
+    words = [packs.decode_words(place) for place in range(len(packs))]
+    places = zip(
+        facts,
+        packs.subject_of.tolist(),
+        packs.object_of.tolist(),
+        packs.facts["predicate_word"].tolist(),
+        packs.fact_of.tolist(),
+        strict=True,
+    )
+    return {
+        fact: (
+            columns.compute_predicate_key(words[of][word]),
+            (entities[subject], entities[object_]) if object_ else (entities[subject],),
+        )
+        for fact, subject, object_, word, of in places
+    }
+
+
+def strengthen(strengths: Strengths, found: Iterator[tuple[Any, int, float]]) -> Strengths:
+    """Return strengths with those of more assertions, given by fact and permission: the greatest counts."""
+    after = dict(strengths)
+    for fact, access, strength in found:
+        after[fact, access] = max(after.get((fact, access), strength), strength)
+    return after
+
+
+def list_edges(ends: Ends, strengths: Strengths, other: Strengths) -> list[Row]:
+    """Return the edges that facts have with these strengths and not with the others.
+
+    An edge is the entity, the permission, the strength, the fact, and the key of the predicate.
+    """
+    return [
+        (entity, access, strength, fact, ends[fact][0])
+        for (fact, access), strength in strengths.items()
+        if other.get((fact, access)) != strength
+        for entity in ends[fact][1]
+    ]
+
+
+def describe_differences(wanted: Counter[str], found: Counter[str], stored: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each kind of rows that packs give and that are missing, or that no pack gives."""
+    missing = wanted - found
+    for kind, problem in MISSING.items():
+        if missing[kind]:
+            yield f"{missing[kind]} {problem}"
+    for kind, count in stored.items():
+        if count > found[kind]:
+            yield f"{count - found[kind]} {kind}s are in no pack"
+
+
+def pack_rows(passage: Passage, mentions: Sequence[Row], facts: Sequence[Row], dimension: int | None) -> EncodedParts:
+    """Encode the rows that a passage had before packs: of mentions, and of facts with their assertions."""
+    made = columns.to_facts([(b"", *row) for row in facts])
+    return pack_parts(make_parts(passage, [columns.to_mention(row) for row in mentions], made), dimension)

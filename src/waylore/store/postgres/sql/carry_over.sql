@@ -1,0 +1,33 @@
+-- Statements that carry a schema over from the layout before packs (carry_over.py).
+
+-- name: show_all_collections
+-- Row-level security shows the owner one collection at a time, but not within these statements.
+ALTER TABLE collections NO FORCE ROW LEVEL SECURITY
+
+-- name: collections
+SELECT collection, dimension FROM collections ORDER BY collection
+
+-- name: show_own_collection
+ALTER TABLE collections FORCE ROW LEVEL SECURITY
+
+-- name: begin
+SELECT set_config('waylore.collection', %(collection)s, true)
+
+-- name: passages
+SELECT id, access, text FROM passages WHERE collection = %(collection)s AND id > %(after)s::uuid ORDER BY id LIMIT %(limit)s
+
+-- name: mentions
+SELECT m.passage, m.entity, m.passage, m.count, m.is_own FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN LATERAL (
+  SELECT n.* FROM mentions n WHERE n.collection = %(collection)s AND n.passage = i.id OFFSET 0) m
+
+-- name: facts
+SELECT s.passage, f.id, f.subject, s.subject, s.predicate, s.object, f.object, s.passage, s.statement, s.weight, s.confidence,
+  s.source, s.status, s.valid_from, s.valid_to, s.recorded_at, 0, NULL::int8, s.vector
+FROM unnest(%(ids)s::uuid[]) i(id)
+CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.passage = i.id OFFSET 0) s
+CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
+
+-- name: staged
+-- Vectors of facts have other keys now: the next `reembed` stages them again.
+INSERT INTO staged (collection, model, kind, id, place, vector)
+SELECT collection, model, kind, id, 0, vector FROM old_staged WHERE collection = %(collection)s AND kind <> 'fact'

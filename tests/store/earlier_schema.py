@@ -1,0 +1,79 @@
+"""Turn a PostgreSQL schema back into the layout before packs (migration 4), in which every assertion was a row."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import psycopg
+
+from store.earlier_layout import score_trust
+from waylore.store.postgres.scope import compute_key
+from waylore.store.postgres.store import PostgresStore
+from waylore.store.rows import compute_predicate_key, to_microseconds
+from waylore.store.sql import load_migrations
+from waylore.store.vectors import to_int8
+from waylore.types.knowledge import Fact, IndexedDocument
+
+LAST = 4  # the last migration of the earlier layout
+RESTORED = ("facts", "supports", "staged")
+OWN = "collection = (SELECT nullif(current_setting('waylore.collection', true), '')::int8)"
+DROP = """
+    DROP TABLE packs, statement_vectors, assertions, staged;
+    DROP FUNCTION delete_mention, delete_assertion, delete_edge
+"""
+
+
+def restore_tables(url: str, collections: Sequence[str] = ("default",)) -> None:
+    """Restore the tables of the earlier layout from what all collections export; `url` is that of the owner."""
+    exported = {name: _export(url, name) for name in collections}
+    with psycopg.connect(url) as db:
+        [(schema,)] = db.execute(
+            "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
+        ).fetchall()
+        db.execute(f"SET LOCAL search_path = waylore, {schema}")
+        db.execute(DROP)
+        for statement in _list_old_tables():
+            db.execute(statement)
+        for name, documents in exported.items():
+            db.execute("SELECT set_config('waylore.collection', %s, true)", (str(compute_key(name)),))
+            for document in documents:
+                _insert_facts(db, compute_key(name), document)
+        db.execute(f"DELETE FROM migrations WHERE number > {LAST}")
+
+
+def _export(url: str, collection: str) -> list[IndexedDocument]:
+    with closing(PostgresStore(url, collection)) as store:
+        return list(store.export())
+
+
+def _list_old_tables() -> Iterator[str]:
+    sql = "\n".join(migration.sql for migration in load_migrations("waylore.store.postgres")[:LAST])
+    for table in RESTORED:
+        [created] = re.findall(rf"CREATE TABLE {table} \(.*?\n\)[^;]*;", sql, re.DOTALL)
+        yield created
+        yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+        yield f"CREATE POLICY own ON {table} USING ({OWN}) WITH CHECK ({OWN})"
+        yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO waylore_app"
+    yield from re.findall(r"CREATE INDEX (?:mentions_of_passage|supports_of_passage|edges_of_fact) .*?;", sql)
+
+
+def _insert_facts(db: psycopg.Connection[Any], collection: int, document: IndexedDocument) -> None:
+    for fact in document.facts:
+        ends = (fact.subject_id, compute_predicate_key(fact.predicate), fact.object_id or None)
+        db.execute("INSERT INTO facts VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", (collection, fact.id, *ends))
+        [(owner, access)] = db.execute(
+            "SELECT document, access FROM passages WHERE collection = %s AND id = %s", (collection, fact.passage_id)
+        ).fetchall()
+        place = (collection, fact.id, -score_trust(fact), fact.passage_id, owner, access)
+        recorded_at = to_microseconds(document.document.recorded_at)
+        db.execute(
+            f"INSERT INTO supports VALUES ({', '.join(['%s'] * 18)})", (*place, recorded_at, *_list_values(fact))
+        )
+
+
+def _list_values(fact: Fact) -> tuple[Any, ...]:
+    words = (fact.subject, fact.predicate, fact.object, fact.statement)
+    period = [moment and to_microseconds(moment) for moment in (fact.valid_from, fact.valid_to)]
+    vector = None if fact.vector is None else to_int8(fact.vector)
+    return (*words, fact.weight, fact.confidence, fact.source, fact.status, *period, vector)

@@ -73,20 +73,23 @@ WEIGHTED = HybridConfig(fusion="weighted")
 VECTOR = Recipe("vector", hybrid=replace(WEIGHTED, text_weight=0.0))  # S16
 KEYWORD = Recipe("keyword", hybrid=replace(WEIGHTED, vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
-NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood", hybrid=WEIGHTED)  # S4, S5
-SPECIFIED = replace(NEIGHBOURHOOD, name="specified", merge=MergeConfig(max_graph_passages=4))  # S5, literally
+# These have all of hybrid's top K and up to four passages more, because the graph adds at most 0.3 to a score.
+LITERAL = MergeConfig(max_graph_passages=4)  # S5
+NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood", hybrid=WEIGHTED, merge=LITERAL)  # S4, S5
+SPECIFIED = replace(NEIGHBOURHOOD, name="specified")  # the literal reading of the specification, by this name too
 GUIDED = Recipe(  # S11, S15
-    "guided", "guided", hybrid=HybridConfig(fusion="rrf"), merge=MergeConfig(graph_weight=0.5)
+    "guided", "guided", hybrid=HybridConfig(fusion="rrf"), merge=replace(LITERAL, graph_weight=0.5)
 )
 ACTIVATION = Recipe(  # S12
     "activation",
     "activation",
     hybrid=WEIGHTED,
+    merge=LITERAL,
     linking=LinkingConfig(ways=("nearest", "names"), nearest_threshold=-1.0),
     walk=WalkConfig(max_hops=2, facts_per_entity=10, max_facts=30),
 )
 CITATIONS = Recipe(  # S18
-    "citations", "citations", hybrid=WEIGHTED, walk=WalkConfig(max_hops=2, predicates=("cites",))
+    "citations", "citations", hybrid=WEIGHTED, merge=LITERAL, walk=WalkConfig(max_hops=2, predicates=("cites",))
 )
 # Ours. Linking by nearest names made answers worse. A second hop of facts did not help: bridges make that step.
 CHAIN = Recipe(

@@ -168,7 +168,7 @@ def test_graph_failure_keeps_hybrid_hits(case: Case, broken: frozenset[str]) -> 
     with fill_store(index_world(case.world), BrokenStore) as store:
         store.broken = broken
         found, hybrid = case.ask(store), case.hybrid(store)
-    assert set(list_ids(hybrid)) <= set(list_ids(found))
+    assert {s.id for s in hybrid.ranking} <= {s.id for s in found.ranking}
     failed = {missing.partition(":")[0] for missing in found.missing if "is broken" in missing}
     assert (found.skip_reason == GRAPH_FAILED) == bool(failed - {"scores"})
     assert failed <= {"link", "graph", "scores"}
@@ -183,7 +183,7 @@ def test_keywords_answer_if_vectors_fail(name: str, store: BrokenStore) -> None:
     words = store.lexical(QUESTION, top_k=3)
     assert set(found.missing) <= {"vector: dense is broken", "graph: dense is broken"}  # guided needs it twice
     assert (found.missing[:1] == ("vector: dense is broken",)) == (name != "keyword")
-    assert {s.id for s in words} <= set(list_ids(found))
+    assert {s.id for s in words} <= {s.id for s in found.ranking}
 
 
 @pytest.mark.parametrize("name", ADDITIVE)
@@ -196,7 +196,7 @@ def test_vectors_answer_if_keywords_fail(name: str, store: BrokenStore) -> None:
     found = search_store(store, QUESTION, open_gate(name))
     near = store.dense(EMBEDDER.embed_query(QUESTION), top_k=3)
     assert found.missing == (() if name == "vector" else ("keyword: lexical is broken",))
-    assert {s.id for s in near} <= set(list_ids(found))
+    assert {s.id for s in near} <= {s.id for s in found.ranking}
 
 
 @pytest.mark.parametrize("name", ["hybrid", "chain"])
@@ -269,7 +269,7 @@ def test_search_raises_if_hits_cannot_be_read(verb: str, store: BrokenStore) -> 
 def test_hybrid_answers_if_facts_cannot_be_counted(store: BrokenStore) -> None:
     hybrid = search_store(store, QUESTION, remove_graph(CHAIN))
     store.broken = frozenset({"has_facts"})
-    assert set(list_ids(hybrid)) <= set(list_ids(search_store(store, QUESTION, CHAIN)))
+    assert set(list_ids(hybrid)) <= {s.id for s in search_store(store, QUESTION, CHAIN).ranking}
 
 
 # -- models --------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def test_failed_embedder_equals_missing_one(name: str, store: BrokenStore) -> No
     none = search_store(store, QUESTION, open_gate(name), embedder=None)
     words = [s.id for s in store.lexical(QUESTION, top_k=3)]
     assert replace(down, missing=()) == replace(none, missing=())
-    assert set(words) <= set(list_ids(none))
+    assert set(words) <= {s.id for s in none.ranking}
     if name != "keyword":
         assert down.missing == ("vector: the embedding service does not answer",)
         assert none.missing == ("vector: no embedder was given, so only words were searched",)
@@ -299,14 +299,15 @@ def test_embedder_failure_in_expansion_keeps_hybrid(store: BrokenStore) -> None:
 def test_question_vector_without_passage_vectors() -> None:
     with fill_store(index_world(SAMPLE, embedder=None), SqliteStore, model=None) as store:
         found = search_store(store, QUESTION, open_gate("chain"))
-        assert set(list_ids(search_store(store, QUESTION, remove_graph(open_gate("chain"))))) <= set(list_ids(found))
+        hybrid = search_store(store, QUESTION, remove_graph(open_gate("chain")))
+        assert set(list_ids(hybrid)) <= {s.id for s in found.ranking}
 
 
 def test_vector_of_other_length_leaves_keywords(store: BrokenStore) -> None:
     found = search_store(store, QUESTION, CHAIN, embedder=Halves(8, quiet=True))
     words = search_store(store, QUESTION, remove_graph(CHAIN), embedder=None)
     assert "vector" in found.missing[0]
-    assert set(list_ids(words)) <= set(list_ids(found))
+    assert set(list_ids(words)) <= {s.id for s in found.ranking}
 
 
 # -- rerankers -----------------------------------------------------------------------------------------

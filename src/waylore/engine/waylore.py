@@ -28,7 +28,6 @@ from waylore.fence import Fence, make_fence
 from waylore.indexing import exports, pipeline
 from waylore.indexing.blocks import Limits
 from waylore.indexing.extractors.rules import RuleExtractor
-from waylore.indexing.files.add import add_files
 from waylore.indexing.files.addresses import find_address, locate
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.files.task import Task
@@ -246,6 +245,8 @@ class Waylore:
         arguments.check_callable("progress", progress)
         address = arguments.check_optional("uri", uri)
         arguments.check_type("prune", prune, bool)
+        from waylore.indexing.files.add import add_files  # noqa: PLC0415 (a search starts without it)
+
         project = find_project_folder()
         located = [locate(each, below) for each in _check_exists(arguments.to_paths(path))]
         tasks = [Task(top, above, project, frame, self._author, limits, prune, address) for top, above in located]

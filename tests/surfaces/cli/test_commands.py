@@ -118,7 +118,7 @@ def test_search_prints_cards(filled: Path) -> None:
     shown = run("search", QUESTION)
     assert re.search(r"^ 1 Login +notes/login.md \d\.\d{3}$", shown, re.MULTILINE)
     assert "issues tokens. ## Tokens Tokens are\n   kept by [[Sessions]].\n" in shown
-    assert "   via Login —“Tokens are kept by”→ Sessions —owner→ Mara\n" in shown
+    assert "   via Login —Tokens are kept by→ Sessions —owner→ Mara\n" in shown
     assert "not searched: meaning: no embedder was given" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert "\x1b" not in shown
@@ -179,7 +179,7 @@ def test_explain_shows_why_a_hit_was_found(filled: Path) -> None:
 
 
 def test_graph_shows_facts_around_an_entity(filled: Path) -> None:
-    assert "├── —“Tokens are kept by”→ Sessions\n│   ├── —owner→ Mara" in run("graph", "login", "--hops", "2")
+    assert "└── —Tokens are kept by→ Sessions\n    └── —owner→ Mara" in run("graph", "login", "--hops", "2")
     with Waylore.open("team.waylore") as memory:
         around = [each.to_dict() for each in memory.graph("login", hops=2)]
     assert run_json("graph", "login", "--hops", "2") == around

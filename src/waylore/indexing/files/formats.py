@@ -28,13 +28,7 @@ from waylore.indexing.blocks import (
 )
 from waylore.indexing.files.addresses import escape
 from waylore.indexing.files.folders import list_paths
-from waylore.indexing.readers.chat import read_json
-from waylore.indexing.readers.code import read_code
-from waylore.indexing.readers.data import read_toml, read_yaml
-from waylore.indexing.readers.markup.markdown import read_markdown
-from waylore.indexing.readers.notebook import read_notebook
 from waylore.indexing.readers.plain import read_text
-from waylore.indexing.readers.rows import read_json_lines, read_table
 from waylore.lengths import MAX_TITLE
 from waylore.plugins import list_plugins, load_plugin
 
@@ -71,21 +65,29 @@ def _import_reader(module: str, name: str, library: str = "") -> Reader:
     return read_file
 
 
+_read_json = _import_reader("chat", "read_json")
+_read_code = _import_reader("code", "read_code")
+_read_toml = _import_reader("data", "read_toml")
+_read_yaml = _import_reader("data", "read_yaml")
+_read_markdown = _import_reader("markup.markdown", "read_markdown")
+_read_notebook = _import_reader("notebook", "read_notebook")
+_read_json_lines = _import_reader("rows", "read_json_lines")
+_read_table = _import_reader("rows", "read_table")
 _read_rst = _import_reader("markup.rst", "read_rst", "docutils")
 _read_org = _import_reader("markup.org", "read_org", "orgparse")
 _read_mailbox = _import_reader("mail", "read_mailbox")
 READERS: dict[str, Reader] = {
     ".rst": _read_rst,
     **dict.fromkeys((".txt", ".text", ".log", ".adoc", ".tex", ""), read_text),
-    **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), _read_markdown),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("markup.html", "read_html")),
-    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
-    **dict.fromkeys((".csv", ".tsv"), read_table),
-    **dict.fromkeys(_CODE_SUFFIXES, read_code),
-    **dict.fromkeys((".yaml", ".yml"), read_yaml),
-    ".toml": read_toml,
-    ".json": read_json,
-    ".ipynb": read_notebook,
+    **dict.fromkeys((".jsonl", ".ndjson"), _read_json_lines),
+    **dict.fromkeys((".csv", ".tsv"), _read_table),
+    **dict.fromkeys(_CODE_SUFFIXES, _read_code),
+    **dict.fromkeys((".yaml", ".yml"), _read_yaml),
+    ".toml": _read_toml,
+    ".json": _read_json,
+    ".ipynb": _read_notebook,
     ".org": _read_org,
     ".eml": _import_reader("mail", "read_message"),
     ".mbox": _read_mailbox,
@@ -95,12 +97,12 @@ READERS: dict[str, Reader] = {
     ".pdf": _import_reader("office.pdf", "read_pdf"),
     ".docx": _import_reader("office.docx", "read_docx"),
 }
-_READ_BY_LINE = (read_json_lines, read_table, read_text)
-_SPLIT = (read_markdown, _read_rst, _read_org)
+_READ_BY_LINE = (_read_json_lines, _read_table, read_text)
+_SPLIT = (_read_markdown, _read_rst, _read_org)
 # These return long files in rows or parts, so that the limit for bytes does not apply.
 _STREAMED = (*_READ_BY_LINE, *_SPLIT, _read_mailbox)
 # These parse a whole file, so that a long one takes seconds.
-_PARSED = (read_markdown, read_code, read_json, read_yaml, read_toml, read_notebook)
+_PARSED = (_read_markdown, _read_code, _read_json, _read_yaml, _read_toml, _read_notebook)
 SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
 _DEFAULTS = Limits()
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
@@ -70,7 +70,8 @@ class Query:
     unit: float | None = field(default=None, compare=False, repr=False)
 
 
-class Scored(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scored:
     """One candidate of a ranking."""
 
     id: str

@@ -95,7 +95,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         columns, best = compute_features(pool, question.query.vector, bridges)
         columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
         judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
-        candidates = _add_unjudged(question, _drop_unlikely(question, judged, recipe))
+        candidates = _drop_unlikely(question, _add_unjudged(question, judged), recipe)
     with question.trace.measure("paths"):
         leading = {pool.ids[place]: partial(_get_crossing, pool, bridges, number) for place, number in best.items()}
         paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
@@ -242,8 +242,8 @@ def _rank_candidates(
 def _drop_unlikely(
     question: GraphQuery, candidates: Sequence[FusedCandidate], recipe: Recipe
 ) -> tuple[FusedCandidate, ...]:
-    """Drop candidates below the minimum score that only the graph would add. Those of hybrid search stay."""
-    own = {candidate.id for candidate in question.hybrid}
+    """Drop candidates below the minimum score that only the graph would add. The hybrid top K stays."""
+    own = {candidate.id for candidate in question.hybrid[: recipe.top_k]}
     return tuple(
         candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
     )

@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.corpus import DIMENSION, Corpus, Matrix, make_name
 from waylore.store import vectors as codes
-from waylore.store.packing import compute_fact_key
+from waylore.store.rows import make_sort_key
 from waylore.store.sqlite.file import SQL, connect
 from waylore.store.sqlite.scope import ScopeCache, bind_fact_filter, match_any, run_by_ids
 from waylore.store.sqlite.store import SqliteStore
@@ -183,7 +183,7 @@ def to_blobs(ids: list[str]) -> Any:
 
 def to_keys(facts: list[str]) -> Any:
     """Convert ids of facts to the keys by which they are stored."""
-    return apsw.carray(np.array([compute_fact_key(bytes.fromhex(id_)) for id_ in facts], np.int64))
+    return apsw.carray(np.array([make_sort_key(bytes.fromhex(id_)) for id_ in facts], np.int64))
 
 
 class Arguments:

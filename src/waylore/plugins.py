@@ -1,8 +1,11 @@
 """Find what other packages add, by entry point: stores, embedders, extractors, readers and recipes.
 
-An entry point is loaded when its name is used, so an installed package that nobody names costs nothing.
+An entry point is loaded when its name is used, so an installed package that nobody names costs nothing. So are our own
+modules that few processes need (`import_later`).
 """
 
+from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -26,3 +29,12 @@ def load_plugin(group: str, name: str) -> Any | None:
 def list_plugins(group: str) -> tuple[str, ...]:
     """Return the names that packages registered in a group."""
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
+
+
+def import_later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports another one when it is called, so that a search starts without its module."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments)
+
+    return call

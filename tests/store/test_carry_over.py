@@ -14,6 +14,7 @@ from tools.faults import measure_seconds, start_and_kill
 
 from faults.documents import Edition, make_document
 from store.earlier_layout import restore_rows
+from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import MODEL, WORLD, day, page
 from waylore.types.author import OWNER
@@ -25,6 +26,7 @@ DOCUMENTS = 150
 KILLS = 20
 OPEN = """
 import sys
+from waylore.store.protocol import Store
 from waylore.store.sqlite.store import SqliteStore
 
 print("begun", flush=True)
@@ -46,24 +48,28 @@ def describe(facts: FactColumns) -> dict[str, list[object]]:
     }
 
 
+def read_store(store: Store) -> list[object]:
+    """Return everything that a collection exports, and what its reads of the graph return."""
+    documents = list(store.export())
+    entities = sorted({entity.id for document in documents for entity in document.entities})
+    passages = [passage.id for document in documents for passage in document.passages]
+    facts = sorted({fact.id for document in documents for fact in document.facts})
+    assert store.find_remains(Receipt()) == ()
+    return [
+        documents,
+        [fact.vector is None or fact.vector.tobytes() for document in documents for fact in document.facts],
+        store.statistics(),
+        describe(store.facts_of_entities(entities, per_entity=5, statuses=STATUSES)),
+        describe(store.facts_of_passages(passages, per_passage=5)),
+        dict(store.passages_of_entities(entities, per_entity=5)),
+        dict(store.entities_of_passages(passages, per_passage=5)),
+        store.facts(facts),
+    ]
+
+
 def read_all(path: Path) -> list[object]:
-    """Return everything that a file exports, and what its reads of the graph return."""
     with closing(SqliteStore(path)) as store:
-        documents = list(store.export())
-        entities = sorted({entity.id for document in documents for entity in document.entities})
-        passages = [passage.id for document in documents for passage in document.passages]
-        facts = sorted({fact.id for document in documents for fact in document.facts})
-        assert store.find_remains(Receipt()) == ()
-        return [
-            documents,
-            [fact.vector is None or fact.vector.tobytes() for document in documents for fact in document.facts],
-            store.statistics(),
-            describe(store.facts_of_entities(entities, per_entity=5, statuses=STATUSES)),
-            describe(store.facts_of_passages(passages, per_passage=5)),
-            dict(store.passages_of_entities(entities, per_entity=5)),
-            dict(store.entities_of_passages(passages, per_passage=5)),
-            store.facts(facts),
-        ]
+        return read_store(store)
 
 
 @pytest.mark.parametrize("model", [None, MODEL])

@@ -15,13 +15,13 @@ from tools.faults import measure_seconds, start_and_kill
 from databases import create_database, get_server_url
 from faults.documents import Edition, make_document
 from store.earlier_schema import LAST, restore_tables
-from store.test_carry_over import describe
+from store.test_carry_over import read_store
 from waylore.errors import SchemaOutdated
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.sql import load_migrations, migrate
 from waylore.testing.world import MODEL, WORLD, day, page
 from waylore.types.author import OWNER
-from waylore.types.knowledge import STATUSES, IndexedDocument
+from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
 DOCUMENTS = 120
@@ -45,23 +45,8 @@ def write(url: str, documents: Sequence[IndexedDocument], model: str | None, col
 
 
 def read_all(url: str, collection: str = "default") -> list[object]:
-    """Return everything that a collection exports, and what its reads of the graph return."""
     with closing(PostgresStore(url, collection)) as store:
-        documents = list(store.export())
-        entities = sorted({entity.id for document in documents for entity in document.entities})
-        passages = [passage.id for document in documents for passage in document.passages]
-        facts = sorted({fact.id for document in documents for fact in document.facts})
-        assert store.find_remains(Receipt()) == ()
-        return [
-            documents,
-            [fact.vector is None or fact.vector.tobytes() for document in documents for fact in document.facts],
-            store.statistics(),
-            describe(store.facts_of_entities(entities, per_entity=5, statuses=STATUSES)),
-            describe(store.facts_of_passages(passages, per_passage=5)),
-            dict(store.passages_of_entities(entities, per_entity=5)),
-            dict(store.entities_of_passages(passages, per_passage=5)),
-            store.facts(facts),
-        ]
+        return read_store(store)
 
 
 def rows(url: str, sql: str) -> list[Any]:

@@ -220,7 +220,8 @@ def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tupl
         repeats |= new
         if len(found) == len(chosen) and not new:
             hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
-            return tuple(_make_hit(candidate, graph, loaded, repeats) for candidate in hits)
+            others = {first: [loaded[id_][1] for id_ in ids] for first, ids in group_repeats(repeats).items()}
+            return _make_hits(hits, graph, loaded, others)
 
 
 def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) -> tuple[FusedCandidate, ...]:
@@ -242,21 +243,25 @@ def _load(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Do
     return {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
 
 
-def _make_hit(
-    candidate: FusedCandidate,
+def _make_hits(
+    candidates: Sequence[FusedCandidate],
     graph: GraphResult,
     loaded: Mapping[str, tuple[Passage, Document]],
-    repeats: Mapping[str, str],
-) -> Hit:
-    passage, document = loaded[candidate.id]
-    others = (loaded[id_][1] for id_ in group_repeats(repeats).get(candidate.id, ()))
-    return Hit(
-        replace(passage, vector=None),
-        document,
-        candidate.score,
-        candidate.placements,
-        _prepend_merge(graph.paths.get(candidate.id), _map_merges(graph.links)),
-        also_in=tuple({other.id: other for other in others if other.id != document.id}.values()),
+    others: Mapping[str, Sequence[Document]],
+) -> tuple[Hit, ...]:
+    """Return the hits. `others` has, by passage, the documents of those with the same text."""
+    merges = _map_merges(graph.links)
+    return tuple(
+        Hit(
+            replace(passage, vector=None),
+            document,
+            candidate.score,
+            candidate.placements,
+            _prepend_merge(graph.paths.get(candidate.id), merges),
+            also_in=tuple({o.id: o for o in others.get(candidate.id, ()) if o.id != document.id}.values()),
+        )
+        for candidate in candidates
+        for passage, document in [loaded[candidate.id]]
     )
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from waylore.store import rows as columns
 from waylore.store.packing import EncodedParts, make_parts, pack_parts
 from waylore.store.packs import ALWAYS, IS_OWN, Packs
@@ -79,7 +77,7 @@ def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[R
         packs.facts["source"].tolist(),
         (trust["weight"] * trust["confidence"]).tolist(),
         packs.fact_of.tolist(),
-        (np.arange(len(packs.facts)) - packs.first_fact[packs.fact_of]).tolist(),
+        packs.place_of.tolist(),
         packs.facts["status"].tolist(),
         trust["valid_from"].tolist(),
         trust["valid_to"].tolist(),

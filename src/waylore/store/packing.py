@@ -26,7 +26,7 @@ from waylore.store.packs import (
     Packs,
     encode_pack,
 )
-from waylore.store.rows import from_microseconds, to_microseconds
+from waylore.store.rows import from_microseconds, make_sort_key, to_microseconds
 from waylore.store.vectors import quantise, to_units
 from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import SOURCES, STATUSES, Fact, IndexedDocument, Mention, Passage, Vector
@@ -144,8 +144,12 @@ def _encode_vectors(facts: Sequence[Fact], dimension: int | None) -> list[bytes]
     vectors = [vector for fact in facts if (vector := check_vector(fact.vector, dimension)) is not None]
     if not vectors:
         return [None] * len(facts)
-    codes, size = quantise(np.stack(vectors)).tobytes(), len(vectors[0])
-    return [codes[start : start + size] for start in range(0, len(codes), size)]
+    return split_codes(quantise(np.stack(vectors)).tobytes(), len(vectors[0]))
+
+
+def split_codes(joined: bytes, size: int) -> list[bytes]:
+    """Return vectors in eight bits per dimension that stand one behind the other."""
+    return [joined[start : start + size] for start in range(0, len(joined), size)]
 
 
 def _place_statement(text: str, statement: str, code: bytes | None, words: _Places) -> tuple[int, int, int]:
@@ -182,7 +186,7 @@ class PassagePacks:
         words = self.packs.decode_words(of)
         id_, _, object_, _, _, *named, source, status = self.packs.facts[place].tolist()
         weight, confidence, since, until = self.packs.trust[place].tolist()
-        count, last = self.uses.get(compute_fact_key(id_), (0, None))
+        count, last = self.uses.get(make_sort_key(id_), (0, None))
         subject_name, predicate, object_name = (words[word] for word in named)
         return Fact(
             id_.hex(),
@@ -225,14 +229,9 @@ def read_passage_packs(rows: Sequence[tuple[bytes, str, int, bytes, bytes | None
 
 
 def compute_fact_keys(ids: Column) -> Column:
-    """Return the first half of the ids of facts as signed integers that sort like the ids."""
+    """Return the keys of facts, `rows.make_sort_key` of each id."""
     halves = np.frombuffer(ids.tobytes(), ">u8")[::2].astype(np.uint64)
     return (halves ^ SIGN).view(np.int64)
-
-
-def compute_fact_key(id_: bytes) -> int:
-    """Return the key of one fact."""
-    return int.from_bytes(id_[:8], "big") - (1 << 63)
 
 
 def find_stated(packs: Packs, only: FactFilter) -> Column:
@@ -288,7 +287,9 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
     facts, trust = packs.facts[places], packs.trust[places]
     known = replace(source, uses=find_uses(compute_fact_keys(facts["id"])))
     vector_of = packs.vector_of[places]
+    has_vector = vector_of >= 0
     vectors = to_units(packs.vectors[vector_of]) if len(packs.vectors) else np.zeros((len(places), 0), np.float32)
+    vectors[~has_vector] = 0
     return FactColumns(
         of=tuple(of),
         ids=split_ids(facts["id"].tobytes()),
@@ -299,8 +300,8 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
         sources=facts["source"].astype(np.int64),
         statuses=facts["status"].astype(np.int64),
         recorded_at=source.recorded_at[packs.fact_of[places]],
-        vectors=np.where((vector_of >= 0)[:, None], vectors, np.float32(0)),
-        has_vector=vector_of >= 0,
+        vectors=vectors,
+        has_vector=has_vector,
         rows=tuple((known, place) for place in places.tolist()),
         convert=_convert,
     )
@@ -313,9 +314,9 @@ def _convert(row: tuple[PassagePacks, int], vector: Vector | None) -> Fact:
 
 def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
     """Return ids, with an empty string for some of them."""
-    return (
-        tuple("" if blank else id_ for id_, blank in zip(ids, is_blank.tolist(), strict=True)) if any(is_blank) else ids
-    )
+    if not is_blank.any():
+        return ids
+    return tuple("" if blank else id_ for id_, blank in zip(ids, is_blank.tolist(), strict=True))
 
 
 def split_ids(joined: bytes) -> tuple[str, ...]:

@@ -125,6 +125,12 @@ class Packs:
         return np.repeat(np.arange(len(self)), self._heads["facts"])
 
     @cached_property
+    def place_of(self) -> Column:
+        """The place of each fact in its own pack."""
+        places: Column = np.arange(len(self.facts)) - self.first_fact[self.fact_of]
+        return places
+
+    @cached_property
     def first_fact(self) -> Column:
         """The place of the first fact of each pack."""
         return self._find_firsts("facts")

@@ -29,6 +29,9 @@ class Migration(NamedTuple):
         return sha256(" ".join(re.sub(r"--.*", "", self.sql).split()).encode()).hexdigest()
 
 
+NOTHING_TO_FILL: Mapping[int, Callable[..., object]] = MappingProxyType({})
+
+
 def is_current(migrations: Sequence[Migration], applied: Mapping[int, str]) -> bool:
     """Return whether exactly these migrations were applied, each with the checksum that it has now."""
     return applied == {migration.number: migration.checksum for migration in migrations}
@@ -40,16 +43,20 @@ def migrate(
     applied: Mapping[int, str],
     run: Callable[[str], None],
     record: Callable[[Migration], None],
+    fill: Mapping[int, Callable[[], object]] = NOTHING_TO_FILL,
 ) -> int:
     """Apply the missing migrations in order; return their number.
 
-    `applied` maps numbers to checksums. An empty checksum stands for a migration from before checksums were
+    `fill` has functions that fill the tables of a migration after its SQL ran, by its number. `applied` maps numbers to
+    checksums. An empty checksum stands for a migration from before checksums were
     recorded: its checksum is recorded now.
     """
     _check(migrations, applied)
     missing = [migration for migration in migrations if migration.number not in applied]
     for migration in missing:
         run(migration.sql)
+        if migration.number in fill:
+            fill[migration.number]()
         record(migration)
     for migration in migrations:
         if applied.get(migration.number) == "":

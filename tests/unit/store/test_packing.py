@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from waylore.store.packing import (
     PassagePacks,
-    compute_fact_key,
     compute_fact_keys,
     find_stated,
     group_facts,
@@ -23,7 +22,7 @@ from waylore.store.packing import (
     replace_vectors,
 )
 from waylore.store.packs import Packs
-from waylore.store.rows import to_microseconds
+from waylore.store.rows import make_sort_key, to_microseconds
 from waylore.store.vectors import from_int8, to_int8
 from waylore.types.identity import identity
 from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, Mention, Passage
@@ -159,5 +158,5 @@ def test_shared_statement_is_stored_once() -> None:
 @given(st.lists(st.binary(min_size=16, max_size=16), max_size=5))
 def test_keys_of_facts_sort_like_their_ids(ids: list[bytes]) -> None:
     keys = compute_fact_keys(np.frombuffer(b"".join(ids), "V16")).tolist()
-    assert keys == [compute_fact_key(id_) for id_ in ids]
-    assert sorted(keys) == [compute_fact_key(id_) for id_ in sorted(ids)]
+    assert keys == [make_sort_key(id_) for id_ in ids]
+    assert sorted(keys) == [make_sort_key(id_) for id_ in sorted(ids)]

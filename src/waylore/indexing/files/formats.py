@@ -9,7 +9,6 @@ that are parsed as a whole. The module does not split texts into passages (`chun
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,7 +29,7 @@ from waylore.indexing.files.addresses import escape
 from waylore.indexing.files.folders import list_paths
 from waylore.indexing.readers.plain import read_text
 from waylore.lengths import MAX_TITLE
-from waylore.plugins import list_plugins, load_plugin
+from waylore.plugins import import_later, list_plugins, load_plugin
 
 __all__ = [
     "READERS",
@@ -55,12 +54,12 @@ def _import_reader(module: str, name: str, library: str = "") -> Reader:
 
     `library` is one that the module imports.
     """
+    reader = import_later(f"waylore.indexing.readers.{module}", name)
 
     def read_file(source: Source) -> Iterator[Reading | Skipped]:
         if library:
             require_library(library)
-        reader: Reader = getattr(import_module(f"waylore.indexing.readers.{module}"), name)
-        return reader(source)
+        return reader(source)  # type: ignore[no-any-return]
 
     return read_file
 

@@ -9,13 +9,13 @@ file again changes nothing, and importing a longer version adds the new rows. Wa
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Limits, ReadError, Skipped, Source, catch_read_errors
 from waylore.indexing.pipeline import split_into_batches, write
+from waylore.plugins import import_later
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
 from waylore.types.author import Author
@@ -25,6 +25,7 @@ Importer: TypeAlias = Callable[[Source, Document], Iterator[IndexedDocument | Sk
 IMPORT_LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
 BATCH_DOCUMENTS = 256  # in one transaction
 AUTO = "auto"
+PACKAGE = "waylore.indexing.importers"
 
 
 class Format(NamedTuple):
@@ -34,23 +35,13 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...] = ()
 
 
-def _import_importer(module: str, name: str) -> Importer:
-    """Return an importer whose module is imported for its first file, so that a search starts without it."""
-
-    def import_documents(source: Source, template: Document) -> Iterator[IndexedDocument | Skipped]:
-        importer: Importer = getattr(import_module(f"waylore.indexing.importers.{module}"), name)
-        return importer(source, template)
-
-    return import_documents
-
-
 FORMATS: dict[str, Format] = {
-    "triples": Format(_import_importer("triples", "import_triples"), (".csv", ".tsv")),
-    "ntriples": Format(_import_importer("rdf", "import_ntriples"), (".nt",)),
-    "research": Format(_import_importer("research", "import_research")),
-    "graphrag": Format(_import_importer("graphrag", "import_graphrag"), (".parquet",)),
-    "lightrag": Format(_import_importer("lightrag", "import_lightrag")),
-    "mcp-memory": Format(_import_importer("mcp_memory", "import_mcp_memory")),
+    "triples": Format(import_later(f"{PACKAGE}.triples", "import_triples"), (".csv", ".tsv")),
+    "ntriples": Format(import_later(f"{PACKAGE}.rdf", "import_ntriples"), (".nt",)),
+    "research": Format(import_later(f"{PACKAGE}.research", "import_research")),
+    "graphrag": Format(import_later(f"{PACKAGE}.graphrag", "import_graphrag"), (".parquet",)),
+    "lightrag": Format(import_later(f"{PACKAGE}.lightrag", "import_lightrag")),
+    "mcp-memory": Format(import_later(f"{PACKAGE}.mcp_memory", "import_mcp_memory")),
 }
 
 
@@ -129,13 +120,16 @@ def _drop_repeated(
             yield item
 
 
+_detect = import_later(f"{PACKAGE}.detect", "detect_format")
+
+
 def _detect_format(source: Source) -> str:
     """Return the format of a folder by its tables, of a file by its suffix or its first typical row."""
     suffix = source.path.suffix.lower()
     by_suffix = next((name for name, known in FORMATS.items() if suffix in known.suffixes), "")
     if by_suffix and not source.path.is_dir():
         return by_suffix
-    format_: str = import_module("waylore.indexing.importers.detect").detect_format(source)
+    format_: str = _detect(source)
     if not format_:
         raise ReadError(f"its format cannot be detected: pass format=, one of {', '.join(FORMATS)}")
     return format_

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from pgvector import HalfVector
 
 from waylore.errors import DimensionMismatch
@@ -73,9 +72,8 @@ def _read_unembedded(db: Connection, kind: str, bound: dict[str, Any]) -> tuple[
 def _list_unembedded_facts(rows: Sequence[Any]) -> tuple[Embeddable, ...]:
     """Return the facts of packs that have no staged vector."""
     source = packing.read_passage_packs([row[:5] for row in rows])
-    of = source.packs.fact_of
-    places = np.arange(len(of)) - source.packs.first_fact[of]
-    found = zip(packing.list_facts(source), of.tolist(), places.tolist(), strict=True)
+    of, places = source.packs.fact_of.tolist(), source.packs.place_of.tolist()
+    found = zip(packing.list_facts(source), of, places, strict=True)
     return tuple(replace(fact, vector=None) for fact, of, place in found if place not in (rows[of][5] or ()))
 
 
@@ -84,16 +82,12 @@ def _adopt_facts(db: Connection, collection: int, model: str, dimension: int) ->
     bound = {"collection": collection, "model": model, "after": LOWEST_ID, "limit": PACKS_AT_ONCE}
     while rows := run(db, "staged_facts", **bound).fetchall():
         replaced = [
-            (id_.hex(), *packing.replace_vectors(pack, dict(enumerate(_split(codes, dimension)))))
+            (id_.hex(), *packing.replace_vectors(pack, dict(enumerate(packing.split_codes(codes, dimension)))))
             for id_, pack, codes in rows
         ]
         run_many(db, "set_pack", collection, [(id_, pack) for id_, pack, _ in replaced])
         run_many(db, "set_statement_vectors", collection, [(id_, codes) for id_, _, codes in replaced])
         bound["after"] = replaced[-1][0]
-
-
-def _split(codes: bytes, size: int) -> list[bytes]:
-    return [codes[start : start + size] for start in range(0, len(codes), size)]
 
 
 def _get_kind(item: Embeddable) -> str:

@@ -6,16 +6,16 @@ statements, and the names of the tables that record migrations. A schema with it
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
-from types import MappingProxyType
+from functools import partial
 from typing import Any
 
 import psycopg
 
 from waylore import legacy
 from waylore.errors import ConfigError, SchemaOutdated
+from waylore.plugins import import_later
 from waylore.store.postgres.connections import Connection, format_address, is_pooled, translate_errors
-from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
+from waylore.store.sql import NOTHING_TO_FILL, Migration, is_current, load_migrations, load_queries, migrate
 
 SQL = load_queries("waylore.store.postgres")
 RENAMING = load_queries("waylore.store.postgres", file="legacy")
@@ -26,17 +26,10 @@ CARRY_STORE = (
     RENAMING["carry_functions"],
     RENAMING["carry_grants"],
 )
-NOTHING_TO_FILL: Mapping[int, Callable[[psycopg.Connection[Any]], None]] = MappingProxyType({})
+# What fills the tables of a migration, by its number.
+FILL = {5: import_later("waylore.store.earlier.postgres", "carry_over")}
 OLDEST_TEXTSEARCH = (1, 5, 1)
 OLDEST_PGVECTOR = (0, 8)
-
-
-def _carry_over(db: psycopg.Connection[Any]) -> None:
-    """Carry a schema over to packs. Few processes do, so the others start without that code."""
-    import_module("waylore.store.earlier.postgres").carry_over(db)
-
-
-FILL = {5: _carry_over}  # what fills the tables of a migration, by its number
 
 
 def migrate_schema(
@@ -46,7 +39,7 @@ def migrate_schema(
     *,
     schema: str,
     carry: Sequence[str] = (),
-    fill: Mapping[int, Callable[[psycopg.Connection[Any]], None]] = NOTHING_TO_FILL,
+    fill: Mapping[int, Callable[[psycopg.Connection[Any]], object]] = NOTHING_TO_FILL,
     before: Callable[[psycopg.Connection[Any]], None] = lambda _: None,
 ) -> None:
     """Apply the migrations that a schema lacks, in one transaction; read one table if it lacks none.
@@ -56,19 +49,18 @@ def migrate_schema(
     """
     if is_current(migrations, read_applied(db, sql)):
         return
-
-    def record(migration: Migration) -> None:
-        if migration.number in fill and migration.number not in applied:
-            fill[migration.number](db)
-        _run(db, sql["record_migration"], migration.number, migration.name, migration.checksum)
-
     with db.transaction():
         db.execute(sql["lock_migrations"])
         _rename(db, schema, carry)
         before(db)
         db.execute(sql["create_migrations"])
-        applied = read_applied(db, sql)
-        migrate(migrations, applied=applied, run=lambda statement: _run(db, statement), record=record)
+        migrate(
+            migrations,
+            applied=read_applied(db, sql),
+            run=lambda statement: _run(db, statement),
+            record=lambda m: _run(db, sql["record_migration"], m.number, m.name, m.checksum),
+            fill={number: partial(function, db) for number, function in fill.items()},
+        )
 
 
 def read_applied(db: psycopg.Connection[Any], sql: Mapping[str, str]) -> dict[int, str]:

@@ -7,10 +7,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from types import MappingProxyType
 from typing import Any
 
 import apsw
@@ -27,8 +26,9 @@ from waylore.errors import (
     StoreError,
     StoreUnavailable,
 )
+from waylore.plugins import import_later
 from waylore.private_files import create_private
-from waylore.store.sql import Migration, is_current, load_migrations, load_queries, migrate
+from waylore.store.sql import NOTHING_TO_FILL, Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.name_keys import fill_keys
 from waylore.store.sqlite.vfs import open_database, reserve_checksums, use_checksums
@@ -39,19 +39,14 @@ UNDECIDED, FOREIGN = 0, -1  # a file that may become a store or a catalogue, and
 # A file from before application ids is known by a table. A registry may come before a store or a catalogue.
 KINDS_BY_TABLE = {"passages": STORE, "catalogue": CATALOGUE, "registry": UNDECIDED}
 CHECK_STEPS = 20_000  # of SQLite's virtual machine between two looks at the deadline, about a millisecond
-NOTHING_TO_FILL: Mapping[int, Callable[[apsw.Connection], None]] = MappingProxyType({})
 MAX_REWRITTEN_BYTES = 1_000_000_000  # of a file that gets its checksums when it is opened
 CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows end before it
 
 Stamp = tuple[int, ...]
 
 
-def _carry_over(db: apsw.Connection) -> None:
-    """Carry a file over to packs. Few processes do, so the others start without that code."""
-    import_module("waylore.store.earlier.sqlite").carry_over(db)
-
-
-FILL = {3: fill_keys, 8: _carry_over}  # what fills the tables of a migration, by its number
+# What fills the tables of a migration, by its number.
+FILL = {3: fill_keys, 8: import_later("waylore.store.earlier.sqlite", "carry_over")}
 
 
 def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.Connection:
@@ -90,7 +85,7 @@ def migrate_file(
     migrations: Sequence[Migration],
     *,
     busy_seconds: float,
-    fill: Mapping[int, Callable[[apsw.Connection], None]] = NOTHING_TO_FILL,
+    fill: Mapping[int, Callable[[apsw.Connection], object]] = NOTHING_TO_FILL,
     finish: Callable[[Mapping[int, str]], None] = lambda _: None,
 ) -> None:
     """Apply the migrations that a file lacks, in one transaction, and add its checksums if it has none.
@@ -116,14 +111,9 @@ def _apply(
     db: apsw.Connection,
     sql: Mapping[str, str],
     migrations: Sequence[Migration],
-    fill: Mapping[int, Callable[[apsw.Connection], None]],
+    fill: Mapping[int, Callable[[apsw.Connection], object]],
     finish: Callable[[Mapping[int, str]], None],
 ) -> None:
-    def record(migration: Migration) -> None:
-        if migration.number in fill and migration.number not in applied:
-            fill[migration.number](db)
-        _record(db, sql, migration)
-
     with open_transaction(db):
         db.execute(sql["create_migrations"])
         if db.execute(sql["has_migrations"]).get <= CHECKSUM_COLUMN:
@@ -133,7 +123,8 @@ def _apply(
             migrations,
             applied=applied,
             run=lambda statements: _run(db, statements),
-            record=record,
+            record=lambda migration: _record(db, sql, migration),
+            fill={number: partial(function, db) for number, function in fill.items()},
         )
         finish(applied)
 

@@ -64,7 +64,7 @@ def facts_of_passages(
 
 def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequence[str]) -> Mapping[str, Fact]:
     """Return facts by id."""
-    keys = np.array([packing.compute_fact_key(id_) for id_ in columns.parse_ids(ids)], np.int64)
+    keys = np.array([columns.make_sort_key(id_) for id_ in columns.parse_ids(ids)], np.int64)
     found = run_by_facts(db, "facts", keys, **scope.bindings, **bind_fact_filter(only))
     if not found:
         return {}

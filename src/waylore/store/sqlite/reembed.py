@@ -83,10 +83,8 @@ def _list_unembedded_facts(db: apsw.Connection, rows: list[Any], bound: dict[str
     """Return the facts of packs that have no staged vector."""
     staged = {(row, place) for row, place, _ in run_by_rows(db, "staged_facts", [row[5] for row in rows], **bound)}
     source = packing.read_passage_packs([row[:5] for row in rows])
-    facts = packing.list_facts(source)
-    of = source.packs.fact_of
-    places = np.arange(len(facts)) - source.packs.first_fact[of]
-    found = zip(facts, of.tolist(), places.tolist(), strict=True)
+    of, places = source.packs.fact_of.tolist(), source.packs.place_of.tolist()
+    found = zip(packing.list_facts(source), of, places, strict=True)
     unstaged = [replace(fact, vector=None) for fact, of, place in found if (rows[of][5], place) not in staged]
     return tuple(unstaged[: bound["limit"]])
 
@@ -136,10 +134,9 @@ def _find_fact_places(
     rows = {row: id_.hex() for id_, row in run_by_ids(db, "passage_rows", list(passages), collection=collection)}
     numbers = np.array(sorted(rows), dtype=np.int64)
     packs = Packs([row[3] for row in run_by_rows(db, "packs", numbers)])
-    places = (np.arange(len(packs.facts)) - packs.first_fact[packs.fact_of]).tolist()
     of = numbers[packs.fact_of].tolist()
     ids = packing.split_ids(packs.facts["id"].tobytes())
-    return {(rows[row], id_): (row, place) for row, id_, place in zip(of, ids, places, strict=True)}
+    return {(rows[row], id_): (row, place) for row, id_, place in zip(of, ids, packs.place_of.tolist(), strict=True)}
 
 
 def _get_kind(item: Embeddable) -> str:

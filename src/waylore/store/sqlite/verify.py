@@ -21,9 +21,8 @@ from waylore.names import keys
 from waylore.store import bm25, vectors
 from waylore.store.checks import check_terms, describe_still_stored, list_still_stored
 from waylore.store.pack_index import describe_differences, list_edges
-from waylore.store.packing import compute_fact_key
 from waylore.store.packs import Packs
-from waylore.store.rows import list_names
+from waylore.store.rows import list_names, make_sort_key
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import file, pages
 from waylore.store.sqlite.index import find_entity_rows, index_packs, read_strengths
@@ -85,7 +84,7 @@ def _find_identities(db: apsw.Connection, collection: int, receipt: Receipt) -> 
     yield from list_still_stored(
         replace(receipt, facts=()), lambda query, ids: run_by_ids(db, query, ids, collection=collection)
     )
-    ids = {compute_fact_key(bytes.fromhex(id_)): id_ for id_ in receipt.facts}
+    ids = {make_sort_key(bytes.fromhex(id_)): id_ for id_ in receipt.facts}
     for (key,) in run_by_facts(db, "known_facts", np.array(list(ids), np.int64), collection=collection):
         yield describe_still_stored("fact", ids[key])
 

@@ -11,7 +11,6 @@ import numpy as np
 from waylore.store import rows as columns
 from waylore.store import vectors
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
-from waylore.store.packing import compute_fact_key
 from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
@@ -95,7 +94,7 @@ def count_uses(
         ("passage", row, used[id_.hex()])
         for id_, row in run_by_ids(db, "passage_rows", passages, collection=collection)
     ]
-    keys = Counter(compute_fact_key(bytes.fromhex(id_)) for id_ in facts)
+    keys = Counter(columns.make_sort_key(bytes.fromhex(id_)) for id_ in facts)
     known = run_by_facts(db, "known_facts", np.array(list(keys), np.int64), collection=collection)
     rows += [("fact", key, keys[key]) for (key,) in known]
     db.executemany(SQL["touch"], [(collection, *row, now) for row in rows])

@@ -6,7 +6,7 @@ apart from `Source.read_bytes` nothing here opens a file.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import accumulate
@@ -202,18 +202,6 @@ def _move_offsets(start: int, removed: list[tuple[int, int]]) -> Callable[[int],
 def has_words(text: str) -> bool:
     """Return whether a text has a letter or digit outside of addresses and comments."""
     return bool(_WORD.search(_WORDLESS.sub(" ", text)))
-
-
-def fill_gaps(text: str, blocks: Iterable[Block], start: int = 0) -> Iterator[Block]:
-    """Yield the blocks, and a paragraph for any text that lies between them, so that no text is lost."""
-    headings: tuple[str, ...] = ()
-    for block in blocks:
-        if start < block.start and not text[start : block.start].isspace():
-            yield Block("paragraph", start, block.start, headings)
-        yield block
-        start, headings = max(start, block.end), block.headings
-    if start < len(text) and not text[start:].isspace():
-        yield Block("paragraph", start, len(text), headings)
 
 
 def nest_heading(path: list[tuple[int, str]], level: int, heading: str) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ from waylore.indexing import blocks
 from waylore.indexing.blocks import Limits, Reading, Skipped
 from waylore.indexing.files.formats import READERS, read
 from waylore.indexing.files.processes import kill_idle
-from waylore.indexing.readers.markup.markdown import read_markdown
-from waylore.indexing.readers.plain import read_text
 
 
 def read_one(path: Path, content: bytes | str, limits: Limits | None = None) -> Reading | Skipped:
@@ -256,7 +254,7 @@ IN_PARTS = (
     ".csv",
     ".tsv",
     *(".rst", ".org", ".mbox"),
-    *(s for s, reader in READERS.items() if reader in (read_text, read_markdown)),
+    *(s for s, reader in READERS.items() if reader in (READERS[".txt"], READERS[".md"])),
 )
 
 

@@ -232,7 +232,7 @@ def _rename_pack(packs: Packs, sample: Sample, copy: int) -> bytes:
     """Return a pack with the ids and words of a copy, in the order of the new ids."""
     own = [id_.hex() for id_ in packs.entities[1:].tolist()]
     entities = _make_copy_ids(own, sample.entity_grains, copy)
-    facts, mentions = packs.facts.copy(), packs.mentions
+    facts, mentions = packs.facts[: packs.typed].copy(), packs.mentions
     facts["id"] = _make_copy_ids([id_.hex() for id_ in facts["id"].tolist()], sample.fact_grains, copy)
     ranks = zip(mentions["rank"].tolist(), mentions["entity"].tolist(), strict=True)
     best = sorted(
@@ -243,6 +243,7 @@ def _rename_pack(packs: Packs, sample: Sample, copy: int) -> bytes:
         statements=packs.statements,
         mentions=mentions[best],
         facts=facts[sorted(range(len(facts)), key=facts["id"].tolist().__getitem__)],
+        pairs=packs.pairs,
         trust=packs.distinct_trust,
         words=tuple(sample.rename_copy(word, copy) for word in packs.decode_words(0)),
     )

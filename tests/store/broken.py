@@ -189,3 +189,12 @@ class HiddenFactsStore(SqliteStore):
 
     def has_facts(self, *, where: Filter = NO_FILTER) -> bool:
         return super().has_facts()
+
+
+class HiddenPairsStore(SqliteStore):
+    """Reads the pairs of all passages, also of those that the caller may not see."""
+
+    def pairs_of_entities(
+        self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
+    ) -> FactColumns:
+        return super().pairs_of_entities(entities, per_entity=per_entity, passages_per_entity=passages_per_entity)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import open_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.vectors import to_int8
+from waylore.types.identity import fact_id
 from waylore.types.knowledge import SOURCES, Fact, IndexedDocument
 
 MAX_STRENGTH = 99.0  # of an assertion among those of its source
@@ -69,7 +71,7 @@ def _insert_mentions(db: apsw.Connection, document: IndexedDocument, rows: Any, 
 
 
 def _insert_facts(db: apsw.Connection, document: IndexedDocument, rows: Any, access: Any, owner: Any) -> None:
-    for fact in document.facts:
+    for fact in (*document.facts, *map(untype, document.pairs)):
         id_, subject, passage = map(bytes.fromhex, (fact.id, fact.subject_id, fact.passage_id))
         object_ = bytes.fromhex(fact.object_id) if fact.object_id else None
         ends = (rows["entities"][subject], subject, compute_predicate_key(fact.predicate))
@@ -84,6 +86,12 @@ def _insert_facts(db: apsw.Connection, document: IndexedDocument, rows: Any, acc
             f"INSERT INTO supports VALUES ({', '.join('?' * 19)})",
             (*place, access[passage], to_microseconds(document.document.recorded_at), *_list_values(fact)),
         )
+
+
+def untype(pair: Fact) -> Fact:
+    """Return the fact that stood for a pair."""
+    id_ = fact_id(pair.subject_id, "mentions", pair.object_id, is_entity=True)
+    return replace(pair, id=id_, predicate="mentions")
 
 
 def _list_values(fact: Fact) -> tuple[Any, ...]:

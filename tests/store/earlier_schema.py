@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from store.earlier_layout import score_trust
+from store.earlier_layout import score_trust, untype
 from waylore.store.postgres.scope import compute_key
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.rows import compute_predicate_key, to_microseconds
@@ -21,6 +21,12 @@ OWN = "collection = (SELECT nullif(current_setting('waylore.collection', true), 
 DROP = """
     DROP TABLE packs, statement_vectors, assertions, staged;
     DROP FUNCTION delete_mention, delete_assertion, delete_edge
+"""
+
+
+INSERT_EDGE = """
+    INSERT INTO edges (collection, entity, access, rank, fact, predicate) VALUES (%s, %s, %s, %s, %s, %s)
+    ON CONFLICT DO NOTHING
 """
 
 
@@ -59,7 +65,7 @@ def _list_old_tables() -> Iterator[str]:
 
 
 def _insert_facts(db: psycopg.Connection[Any], collection: int, document: IndexedDocument) -> None:
-    for fact in document.facts:
+    for fact in (*document.facts, *map(untype, document.pairs)):
         ends = (fact.subject_id, compute_predicate_key(fact.predicate), fact.object_id or None)
         db.execute("INSERT INTO facts VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", (collection, fact.id, *ends))
         [(owner, access)] = db.execute(
@@ -70,6 +76,10 @@ def _insert_facts(db: psycopg.Connection[Any], collection: int, document: Indexe
         db.execute(
             f"INSERT INTO supports VALUES ({', '.join(['%s'] * 18)})", (*place, recorded_at, *_list_values(fact))
         )
+        if fact.predicate == "mentions":  # the edges of other facts are there
+            edge = (access, -fact.weight * fact.confidence, fact.id, compute_predicate_key(fact.predicate))
+            for entity in fact.ends:
+                db.execute(INSERT_EDGE, (collection, entity, *edge))
 
 
 def _list_values(fact: Fact) -> tuple[Any, ...]:

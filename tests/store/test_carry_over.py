@@ -61,6 +61,7 @@ def read_store(store: Store) -> list[object]:
         store.statistics(),
         describe(store.facts_of_entities(entities, per_entity=5, statuses=STATUSES)),
         describe(store.facts_of_passages(passages, per_passage=5)),
+        describe(store.pairs_of_entities(entities, per_entity=5, passages_per_entity=5)),
         dict(store.passages_of_entities(entities, per_entity=5)),
         dict(store.entities_of_passages(passages, per_passage=5)),
         store.facts(facts),
@@ -94,7 +95,8 @@ def test_restored_rows_are_those_of_the_earlier_layout(tmp_path: Path) -> None:
     with closing(apsw.Connection(str(path))) as db:
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         counts = [db.execute(f"SELECT count(*) FROM {table}").get for table in ("facts", "mentions")]
-        assert counts == [known.facts, known.mentions]
+        pairs = sum(len(document.pairs) for document in WORLD)
+        assert counts == [known.facts + pairs, known.mentions]
 
 
 def test_staged_vectors_survive_and_those_of_facts_are_made_again(tmp_path: Path) -> None:

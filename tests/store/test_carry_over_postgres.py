@@ -73,7 +73,8 @@ def test_restored_rows_are_those_of_the_earlier_layout() -> None:
     with closing(PostgresStore(url)) as store:
         known = store.statistics()
     restore_tables(url)
-    assert rows(url, "SELECT count(*) FROM waylore.facts") == [(known.facts,)]
+    pairs = sum(len(document.pairs) for document in WORLD)
+    assert rows(url, "SELECT count(*) FROM waylore.facts") == [(known.facts + pairs,)]
     assert rows(url, "SELECT count(*) FROM waylore.mentions") == [(known.mentions,)]
     assert rows(url, "SELECT to_regclass('waylore.packs')") == [(None,)]
 

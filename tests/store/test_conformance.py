@@ -33,6 +33,7 @@ class TestBroken(StoreConformance):
         ("HiddenCountsStore", "test_counts_and_scores_are_of_visible_documents"),
         ("HiddenMentionsStore", "test_counts_and_scores_are_of_visible_documents"),
         ("HiddenFactsStore", "test_hidden_facts_are_not_counted"),
+        ("HiddenPairsStore", "test_reads_hide_document_without_permission"),
         ("ScaledScoresStore", "test_word_scores_equal_lexical_scores"),
         ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),
         ("SharedLabelStore", "test_limited_author_forgets_only_documents_with_its_own_labels"),

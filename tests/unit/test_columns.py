@@ -73,6 +73,7 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
         recorded_at=np.array([0]),
         vectors=np.array([[0.6, 0.8]], np.float32),
         has_vector=np.array([True]),
+        is_typed=np.array([True]),
         rows=("row",),
         convert=lambda row, vector: make_fact("Ada", "knows", f"{row} {vector}"),
     )

@@ -184,11 +184,12 @@ def merge_facts_of_entities(
 def merge_facts_of_passages(
     answers: Sequence[Facts], trusted: Mapping[str, Fact], *, statuses: Sequence[Status]
 ) -> dict[str, tuple[Fact, ...]]:
-    """Return the facts of each passage, strongest first, as the passage states them.
+    """Return the facts and pairs of each passage, strongest first, as the passage states them.
 
     A fact is left out if its most trusted assertion has another status, such as retracted.
     """
-    live = {id_: fact for id_, fact in trusted.items() if fact.status in statuses}
+    pairs = {fact.id: fact for answer in answers for facts in answer.values() for fact in facts if not fact.is_typed}
+    live = {id_: fact for id_, fact in {**pairs, **trusted}.items() if fact.status in statuses}
     return {
         id_: sort_by_strength(take_uses(f, live[f.id]) for f in facts if f.id in live and f.status in statuses)
         for id_, facts in take_first(answers).items()

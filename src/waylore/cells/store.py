@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from waylore.cells.catalogue.protocol import CollectionPlacement
-from waylore.cells.facts import read_facts, read_facts_of_entities, read_facts_of_passages
+from waylore.cells.facts import read_facts, read_facts_of_entities, read_facts_of_passages, read_pairs_of_entities
 from waylore.cells.members import Federation, Members, StoreCall
 from waylore.cells.merge import (
     merge_documents,
@@ -208,9 +208,16 @@ class FederatedStore:
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> FactColumns:
-        """Return the facts that passages state, strongest first, each as its passage states it."""
+        """Return the facts and pairs that passages state, strongest first, each as its passage states it."""
         fact_filter = FactFilter(statuses, as_of, where)
         return read_facts_of_passages(self._members, passages, per_passage, fact_filter)
+
+    def pairs_of_entities(
+        self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
+    ) -> FactColumns:
+        """Return the pairs of entities: first of passages about each, then of those that mention it most."""
+        mentions = self.passages_of_entities(entities, per_entity=passages_per_entity, where=where)
+        return read_pairs_of_entities(self._members, mentions, per_entity, passages_per_entity, where)
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER

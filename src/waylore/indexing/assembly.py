@@ -12,8 +12,18 @@ from waylore.deadline import check_each
 from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import count_occurrences, normalise
-from waylore.types.identity import entity_id, fact_id
-from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
+from waylore.types.identity import entity_id, fact_id, pair_id
+from waylore.types.knowledge import (
+    PAIR_CONFIDENCE,
+    PAIR_WEIGHT,
+    Document,
+    Entity,
+    Fact,
+    IndexedDocument,
+    Mention,
+    NewFact,
+    Passage,
+)
 
 
 def assemble_document(
@@ -23,14 +33,23 @@ def assemble_document(
     entities: dict[str, Entity] = {}
     mentions: list[Mention] = []
     facts: dict[tuple[str, str], Fact] = {}
+    pairs: dict[tuple[str, str], Fact] = {}
     for passage, extraction in check_each(zip(passages, extractions, strict=True)):
         named = _build_entities(extraction)
         for id_, entity in named.items():
             entities[id_] = _merge_entities(entities.get(id_), entity)
         mentions += _build_mentions(passage, named)
-        stated = (_build_fact(fact, passage, document) for fact in extraction.facts)
-        facts |= {(fact.id, passage.id): fact for fact in stated}
-    return IndexedDocument(document, tuple(passages), tuple(entities.values()), tuple(mentions), tuple(facts.values()))
+        for fact in extraction.facts:
+            stated = (_build_pair if fact.is_pair else _build_fact)(fact, passage, document)
+            (pairs if fact.is_pair else facts)[stated.id, passage.id] = stated
+    return IndexedDocument(
+        document,
+        tuple(passages),
+        tuple(entities.values()),
+        tuple(mentions),
+        tuple(facts.values()),
+        tuple(pairs.values()),
+    )
 
 
 def merge_extractions(first: Extraction, second: Extraction) -> Extraction:
@@ -143,6 +162,23 @@ def _build_fact(fact: NewFact, passage: Passage, document: Document) -> Fact:
         status=fact.status,
         valid_from=fact.valid_from,
         valid_to=fact.valid_to,
+        recorded_at=document.recorded_at,
+    )
+
+
+def _build_pair(fact: NewFact, passage: Passage, document: Document) -> Fact:
+    subject, object_ = entity_id(fact.subject), entity_id(fact.object)
+    return Fact(
+        id=pair_id(subject, object_),
+        subject_id=subject,
+        subject=fact.subject,
+        predicate="",
+        object=fact.object,
+        object_id=object_,
+        passage_id=passage.id,
+        statement=fact.statement,
+        weight=PAIR_WEIGHT,
+        confidence=PAIR_CONFIDENCE,
         recorded_at=document.recorded_at,
     )
 

@@ -15,11 +15,12 @@ from typing import IO, Any
 
 from waylore import legacy
 from waylore.errors import ConfigError
+from waylore.store.earlier.untyped import convert_untyped
 from waylore.store.vectors import from_half, from_int8, to_half, to_int8
 from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedDocument, Mention, Passage
 from waylore.types.results import Statistics
 
-FORMAT = 1
+FORMAT = 2
 HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
 MAX_HEADER_CHARACTERS = 10_000
 
@@ -59,17 +60,17 @@ def read_export(lines: Iterable[str]) -> tuple[str | None, Iterator[IndexedDocum
         model = header["model"]
     except (StopIteration, ValueError, KeyError, TypeError) as error:
         raise ConfigError("this is not a Waylore export: its first line has no format") from error
-    if version != FORMAT:
-        raise ConfigError(f"this export has format {version}, this Waylore reads {FORMAT}: upgrade Waylore")
-    return model, _read_documents(rest)
+    if version not in (1, FORMAT):
+        raise ConfigError(f"this export has format {version}, this Waylore reads up to {FORMAT}: upgrade Waylore")
+    return model, _read_documents(rest, version)
 
 
-def _read_documents(lines: Iterator[str]) -> Iterator[IndexedDocument]:
+def _read_documents(lines: Iterator[str], version: int) -> Iterator[IndexedDocument]:
     for number, line in enumerate(lines, start=2):
         if not line.strip():
             continue
         try:
-            yield _read_document(json.loads(line))
+            yield _read_document(json.loads(line), version)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"line {number} of the export is damaged ({error}): export it again") from error
 
@@ -88,6 +89,7 @@ def _to_json(indexed: IndexedDocument) -> dict[str, Any]:
         "entities": [_drop_defaults(e) for e in indexed.entities],
         "mentions": [[m.entity_id, m.passage_id, m.count, m.is_own] for m in indexed.mentions],
         "facts": [_drop_defaults(f) for f in indexed.facts],
+        "pairs": [_drop_defaults(p) for p in indexed.pairs],
     }
 
 
@@ -106,16 +108,19 @@ def _drop_defaults(part: Embeddable) -> dict[str, Any]:
     return plain
 
 
-def _read_document(plain: dict[str, Any]) -> IndexedDocument:
+def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
     document = plain["document"]
     document["labels"] = frozenset(document["labels"])
     document["recorded_at"] = datetime.fromisoformat(document["recorded_at"])
+    stated = [_read_fact(fact) for fact in (*plain["facts"], *plain.get("pairs", ()))]
+    stated = convert_untyped(stated) if version == 1 else stated
     return IndexedDocument(
         document=Document(**document),
         passages=tuple(_read_passage(p) for p in plain["passages"]),
         entities=tuple(_read_entity(e) for e in plain["entities"]),
         mentions=tuple(Mention(*m) for m in plain["mentions"]),
-        facts=tuple(_read_fact(f) for f in plain["facts"]),
+        facts=tuple(fact for fact in stated if fact.is_typed),
+        pairs=tuple(fact for fact in stated if not fact.is_typed),
     )
 
 

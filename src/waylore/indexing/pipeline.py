@@ -108,6 +108,7 @@ def embed_documents(documents: Sequence[IndexedDocument], embedder: Embedder) ->
             passages=tuple(replace(p, vector=vectors[p.embeddable]) for p in d.passages),
             entities=tuple(replace(e, vector=vectors[e.embeddable]) for e in d.entities),
             facts=tuple(replace(f, vector=vectors[f.embeddable]) for f in d.facts),
+            pairs=tuple(replace(p, vector=vectors[p.embeddable]) for p in d.pairs),
         )
         for d in check_each(documents)
     ]

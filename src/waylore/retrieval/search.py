@@ -266,6 +266,6 @@ def _make_hits(
 
 
 def _select_facts(hits: tuple[Hit, ...], named: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Return the facts to show: those of the paths in their order, then those of the named entities."""
+    """Return the facts to show: those of the paths in their order, then those of the named entities; no pairs."""
     on_paths = [fact for hit in hits if hit.path for fact in hit.path.facts]
-    return tuple({fact.id: fact for fact in (*on_paths, *named)}.values())
+    return tuple({fact.id: fact for fact in (*on_paths, *named) if fact.is_typed}.values())

@@ -1,5 +1,6 @@
 """List the rows by which entities and facts find packs: mentions, assertions and edges, the same on every engine.
 
+Pairs have no rows of their own: an entity finds them by its mentions.
 The rows are computed from the packs alone, so inserting, deleting, verifying and carrying over agree on them. Entities,
 facts and passages have the keys of the engine: numbers of rows or ids. This module knows no SQL.
 """
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from waylore.store import rows as columns
+from waylore.store.earlier.untyped import convert_untyped
 from waylore.store.packing import EncodedParts, make_parts, pack_parts
 from waylore.store.packs import ALWAYS, IS_OWN, Packs
 from waylore.types.knowledge import Passage
@@ -32,12 +34,14 @@ class PackIndex:
 
     A mention is the entity, the permission, whether it is the passage's own, the count, and the key of the passage. An
     assertion is the fact, its source, its strength, the key of the passage, the place in the pack, the permission, the
-    status, and the period. `ends` has, by fact, the key of its predicate and the entities that it connects.
+    status, and the period. `ends` has, by fact, the key of its predicate and the entities that it connects. `stated`
+    counts facts and pairs by permission.
     """
 
     mentions: list[Row]
     assertions: list[Row]
     ends: Ends
+    stated: Counter[int]
 
     @property
     def facts(self) -> list[Any]:
@@ -56,6 +60,7 @@ def index_packs(
         _list_mentions(packs, accesses, passages, entities),
         _list_assertions(packs, accesses, passages, facts),
         _map_ends(packs, facts, entities),
+        Counter(accesses[of] for of in packs.fact_of.tolist()),
     )
 
 
@@ -73,7 +78,7 @@ def _list_mentions(
 def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[Row], facts: Sequence[Any]) -> list[Row]:
     trust = packs.trust
     places = zip(
-        facts,
+        facts[: packs.typed],
         packs.facts["source"].tolist(),
         (trust["weight"] * trust["confidence"]).tolist(),
         packs.fact_of.tolist(),
@@ -81,7 +86,7 @@ def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[R
         packs.facts["status"].tolist(),
         trust["valid_from"].tolist(),
         trust["valid_to"].tolist(),
-        strict=True,
+        strict=False,
     )
     return [
         (
@@ -96,12 +101,12 @@ def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[R
 def _map_ends(packs: Packs, facts: Sequence[Any], entities: Sequence[Any]) -> Ends:
     words = [packs.decode_words(place) for place in range(len(packs))]
     places = zip(
-        facts,
+        facts[: packs.typed],
         packs.subject_of.tolist(),
         packs.object_of.tolist(),
         packs.facts["predicate_word"].tolist(),
         packs.fact_of.tolist(),
-        strict=True,
+        strict=False,
     )
     return {
         fact: (
@@ -146,5 +151,5 @@ def describe_differences(wanted: Counter[str], found: Counter[str], stored: Mapp
 
 def pack_rows(passage: Passage, mentions: Sequence[Row], facts: Sequence[Row], dimension: int | None) -> EncodedParts:
     """Encode the rows that a passage had before packs: of mentions, and of facts with their assertions."""
-    made = columns.to_facts([(b"", *row) for row in facts])
+    made = convert_untyped(columns.to_facts([(b"", *row) for row in facts]))
     return pack_parts(make_parts(passage, [columns.to_mention(row) for row in mentions], made), dimension)

@@ -4,9 +4,11 @@ A store reads packs with the ids and texts of their passages (`PassagePacks`). S
 (`types.columns`), and a fact becomes an object when it is looked up. This module knows no SQL.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from waylore.store.packs import (
     IS_CLAIM,
     IS_OWN,
     MENTION,
+    PAIR,
+    PAIR_COLUMNS,
     STATEMENT,
     TRUST,
     Column,
@@ -32,6 +36,7 @@ from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import SOURCES, STATUSES, Fact, IndexedDocument, Mention, Passage, Vector
 from waylore.types.search import FactFilter
 
+T = TypeVar("T")
 SIGN = np.uint64(1 << 63)
 ID_DIGITS = 32
 Uses = Mapping[int, tuple[int, int]]
@@ -43,34 +48,36 @@ FindUses = Callable[[Column], Uses]
 
 @dataclass(frozen=True, slots=True)
 class PassageParts:
-    """A passage with its mentions and facts, in the order of the pack: mentions best first, facts by id."""
+    """A passage with its mentions, facts and pairs, in the order of the pack: mentions best first, others by id."""
 
     passage: Passage
     mentions: Sequence[Mention]
     facts: Sequence[Fact]
+    pairs: Sequence[Fact] = ()
 
 
 def split_by_passage(indexed: IndexedDocument) -> Iterator[PassageParts]:
     """Yield the passages of a document, each with its own mentions and facts."""
     mentions: dict[str, list[Mention]] = {passage.id: [] for passage in indexed.passages}
-    facts: dict[str, list[Fact]] = {passage.id: [] for passage in indexed.passages}
+    stated: dict[str, list[Fact]] = {passage.id: [] for passage in indexed.passages}
     for mention in indexed.mentions:
         mentions[mention.passage_id].append(mention)
-    for fact in indexed.facts:
-        facts[fact.passage_id].append(fact)
+    for fact in (*indexed.facts, *indexed.pairs):
+        stated[fact.passage_id].append(fact)
     for passage in indexed.passages:
-        yield make_parts(passage, mentions[passage.id], facts[passage.id])
+        yield make_parts(passage, mentions[passage.id], stated[passage.id])
 
 
-def make_parts(passage: Passage, mentions: Sequence[Mention], facts: Sequence[Fact]) -> PassageParts:
-    """Return a passage with its mentions and facts in the order of the pack."""
+def make_parts(passage: Passage, mentions: Sequence[Mention], stated: Iterable[Fact]) -> PassageParts:
+    """Return a passage with its mentions, and the facts and pairs that it states, in the order of the pack."""
     own = sorted(mentions, key=lambda mention: (-mention.is_own, -mention.count, mention.entity_id))
-    return PassageParts(passage, own, sorted(facts, key=lambda fact: fact.id))
+    ordered = sorted(stated, key=lambda fact: fact.id)
+    return PassageParts(passage, own, [f for f in ordered if f.is_typed], [f for f in ordered if not f.is_typed])
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedParts:
-    """The pack of a passage, the vectors of its statements, and the number of its facts."""
+    """The pack of a passage, the vectors of its statements, and the number of its facts and pairs."""
 
     pack: bytes
     codes: bytes
@@ -78,10 +85,11 @@ class EncodedParts:
 
 
 def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
-    """Encode the mentions and facts of a passage."""
+    """Encode the mentions, facts and pairs of a passage."""
     entities, statements, words, trust = _Places(), _Places(), _Places(), _Places()
     mentions = [(entities.find(m.entity_id) + 1, m.count | IS_OWN * m.is_own) for m in parts.mentions]
-    rows = [
+    codes = iter(_encode_vectors([*parts.facts, *parts.pairs], dimension))
+    facts = [
         (
             bytes.fromhex(fact.id),
             entities.find(fact.subject_id) + 1,
@@ -92,18 +100,29 @@ def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
             SOURCES.index(fact.source),
             STATUSES.index(fact.status),
         )
-        for fact, code in zip(parts.facts, _encode_vectors(parts.facts, dimension), strict=True)
+        for fact, code in zip(parts.facts, codes, strict=False)
+    ]
+    pairs = [
+        (
+            entities.find(pair.subject_id) + 1,
+            entities.find(pair.object_id) + 1,
+            statements.find((pair.statement, code)),
+            *map(words.find, (pair.subject, pair.object)),
+        )
+        for pair, code in zip(parts.pairs, codes, strict=True)
     ]
     spans = [_place_statement(parts.passage.text, text, code, words) for text, code in statements.items]
     pack = Pack(
         entities=np.frombuffer(bytes.fromhex("".join(entities.items)), ID),
         statements=np.array(spans, STATEMENT),
         mentions=np.array(mentions, MENTION),
-        facts=np.array(rows, FACT),
+        facts=np.array(facts, FACT),
+        pairs=np.array(pairs, PAIR),
         trust=np.array(trust.items, TRUST),
         words=tuple(words.items),
     )
-    return EncodedParts(encode_pack(pack), b"".join(code or b"" for _, code in statements.items), len(rows))
+    vectors = b"".join(code or b"" for _, code in statements.items)
+    return EncodedParts(encode_pack(pack), vectors, len(facts) + len(pairs))
 
 
 class _Places:
@@ -132,7 +151,8 @@ def replace_vectors(blob: bytes, codes: Mapping[int, bytes]) -> tuple[bytes, byt
         entities=packs.entities[1:],
         statements=np.array([statement for statement, _ in statements.items], STATEMENT),
         mentions=packs.mentions,
-        facts=facts,
+        facts=facts[: packs.typed],
+        pairs=facts[[*PAIR_COLUMNS]][packs.typed :].astype(PAIR),
         trust=packs.distinct_trust,
         words=packs.decode_words(0),
     )
@@ -184,16 +204,18 @@ class PassagePacks:
         """Make the fact at a place."""
         of = int(self.packs.fact_of[place])
         words = self.packs.decode_words(of)
-        id_, _, object_, _, _, *named, source, status = self.packs.facts[place].tolist()
+        _, _, object_, _, _, subject_word, predicate_word, object_word, source, status = self.packs.facts[
+            place
+        ].tolist()
         weight, confidence, since, until = self.packs.trust[place].tolist()
+        id_ = self.packs.ids[place].tobytes()
         count, last = self.uses.get(make_sort_key(id_), (0, None))
-        subject_name, predicate, object_name = (words[word] for word in named)
         return Fact(
             id_.hex(),
             self._get_entity(self.packs.subject_of[place]),
-            subject_name,
-            predicate,
-            object_name,
+            words[subject_word],
+            words[predicate_word] if place < self.packs.typed else "",
+            words[object_word],
             self._get_entity(self.packs.object_of[place]) if object_ else "",
             self.ids[of],
             self._get_statement(place, of, words),
@@ -252,7 +274,7 @@ def group_facts(
         return FactColumns()
     packs = source.packs
     trust = packs.trust[places]
-    ids = packs.facts["id"][places]
+    ids = packs.ids[places]
     halves = np.frombuffer(ids.tobytes(), ">u8").reshape(-1, 2)
     groups = _number_groups(of)
     order = np.lexsort((halves[:, 1], halves[:, 0], -trust["weight"] * trust["confidence"], groups))
@@ -285,14 +307,15 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
     """Return the facts at these places as columns. `find_uses` reads the uses of facts by their keys."""
     packs = source.packs
     facts, trust = packs.facts[places], packs.trust[places]
-    known = replace(source, uses=find_uses(compute_fact_keys(facts["id"])))
+    ids = packs.ids[places]
+    known = replace(source, uses=find_uses(compute_fact_keys(ids[places < packs.typed])))
     vector_of = packs.vector_of[places]
     has_vector = vector_of >= 0
     vectors = to_units(packs.vectors[vector_of]) if len(packs.vectors) else np.zeros((len(places), 0), np.float32)
     vectors[~has_vector] = 0
     return FactColumns(
         of=tuple(of),
-        ids=split_ids(facts["id"].tobytes()),
+        ids=split_ids(ids.tobytes()),
         subjects=split_ids(packs.entities[packs.subject_of[places]].tobytes()),
         objects=_blank(split_ids(packs.entities[packs.object_of[places]].tobytes()), facts["object"] == 0),
         weights=trust["weight"],
@@ -302,6 +325,7 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
         recorded_at=source.recorded_at[packs.fact_of[places]],
         vectors=vectors,
         has_vector=has_vector,
+        is_typed=places < packs.typed,
         rows=tuple((known, place) for place in places.tolist()),
         convert=_convert,
     )
@@ -325,8 +349,32 @@ def split_ids(joined: bytes) -> tuple[str, ...]:
     return tuple(digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS))
 
 
+def group_pairs(source: PassagePacks, mentions: MentionColumns, limit: int) -> FactColumns:
+    """Group pairs by the entities of mentions, each once, in the order of the mentions and then by id."""
+    packs = source.packs
+    ranks = {ends: rank for rank, ends in enumerate(zip(mentions.entities, mentions.passages, strict=True))}
+    passages = [source.ids[of] for of in packs.fact_of[packs.typed :].tolist()]
+    ids = split_ids(packs.ids[packs.typed :].tobytes())
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for ends in (packs.subject_of, packs.object_of):
+        entities = split_ids(packs.entities[ends[packs.typed :]].tobytes())
+        for place, (entity, passage, id_) in enumerate(zip(entities, passages, ids, strict=True), packs.typed):
+            rank = ranks.get((entity, passage))
+            if rank is not None:
+                found[entity, id_] = min(found.get((entity, id_), (rank, place)), (rank, place))
+    best = cap_pairs([(entity, rank, id_, place) for (entity, id_), (rank, place) in found.items()], limit)
+    places = np.array([place for *_, place in best], np.int64)
+    return make_columns(source, [entity for entity, *_ in best], places, lambda _: {})
+
+
+def cap_pairs(found: Iterable[tuple[str, int, str, T]], limit: int) -> list[tuple[str, int, str, T]]:
+    """Return at most `limit` pairs of each entity, given with the rank of its mention and the id of the pair."""
+    ordered = sorted(found, key=itemgetter(0, 1, 2))
+    return [pair for _, pairs in groupby(ordered, key=itemgetter(0)) for pair in islice(pairs, limit)]
+
+
 def list_facts(source: PassagePacks) -> list[Fact]:
-    """Return all facts as objects, without their uses, in the order of their passages and then by id."""
+    """Return all facts and pairs as objects, without their uses; the facts first, each in the order of passages."""
     columns = make_columns(source, source.ids[:0], np.arange(len(source.packs.facts)), lambda _: {})
     return [columns.make(place) for place in range(len(columns.ids))]
 

@@ -1,6 +1,7 @@
 """Encode what one passage says as a pack, one blob of columns, and decode many packs at once.
 
-A pack has the mentions of a passage, its facts, the statements that assert them, and the ids of the entities of both.
+A pack has the mentions of a passage, its facts, its pairs (facts without a predicate), the statements that assert them,
+and the ids of the entities of all.
 A statement is a span of the passage's text; words that are not in the text (names as the document spells them,
 predicates, plain values, other statements) are in the pack, so deleting it deletes them. The vectors of statements are
 stored beside the pack, because only a search for facts reads them. A pack has no number of a row, so it is the same in
@@ -16,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from waylore.errors import SchemaOutdated
+from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, SOURCES, STATUSES
 
 Column = npt.NDArray[Any]
 
 VERSION = 1
-SECTIONS = ("entities", "statements", "mentions", "facts", "trust")
+SECTIONS = ("entities", "statements", "mentions", "facts", "pairs", "trust")
 HEAD = np.dtype([("version", "<u2"), *((name, "<u4") for name in (*SECTIONS, "words"))])  # the words come last
 ID = np.dtype("V16")
 # A claim is not in the passage's text: its start is its place among the words.
@@ -35,11 +37,15 @@ FACT = np.dtype(
         *(("source", "u1"), ("status", "u1")),
     ]
 )
+PAIR_COLUMNS = ("subject", "object", "statement", "subject_word", "object_word")
+PAIR = np.dtype([(name, "<u4") for name in PAIR_COLUMNS])  # as in FACT; what all pairs have in common is not stored
 TRUST = np.dtype([("weight", "<f8"), ("confidence", "<f8"), ("valid_from", "<i8"), ("valid_to", "<i8")])
 
 IS_CLAIM, HAS_VECTOR = 1, 2  # in the flags of a statement
 IS_OWN = 1 << 31  # in the rank of a mention: the passage is about the entity; the other bits count its occurrences
 ALWAYS = np.iinfo(np.int64)  # its ends stand for no valid_from and no valid_to
+TRUST_OF_PAIRS = np.array([(PAIR_WEIGHT, PAIR_CONFIDENCE, ALWAYS.min, ALWAYS.max)], TRUST)
+SOURCE_OF_PAIRS, STATUS_OF_PAIRS = SOURCES.index("file"), STATUSES.index("confirmed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,7 @@ class Pack:
     statements: Column
     mentions: Column
     facts: Column
+    pairs: Column
     trust: Column
     words: tuple[str, ...]
 
@@ -57,7 +64,8 @@ class Pack:
 class Packs:
     """Several packs as columns, one behind the other in the given order. A column is decoded when it is first read.
 
-    `codes` has the vectors of the statements of each pack, in eight bits per dimension.
+    Columns of facts have the facts with a predicate first, then the pairs. `codes` has the vectors of the statements of
+    each pack, in eight bits per dimension.
     """
 
     def __init__(self, blobs: Sequence[bytes], codes: Sequence[bytes] = ()) -> None:
@@ -116,24 +124,70 @@ class Packs:
 
     @cached_property
     def facts(self) -> Column:
-        """The facts, of type FACT."""
-        return self._join("facts", FACT)
+        """The facts, of type FACT. A pair has no id here and no predicate."""
+        typed, pairs = self._join("facts", FACT), self.pairs
+        if not len(pairs):
+            return typed
+        joined = np.zeros(len(typed) + len(pairs), FACT)
+        joined[: len(typed)] = typed
+        for name in PAIR_COLUMNS:
+            joined[name][len(typed) :] = pairs[name]
+        joined["source"][len(typed) :], joined["status"][len(typed) :] = SOURCE_OF_PAIRS, STATUS_OF_PAIRS
+        return joined
+
+    @cached_property
+    def pairs(self) -> Column:
+        """The pairs, of type PAIR."""
+        return self._join("pairs", PAIR)
+
+    @cached_property
+    def typed(self) -> int:
+        """The number of facts with a predicate."""
+        return int(self._heads["facts"].sum())
+
+    @cached_property
+    def ids(self) -> Column:
+        """The ids of facts, of type ID. That of a pair has halves of the ids of its entities."""
+        ids = self.facts["id"].copy()
+        halves = ids.view(">u8").reshape(-1, 2)
+        for column, ends in enumerate((self.subject_of, self.object_of)):
+            halves[self.typed :, column] = self.entities[ends[self.typed :]].view(">u8").reshape(-1, 2)[:, 0]
+        return ids
 
     @cached_property
     def fact_of(self) -> Column:
         """The place among the packs of each fact."""
-        return np.repeat(np.arange(len(self)), self._heads["facts"])
+        packs = np.arange(len(self))
+        return np.concatenate([np.repeat(packs, self._heads[section]) for section in ("facts", "pairs")])
 
     @cached_property
     def place_of(self) -> Column:
-        """The place of each fact in its own pack."""
-        places: Column = np.arange(len(self.facts)) - self.first_fact[self.fact_of]
-        return places
+        """The place of each fact in its own pack, where the pairs follow the other facts."""
+        typed, pairs = self.fact_of[: self.typed], self.fact_of[self.typed :]
+        own = np.arange(len(pairs)) - self._find_firsts("pairs")[pairs] + self._heads["facts"][pairs]
+        return np.concatenate([np.arange(len(typed)) - self.first_fact[typed], own])
 
     @cached_property
     def first_fact(self) -> Column:
         """The place of the first fact of each pack."""
         return self._find_firsts("facts")
+
+    @cached_property
+    def first_pair(self) -> Column:
+        """The place of the first pair of each pack."""
+        places: Column = self.typed + self._find_firsts("pairs")
+        return places
+
+    @cached_property
+    def by_pack(self) -> Column:
+        """The places of facts in the order of their packs and of their places in these."""
+        return np.lexsort((self.place_of, self.fact_of))
+
+    def find_places(self, of: Column, in_pack: Column) -> Column:
+        """Return the places of facts, given by the places of their packs and their places in these."""
+        beyond = in_pack - self._heads["facts"][of].astype(np.int64)
+        places: Column = np.where(beyond < 0, self.first_fact[of] + in_pack, self.first_pair[of] + beyond)
+        return places
 
     @cached_property
     def statement_of(self) -> Column:
@@ -151,9 +205,9 @@ class Packs:
     @cached_property
     def trust(self) -> Column:
         """The trust of each fact, of type TRUST."""
-        places = self.facts["trust"] + self._find_firsts("trust")[self.fact_of]
-        trust: Column = self.distinct_trust[places]
-        return trust
+        places = self.facts["trust"][: self.typed] + self._find_firsts("trust")[self.fact_of[: self.typed]]
+        pairs = len(self.facts) - self.typed
+        return np.concatenate([self.distinct_trust[places], np.repeat(TRUST_OF_PAIRS, pairs)])
 
     @cached_property
     def distinct_trust(self) -> Column:
@@ -175,7 +229,7 @@ class Packs:
     @cached_property
     def _ends(self) -> list[list[int]]:
         """The end of each section of each pack."""
-        dtypes = (ID, STATEMENT, MENTION, FACT, TRUST)
+        dtypes = (ID, STATEMENT, MENTION, FACT, PAIR, TRUST)
         sizes = [self._heads[name].astype(np.int64) * d.itemsize for name, d in zip(SECTIONS, dtypes, strict=True)]
         ends: list[list[int]] = (HEAD.itemsize + np.cumsum(sizes, axis=0)).tolist()
         return ends

@@ -173,7 +173,16 @@ class Store(Protocol):
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> FactColumns:
-        """Return the facts that these passages state, strongest first, each as its passage states it."""
+        """Return the facts and pairs that these passages state, strongest first, each as its passage states it."""
+        ...
+
+    def pairs_of_entities(
+        self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
+    ) -> FactColumns:
+        """Return the pairs of entities: first of passages about each, then of those that mention it most.
+
+        Only the first `passages_per_entity` passages are read. A pair has an entity as its subject or object.
+        """
         ...
 
     def passages_of_entities(

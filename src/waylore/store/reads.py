@@ -40,6 +40,7 @@ RESULT_KINDS = {
     "entities": "entities",
     "facts_of_entities": "facts",
     "facts_of_passages": "facts",
+    "pairs_of_entities": "facts",
     "facts": "facts",
     "passages_of_entities": "mentions",
     "nearby": "mentions",

@@ -47,7 +47,7 @@ HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow 
 class Change:
     """The amounts by which a write changes the counters of a collection; negative for removed items.
 
-    Passages, their length in terms and assertions are counted for each permission.
+    Passages, their length in terms, and their facts and pairs are counted for each permission.
     """
 
     documents: int = 0

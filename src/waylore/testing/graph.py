@@ -14,6 +14,7 @@ from waylore.testing.world import (
     RULES,
     RULES_ID,
     SECRET,
+    WORLD,
     StoreFixtures,
     day,
     page,
@@ -21,6 +22,10 @@ from waylore.testing.world import (
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import NewFact
+
+
+def _pair(subject: str, object_: str) -> NewFact:
+    return NewFact(subject, "", object_, is_pair=True)
 
 
 class GraphTests(StoreFixtures):
@@ -94,6 +99,35 @@ class GraphTests(StoreFixtures):
         assert statements[KING.passages[0].id][RULES_ID] == ""
         assert statements[SECRET.passages[0].id][RULES_ID] == "Lothair II rules Lotharingia by the sword"
         assert [len(fs) for fs in world.facts_of_passages(passages, per_passage=1).values()] == [1, 1]
+
+    def test_pairs_are_no_facts(self, world: Store) -> None:
+        [passage], [pair] = KING.passages, KING.pairs
+        assert world.statistics().facts == len({fact.id for document in WORLD for fact in document.facts})
+        assert world.facts([pair.id]) == {}
+        of_entities = world.facts_of_entities([LOTHAIR], per_entity=99)[LOTHAIR]
+        assert all(fact.is_typed for fact in of_entities)
+        stated = world.facts_of_passages([passage.id], per_passage=99)[passage.id]
+        assert [fact for fact in stated if not fact.is_typed] == [pair]
+
+    def test_pairs_come_in_the_order_of_mentions(self, store: Store) -> None:
+        often = page("Ada and Ada, Byron, Zoe.", _pair("Ada", "Byron"), _pair("Ada", "Zoe"), uri="often")
+        own = page("A friend of Byron.", _pair("Ada", "Byron"), title="Ada (person)")
+        once = page("Ada met Carl.", _pair("Carl", "Ada"), uri="once")
+        store.write([once, often, own], author=OWNER, model=MODEL)
+        ada, carl = entity_id("Ada"), entity_id("Carl")
+
+        def read(per_entity: int, passages: int) -> list[tuple[str, str]]:
+            found = store.pairs_of_entities([ada], per_entity=per_entity, passages_per_entity=passages)
+            return [(str(pair), pair.passage_id) for pair in found.get(ada, ())]
+
+        first, second, last = (document.passages[0].id for document in (own, often, once))
+        byron, zoe = ("Ada —names→ Byron", first), ("Ada —names→ Zoe", second)
+        assert read(9, 9) == [byron, zoe, ("Carl —names→ Ada", last)]
+        assert read(9, 2) == [byron, zoe]
+        assert read(1, 9) == read(9, 1) == [byron]
+        [pair] = store.pairs_of_entities([carl, entity_id("nobody")], per_entity=9, passages_per_entity=9)[carl]
+        assert replace(pair, vector=None) == replace(once.pairs[0], vector=None)
+        assert pair.vector is not None
 
     def test_passages_about_entity_come_first(self, store: Store) -> None:
         often = page("Ada, Ada and again Ada.", NewFact("Ada", "wrote", "notes"), uri="often")

@@ -82,6 +82,7 @@ def sort_parts(documents: Iterator[IndexedDocument]) -> list[IndexedDocument]:
             entities=tuple(sorted(c.entities, key=lambda e: e.id)),
             mentions=tuple(sorted(c.mentions, key=lambda m: (_position(c, m.passage_id), m.entity_id))),
             facts=tuple(sorted(c.facts, key=lambda f: (_position(c, f.passage_id), f.id))),
+            pairs=tuple(sorted(c.pairs, key=lambda f: (_position(c, f.passage_id), f.id))),
         )
         for c in sorted(documents, key=lambda c: c.document.id)
     ]
@@ -100,11 +101,13 @@ def list_vectors(documents: Iterator[IndexedDocument]) -> list[list[float]]:
 RULES = NewFact("Lothair II", "rules", "Lotharingia", weight=8, subject_type="person", object_type="place")
 MOTHER = NewFact("Lothair II", "mother", "Ermengarde of Tours", weight=9)
 BORN = NewFact("Lothair II", "born", "835", is_value=True, weight=3)
+PAIR = NewFact("Lothair II", "", "Ermengarde of Tours", "His mother was Ermengarde of Tours.", is_pair=True)
 KING = page(
     "Lothair II was king of Lotharingia. His mother was Ermengarde of Tours.",
     RULES,
     MOTHER,
     BORN,
+    PAIR,
     title="Lothair II",
     metadata={"lang": "en", "year": 855, "tags": ["king", "frank"]},
 )
@@ -119,6 +122,7 @@ SECRET = page(
     NewFact("Lothair II", "codename", "Falcon", weight=10),
     NewFact("Lothair II", "rules", "Burgundy", weight=10),
     replace(RULES, statement="Lothair II rules Lotharingia by the sword", weight=10, source="user_edit"),
+    NewFact("Lothair II", "", "Falcon", "The codename of Lothair II is Falcon", is_pair=True),
     labels=["spies"],
 )
 BEATLES = page("The Beatles sang.", NewFact("The Beatles", "sang", "songs"), metadata={"lang": "en"})
@@ -135,6 +139,7 @@ def strip_vectors(document: IndexedDocument) -> IndexedDocument:
         passages=tuple(replace(p, vector=None) for p in document.passages),
         entities=tuple(replace(e, vector=None) for e in document.entities),
         facts=tuple(replace(f, vector=None) for f in document.facts),
+        pairs=tuple(replace(p, vector=None) for p in document.pairs),
     )
 
 
@@ -177,6 +182,8 @@ def assert_unseen(store: Store, where: Filter) -> None:
     facts = store.facts_of_entities([LOTHAIR, falcon], per_entity=99, where=where)
     assert codename not in {f.id for fs in facts.values() for f in fs}
     assert store.facts_of_passages([passage], per_passage=99, where=where) == {}
+    pairs = store.pairs_of_entities([LOTHAIR, falcon], per_entity=99, passages_per_entity=99, where=where)
+    assert passage not in {pair.passage_id for some in pairs.values() for pair in some}
     mentions = store.passages_of_entities([LOTHAIR, falcon], per_entity=99, where=where)
     assert passage not in {m.passage_id for ms in mentions.values() for m in ms}
     assert store.entities_of_passages([passage], per_passage=99, where=where) == {}

@@ -25,7 +25,7 @@ Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 # Columns of FactColumns that are tuples, and those that are arrays; `vectors` and `convert` are treated apart.
 ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
-NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector")
+NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed")
 
 
 class Groups(Mapping[str, tuple[T, ...]]):
@@ -87,9 +87,9 @@ class MentionColumns(Groups[Mention]):
 class FactColumns(Groups[Fact]):
     """Facts: their ids, ends and trust, and their vectors as the rows of a matrix, 0 where `has_vector` is false.
 
-    `objects` is empty for a plain value. `sources` and `statuses` are places in SOURCES and STATUSES, `recorded_at` is
-    in microseconds since 1970. `rows` has what `convert` makes an object of, together with the vector; a row may also
-    be the object itself.
+    `objects` is empty for a plain value, `is_typed` is false for a pair. `sources` and `statuses` are places in SOURCES
+    and STATUSES, `recorded_at` is in microseconds since 1970. `rows` has what `convert` makes an object of, with the
+    vector; a row may also be the object itself.
     """
 
     of: Ids = ()
@@ -103,6 +103,7 @@ class FactColumns(Groups[Fact]):
     recorded_at: Counts = field(default_factory=lambda: np.empty(0, np.int64))
     vectors: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     has_vector: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    is_typed: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     rows: tuple[Any, ...] = ()
     convert: Callable[[Any, Vector | None], Fact] | None = None
 
@@ -162,6 +163,7 @@ def to_fact_columns(groups: Mapping[str, Iterable[Fact]]) -> FactColumns:
         recorded_at=np.array([(fact.recorded_at - EPOCH) // MICROSECOND for fact in facts], np.int64),
         vectors=np.array(vectors, np.float32).reshape(len(facts), dimension),
         has_vector=np.array([fact.vector is not None for fact in facts], np.bool_),
+        is_typed=np.array([fact.is_typed for fact in facts], np.bool_),
         rows=facts,
     )
 

@@ -49,3 +49,8 @@ def entity_id(name: str, sense: str = "") -> str:
 def fact_id(subject: str, predicate: str, object_: str, *, is_entity: bool) -> str:
     """Return the id of a fact: of its subject's id, its predicate, and its object's id or plain value."""
     return identity("fact", subject, normalise(predicate), "entity" if is_entity else "", object_)
+
+
+def pair_id(subject: str, object_: str) -> str:
+    """Return the id of a pair: of halves of the ids of its entities, so that stores need not keep it."""
+    return subject[:16] + object_[:16]

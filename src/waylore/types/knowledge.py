@@ -29,7 +29,7 @@ SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
 SAME, RESEMBLES = "same_as", "resembles"  # predicates: two names of one thing, and two similar names
-MENTIONS, LINKS_TO = "mentions", "links_to"  # predicates that say only that two things are named together
+PAIR_WEIGHT, PAIR_CONFIDENCE = 4.0, 0.6
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -117,7 +117,8 @@ class Mention:
 class Fact:
     """Subject, predicate and object, as one passage states them.
 
-    `object` is the name of an entity, or a plain value if `object_id` is empty.
+    `object` is the name of an entity, or a plain value if `object_id` is empty. A *pair* has no predicate: the
+    statement names both entities, and no words of the author say how they are related.
     """
 
     id: str
@@ -144,18 +145,18 @@ class Fact:
 
     @property
     def is_typed(self) -> bool:
-        """Whether the predicate says more than that two things are named together."""
-        return self.predicate not in (MENTIONS, LINKS_TO)
+        """Whether the fact has a predicate."""
+        return bool(self.predicate)
 
     @property
     def quote(self) -> tuple[str, bool]:
-        """The words between the two names in the statement of an untyped fact, and whether the subject is first."""
+        """The words between the two names in the statement of a pair, and whether the subject is first."""
         return ("", True) if self.is_typed else quote_between(self.statement, self.subject, self.object)
 
     def draw_arrow(self, *, is_forward: bool = True) -> str:
         """Return the relation as an arrow from subject to object, or from object to subject.
 
-        An untyped fact is shown by the words of its statement, in their order: `Login ←“is used by”— Sessions`.
+        A pair is shown by the words of its statement, in their order: `Login ←“is used by”— Sessions`.
         """
         words, is_in_order = self.quote
         named = self.predicate if self.is_typed else "names"
@@ -180,7 +181,8 @@ Embeddable: TypeAlias = Passage | Entity | Fact
 class NewFact:
     """A fact that a caller adds, by names.
 
-    An object that is a number or a date is a plain value. Dates may be ISO text; without an offset they are UTC.
+    An object that is a number or a date is a plain value. Dates may be ISO text; without an offset they are UTC. If
+    `is_pair`, the statement only names both: such a fact has no predicate, is not listed and connects passages.
     """
 
     subject: str
@@ -196,11 +198,13 @@ class NewFact:
     subject_type: str = ""
     object_type: str = ""
     is_value: bool = False
+    is_pair: bool = False
 
     def __post_init__(self) -> None:
         self._convert()
+        required = ("subject", "object") if self.is_pair else ("subject", "predicate", "object")
         for name in ("subject", "predicate", "object", "statement", "subject_type", "object_type"):
-            _check_words(name, getattr(self, name), is_required=name in ("subject", "predicate", "object"))
+            _check_words(name, getattr(self, name), is_required=name in required)
         _check_range("weight", self.weight, 1.0, 10.0)
         _check_range("confidence", self.confidence, 0.0, 1.0)
         if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
@@ -238,7 +242,8 @@ def _check_range(name: str, value: object, lowest: float, highest: float) -> Non
 class IndexedDocument:
     """A document with its passages, entities, mentions and facts: the unit that is written, exported and forgotten.
 
-    It holds every entity and passage that its mentions and facts refer to, so it can be removed as a whole.
+    It holds every entity and passage that its mentions and facts refer to, so it can be removed as a whole. `pairs`
+    are facts without a predicate.
     """
 
     document: Document
@@ -246,12 +251,14 @@ class IndexedDocument:
     entities: tuple[Entity, ...] = ()
     mentions: tuple[Mention, ...] = ()
     facts: tuple[Fact, ...] = ()
+    pairs: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         passages = {p.id for p in self.passages}
         entities = {e.id for e in self.entities}
-        referred = {m.entity_id for m in self.mentions} | {end for f in self.facts for end in f.ends}
-        stated_in = {m.passage_id for m in self.mentions} | {f.passage_id for f in self.facts}
+        stated = (*self.facts, *self.pairs)
+        referred = {m.entity_id for m in self.mentions} | {end for f in stated for end in f.ends}
+        stated_in = {m.passage_id for m in self.mentions} | {f.passage_id for f in stated}
         if not referred <= entities or not stated_in <= passages:
             raise ArgumentError(
                 "an indexed document must hold every entity and passage that it refers to: "
@@ -266,6 +273,7 @@ class IndexedDocument:
         yield from self.passages
         yield from self.entities
         yield from self.facts
+        yield from self.pairs
 
     @property
     def digest(self) -> str:
@@ -278,7 +286,7 @@ class IndexedDocument:
             repr(sorted(map(_describe_passage, self.passages))),
             repr(sorted((e.id, e.name, e.type, e.description, e.aliases, e.sense) for e in self.entities)),
             repr(sorted((m.entity_id, m.passage_id, int(m.count), bool(m.is_own)) for m in self.mentions)),
-            repr(sorted(map(_describe_fact, self.facts))),
+            repr(sorted(map(_describe_fact, (*self.facts, *self.pairs)))),
         )
 
 

@@ -26,7 +26,7 @@ from waylore.types.knowledge import (
 from waylore.types.results import Statistics
 
 STATISTICS = Statistics(0, 0, 0, 0, 0, model="toy", dimension=3, version=1)
-HEADER = '{"dimension":3,"model":"toy","waylore":1}\n'
+HEADER = '{"dimension":3,"model":"toy","waylore":2}\n'
 ALICE = IndexedDocument(Document("d", labels=frozenset({"b", "a"}), metadata={"z": 1, "a": [1, 2]}))
 
 TEXT = st.text(max_size=8)
@@ -88,7 +88,8 @@ def draw_document(draw: st.DrawFn) -> IndexedDocument:
         draw(draw_vector()),
     )
     mention = Mention("e", "p", draw(number), draw(st.booleans()))
-    return IndexedDocument(document, (passage,), (entity,), (mention,), (fact,))
+    pair = Fact("e", "e", draw(WORD), "", draw(WORD), "e", "p", draw(TEXT), vector=draw(draw_vector()))
+    return IndexedDocument(document, (passage,), (entity,), (mention,), (fact,), (pair,))
 
 
 def export(*added: IndexedDocument) -> str:
@@ -121,6 +122,22 @@ def test_export_reads_back_equal(added: list[IndexedDocument]) -> None:
         for one, other in zip(new.parts, old.parts, strict=True):
             assert is_near(one.vector, other.vector)
         np.testing.assert_array_equal(new.passages[0].vector, old.passages[0].vector)
+
+
+def test_untyped_facts_of_format_1_become_pairs() -> None:
+    entities = (Entity("a" * 32, "Ada"), Entity("b" * 32, "Byron"))
+    named = Fact("f", "a" * 32, "Ada", "mentions", "Byron", "b" * 32, "p", "Ada met Byron.", 5.0, 0.9)
+    linked = replace(named, id="g", predicate="links_to", statement="")
+    knows = replace(named, id="h", predicate="knows")
+    value = replace(named, id="i", object="1815", object_id="")
+    retracted = replace(named, id="j", subject_id="b" * 32, object_id="a" * 32, status="retracted")
+    facts = (named, linked, knows, value, retracted)
+    old = IndexedDocument(Document("d"), (Passage("p", "d", "Ada met Byron."),), entities, (), facts)
+    [found] = read_back(export(old).replace('"waylore":2', '"waylore":1'))
+    assert found.facts == (knows, value)
+    [pair] = found.pairs
+    assert (pair.id, pair.predicate, pair.weight, pair.confidence) == ("a" * 16 + "b" * 16, "", 4.0, 0.6)
+    assert read_back(export(old)) == [old]
 
 
 @given(st.permutations(string.ascii_lowercase[:5]))
@@ -158,8 +175,8 @@ def test_other_text_raises_config_error(text: str) -> None:
 
 
 def test_newer_format_raises_error_with_remedy() -> None:
-    with pytest.raises(ConfigError, match=f"format {FORMAT + 1}, this Waylore reads {FORMAT}: upgrade Waylore"):
-        read_export(io.StringIO(HEADER.replace('"waylore":1', f'"waylore":{FORMAT + 1}')))
+    with pytest.raises(ConfigError, match=f"format {FORMAT + 1}, this Waylore reads up to {FORMAT}: upgrade Waylore"):
+        read_export(io.StringIO(HEADER.replace('"waylore":2', f'"waylore":{FORMAT + 1}')))
 
 
 @pytest.mark.parametrize("line", ['{"document":', '{"passages":[]}', '{"document":{"labels":[]}}', "[]"])

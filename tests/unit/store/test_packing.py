@@ -14,6 +14,7 @@ from waylore.store.packing import (
     find_stated,
     group_facts,
     group_mentions,
+    group_pairs,
     list_facts,
     list_mentions,
     make_parts,
@@ -24,8 +25,18 @@ from waylore.store.packing import (
 from waylore.store.packs import Packs
 from waylore.store.rows import make_sort_key, to_microseconds
 from waylore.store.vectors import from_int8, to_int8
-from waylore.types.identity import identity
-from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, Mention, Passage
+from waylore.types.columns import to_mention_columns
+from waylore.types.identity import identity, pair_id
+from waylore.types.knowledge import (
+    EPOCH,
+    PAIR_CONFIDENCE,
+    PAIR_WEIGHT,
+    SOURCES,
+    STATUSES,
+    Fact,
+    Mention,
+    Passage,
+)
 from waylore.types.search import FactFilter
 
 TEXT = "Lothair II was king. He married Teutberga in 855."
@@ -42,9 +53,9 @@ def find_no_uses(_: object) -> dict[int, tuple[int, int]]:
 @st.composite
 def draw_facts(draw: st.DrawFn, passage: str) -> Fact:
     subject, object_ = draw(st.sampled_from(NAMES)), draw(st.sampled_from([*NAMES, "855"]))
-    predicate = draw(st.text(max_size=5))
+    predicate = draw(st.text(min_size=1, max_size=5))
     seed = draw(st.integers(0, 3))
-    return Fact(
+    fact = Fact(
         id=identity("fact", subject, predicate, object_),
         subject_id=identity("entity", subject),
         subject=draw(st.sampled_from([subject, subject.upper()])),
@@ -61,6 +72,24 @@ def draw_facts(draw: st.DrawFn, passage: str) -> Fact:
         valid_to=draw(moments),
         recorded_at=RECORDED,
         vector=from_int8([to_int8(np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32))])[0],
+    )
+    return make_pair(fact) if fact.object_id and draw(st.booleans()) else fact
+
+
+def make_pair(fact: Fact) -> Fact:
+    return Fact(
+        id=pair_id(fact.subject_id, fact.object_id),
+        subject_id=fact.subject_id,
+        subject=fact.subject,
+        predicate="",
+        object=fact.object,
+        object_id=fact.object_id,
+        passage_id=fact.passage_id,
+        statement=fact.statement,
+        weight=PAIR_WEIGHT,
+        confidence=PAIR_CONFIDENCE,
+        recorded_at=fact.recorded_at,
+        vector=fact.vector,
     )
 
 
@@ -93,7 +122,8 @@ def describe(fact: Fact) -> tuple[Fact, bytes | None]:
 @given(draw_passages())
 def test_packs_lose_nothing(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> None:
     source = read(passages)
-    facts = [fact for _, _, of_passage in passages for fact in sorted(of_passage, key=lambda fact: fact.id)]
+    stated = [fact for _, _, of_passage in passages for fact in sorted(of_passage, key=lambda fact: fact.id)]
+    facts = sorted(stated, key=lambda fact: not fact.is_typed)
     assert list(map(describe, list_facts(source))) == list(map(describe, facts))
     mentions = [m for _, of_passage, _ in passages for m in sorted(of_passage, key=lambda m: m.entity_id)]
     assert list_mentions(source) == mentions
@@ -127,6 +157,30 @@ def test_mentions_are_grouped_best_first(passages: list[tuple[Passage, list[Ment
         best = sorted(mentions, key=lambda m: (-m.is_own, -m.count, m.entity_id))[:limit]
         assert groups.get(passage.id, ()) == tuple(best)
     assert [id_ for id_, _ in groupby(groups.of)] == sorted(set(groups.of))
+
+
+@given(draw_passages(), st.integers(1, 3))
+def test_pairs_are_grouped_in_the_order_of_mentions(
+    passages: list[tuple[Passage, list[Mention], list[Fact]]], limit: int
+) -> None:
+    mentions = sorted(
+        (mention for _, of_passage, _ in passages for mention in of_passage),
+        key=lambda m: (m.entity_id, -m.is_own, -m.count, m.passage_id),
+    )
+    ranked = to_mention_columns({id_: list(own) for id_, own in groupby(mentions, key=lambda m: m.entity_id)})
+    groups = group_pairs(read(passages), ranked, limit)
+    pairs = {(f.passage_id, f.id): f for _, _, facts in passages for f in facts if not f.is_typed}
+    for entity, own in groupby(mentions, key=lambda m: m.entity_id):
+        found = [
+            fact
+            for mention in own
+            for (passage, _), fact in sorted(pairs.items())
+            if passage == mention.passage_id and entity in fact.ends
+        ]
+        distinct = list({fact.id: fact for fact in reversed(found)}.values())
+        expected = sorted(distinct, key=lambda fact: [f.id for f in found].index(fact.id))[:limit]
+        assert list(map(describe, groups.get(entity, ()))) == list(map(describe, expected))
+    assert not groups.is_typed.any()
 
 
 @given(draw_passages())

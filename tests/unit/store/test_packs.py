@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.errors import SchemaOutdated
-from waylore.store.packs import FACT, HEAD, ID, MENTION, STATEMENT, TRUST, Pack, Packs, encode_pack
+from waylore.store.packs import FACT, HEAD, ID, MENTION, PAIR, STATEMENT, TRUST, Pack, Packs, encode_pack
 
 WORDS = st.lists(st.text(max_size=8) | st.just("a\0b"), max_size=4)
 
@@ -22,12 +22,13 @@ def draw_column(dtype: np.dtype[Any], size: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def draw_packs(draw: st.DrawFn) -> Pack:
-    entities, statements, mentions, facts, trust = (draw(st.integers(0, 3)) for _ in range(5))
+    entities, statements, mentions, facts, pairs, trust = (draw(st.integers(0, 3)) for _ in range(6))
     return Pack(
         entities=draw(draw_column(ID, entities)),
         statements=draw(draw_column(STATEMENT, statements)),
         mentions=draw(draw_column(MENTION, mentions)),
         facts=draw(draw_column(FACT, facts)),
+        pairs=draw(draw_column(PAIR, pairs)),
         trust=draw(draw_column(TRUST, trust)),
         words=tuple(draw(WORDS)),
     )
@@ -37,8 +38,9 @@ def draw_packs(draw: st.DrawFn) -> Pack:
 def test_packs_side_by_side_have_all_rows_in_order(packs: list[Pack]) -> None:
     joined = Packs([encode_pack(pack) for pack in packs])
     assert len(joined) == len(packs)
-    for name in ("statements", "mentions", "facts"):
+    for name in ("statements", "mentions", "pairs"):
         assert getattr(joined, name).tobytes() == b"".join(getattr(pack, name).tobytes() for pack in packs)
+    assert joined.facts[: joined.typed].tobytes() == b"".join(pack.facts.tobytes() for pack in packs)
     for place, pack in enumerate(packs):
         before = packs[:place]
         assert joined.decode_words(place) == pack.words
@@ -46,7 +48,11 @@ def test_packs_side_by_side_have_all_rows_in_order(packs: list[Pack]) -> None:
         assert joined.first_fact[place] == sum(len(p.facts) for p in before)
         own = joined.fact_of == place
         first_statement = sum(len(p.statements) for p in before)
-        assert (joined.statement_of[own] - first_statement).tolist() == pack.facts["statement"].tolist()
+        statements = [*pack.facts["statement"].tolist(), *pack.pairs["statement"].tolist()]
+        assert (joined.statement_of[own] - first_statement).tolist() == statements
+        assert joined.place_of[own].tolist() == [*range(len(statements))]
+        in_pack = np.arange(len(statements))
+        assert joined.find_places(np.full(len(in_pack), place), in_pack).tolist() == np.flatnonzero(own).tolist()
     assert joined.entities[1:].tobytes() == b"".join(pack.entities.tobytes() for pack in packs)
     assert joined.distinct_trust.tobytes() == b"".join(pack.trust.tobytes() for pack in packs)
 
@@ -58,7 +64,8 @@ def test_equal_packs_give_equal_bytes(pack: Pack) -> None:
         joined.entities[1:],
         joined.statements,
         joined.mentions,
-        joined.facts,
+        joined.facts[: joined.typed],
+        joined.pairs,
         joined.distinct_trust,
         joined.decode_words(0),
     )
@@ -67,11 +74,12 @@ def test_equal_packs_give_equal_bytes(pack: Pack) -> None:
 
 def test_sizes_are_those_of_the_layout() -> None:
     """`docs/explanation/scale.md` counts with them."""
-    assert [d.itemsize for d in (HEAD, STATEMENT, MENTION, FACT, TRUST)] == [26, 10, 8, 46, 32]
+    assert [d.itemsize for d in (HEAD, STATEMENT, MENTION, FACT, PAIR, TRUST)] == [30, 10, 8, 46, 20, 32]
 
 
 def test_pack_of_a_later_version_is_refused() -> None:
-    entities, statements, mentions, facts, trust = (np.zeros(0, d) for d in (ID, STATEMENT, MENTION, FACT, TRUST))
-    blob = encode_pack(Pack(entities, statements, mentions, facts, trust, words=("a",)))
+    entities, statements, mentions, facts = (np.zeros(0, dtype) for dtype in (ID, STATEMENT, MENTION, FACT))
+    pairs, trust = np.zeros(0, PAIR), np.zeros(0, TRUST)
+    blob = encode_pack(Pack(entities, statements, mentions, facts, pairs, trust, words=("a",)))
     with pytest.raises(SchemaOutdated, match="install that version"):
         Packs([blob, struct.pack("<H", 2) + blob[2:]])

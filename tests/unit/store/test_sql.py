@@ -67,7 +67,7 @@ ONLY_POSTGRES = {
         *("nearest_entities", "nearest_entities_exactly"),
     },
     "PostgreSQL reads dependent rows in the same round trip": {
-        *("profiles_by_names", "profiles_by_keys", "nearby", "facts_of_passages"),
+        *("profiles_by_names", "profiles_by_keys", "nearby", "facts_of_passages", "pairs_of_entities"),
     },
     "the store numbers permissions itself": {"known_accesses"},
     "SQLite reports writes of other connections itself": {"version"},

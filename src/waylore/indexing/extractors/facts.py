@@ -2,25 +2,24 @@
 
 A sentence that names something else becomes a fact about the subject of the page, with the sentence as its
 statement. Two neighbouring names with a few words between them are a relation, and these words are its predicate.
-The other names are only mentioned. The module reads no grammar and finds no names.
+The other names form pairs with the subject. The module reads no grammar and finds no names.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from waylore.indexing.extractors.structure import Structure
 from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import count_occurrences, is_unspaced, normalise
-from waylore.types.knowledge import MENTIONS, NewFact
+from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, NewFact
 
 MAX_FACTS = 24  # in one passage
 MAX_PREDICATE_WORDS = 8
 MAX_PREDICATE_CHARACTERS = 80
 MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
-WEIGHT, CONFIDENCE = 4.0, 0.6
 _PRONOUN = re.compile(
     r"^(he|she|it|they|(his|her|its|their)|this (?:page|document|guide|section|project|recipe|team|pep|rfc)) (?=\w)",
     re.IGNORECASE,
@@ -51,22 +50,33 @@ def build_extraction(
     subject = get_subject(title)
     whole = _find_whole_names([subject, *(name for sentence in sentences for name in sentence.names)])
     names: dict[str, str] = {subject: ""} if subject else {}
-    related: dict[tuple[str, str], NewFact] = {(normalise(f.subject), normalise(f.object)): f for f in listed}
-    mentioned: dict[tuple[str, str], NewFact] = {}
+    stated = [*listed]
     for sentence in sentences:
         named = {whole.get(name, name): type_ for name, type_ in sentence.names.items()}
         names |= {name: type_ or names.get(name, "") for name, type_ in named.items()}
-        for fact in build_facts(subject, sentence.text, named, sentence.names):
-            ends = (normalise(fact.subject), normalise(fact.object))
-            (mentioned if fact.predicate == MENTIONS else related).setdefault(ends, fact)
-    first = declared.facts if declared else ()
-    known = related.keys() | {(normalise(fact.subject), normalise(fact.object)) for fact in first}
-    facts = [*first, *related.values(), *(fact for ends, fact in mentioned.items() if ends not in known)][:MAX_FACTS]
-    return Extraction(tuple(facts), {**names, **(declared.names if declared else {})})
+        stated += build_facts(subject, sentence.text, named, sentence.names)
+    facts = _choose_facts(declared.facts if declared else (), stated)
+    return Extraction(facts, {**names, **(declared.names if declared else {})})
+
+
+def _choose_facts(declared: Sequence[NewFact], stated: Sequence[NewFact]) -> tuple[NewFact, ...]:
+    """Return all declared facts, then the first relation of each two names, then the pairs of all other names."""
+    first = [fact for fact in declared if not fact.is_pair]
+    related: dict[tuple[str, str], NewFact] = {}
+    pairs: dict[tuple[str, str], NewFact] = {}
+    for fact in (*(fact for fact in declared if fact.is_pair), *stated):
+        (pairs if fact.is_pair else related).setdefault(_get_ends(fact), fact)
+    known = related.keys() | set(map(_get_ends, first))
+    rest = (fact for ends, fact in pairs.items() if ends not in known)
+    return tuple(islice(chain(first, related.values(), rest), MAX_FACTS))
+
+
+def _get_ends(fact: NewFact) -> tuple[str, str]:
+    return normalise(fact.subject), normalise(fact.object)
 
 
 def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: Iterable[str] = ()) -> Iterator[NewFact]:
-    """Yield the relations that a sentence states, and a mention of each other name by the page's subject.
+    """Yield the relations that a sentence states, and a pair of the page's subject and each other name.
 
     Without a subject the first name is it. `spelled` are the names as the sentence spells them, in the same order.
     """
@@ -85,7 +95,7 @@ def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: It
             related |= {normalise(ends[1])} if normalise(ends[0]) == normalise(subject) else set()
     for normal, name in others.items():
         if normal not in related:
-            yield _build_fact(subject, MENTIONS, name, statement, names)
+            yield _build_fact(subject, "", name, statement, names)
 
 
 def _build_fact(subject: str, predicate: str, name: str, statement: str, types: Mapping[str, str]) -> NewFact:
@@ -94,10 +104,11 @@ def _build_fact(subject: str, predicate: str, name: str, statement: str, types: 
         predicate,
         name,
         statement,
-        weight=WEIGHT,
-        confidence=CONFIDENCE,
+        weight=PAIR_WEIGHT,
+        confidence=PAIR_CONFIDENCE,
         subject_type=types.get(subject, ""),
         object_type=types.get(name, ""),
+        is_pair=not predicate,
     )
 
 

@@ -15,7 +15,7 @@ from waylore.indexing.extractors.markup import MarkedSentence
 from waylore.indexing.extractors.naming import is_anchor, is_date
 from waylore.indexing.extractors.spelling import Spelling
 from waylore.text import normalise
-from waylore.types.knowledge import LINKS_TO, NewFact
+from waylore.types.knowledge import NewFact
 
 CONFIDENCE = 0.9
 MAX_STATEMENT_CHARACTERS = 300
@@ -160,7 +160,7 @@ def _read_links(subject: str, one: ReadBlock, heading: str, spelling: Spelling) 
         predicate = before or _get_words_before(one.text[: mark.start])
         if is_wiki or (predicate and is_anchor(shown, mark.target, spelling)):
             name = mark.target.strip("[]") if is_wiki else shown
-            yield from _build_fact(subject, predicate or LINKS_TO, name, _make_statement(subject, one))
+            yield from _build_fact(subject, predicate, name, _make_statement(subject, one))
 
 
 def _is_page(target: str) -> bool:
@@ -187,9 +187,18 @@ def _make_statement(subject: str, one: ReadBlock) -> str:
 def _build_fact(
     subject: str, predicate: str, name: str, statement: str, *, is_value: bool = False
 ) -> Iterator[NewFact]:
-    """Yield the fact, unless one of its parts is missing or both ends are the same."""
+    """Yield the fact, or a pair without a predicate, unless a part says nothing or both ends are the same."""
     about, said, of = (" ".join(part.split()).strip(" *`,;:") for part in (subject, predicate, name))
-    is_whole = all(map(normalise, (about, said, of))) and len(of) <= MAX_OBJECT_CHARACTERS
-    if is_whole and normalise(about) != normalise(of):
-        type_ = "term" if of.islower() and not is_value else ""  # a plain word, which questions use otherwise too
-        yield NewFact(about, said, of, statement, confidence=CONFIDENCE, object_type=type_, is_value=is_value)
+    parts = (about, said, of) if predicate else (about, of)
+    if not all(map(normalise, parts)) or len(of) > MAX_OBJECT_CHARACTERS or normalise(about) == normalise(of):
+        return
+    yield NewFact(
+        about,
+        said,
+        of,
+        statement,
+        confidence=CONFIDENCE,
+        object_type="term" if of.islower() and not is_value else "",  # a plain word, which questions use otherwise too
+        is_value=is_value,
+        is_pair=not predicate,
+    )

@@ -35,9 +35,9 @@ from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units
 from waylore.types.identity import identity
-from waylore.types.knowledge import LINKS_TO, Document, NewFact, Passage
+from waylore.types.knowledge import Document, NewFact, Passage
 
-VERSION = "rules-3"
+VERSION = "rules-4"
 TERM = "term"  # type of a listed name, which may be an ordinary word
 
 
@@ -131,8 +131,7 @@ def _drop_unnamed_links(declared: Structure, sentences: Iterable[Sentence]) -> S
     named = {normalise(name) for sentence in sentences for name in sentence.names}
 
     def is_kept(fact: NewFact) -> bool:
-        is_link = fact.predicate == LINKS_TO
-        return not is_link or normalise(fact.object) in named or f"[[{fact.object}" in declared.body
+        return not fact.is_pair or normalise(fact.object) in named or f"[[{fact.object}" in declared.body
 
     facts = tuple(filter(is_kept, declared.facts))
     return replace(declared, facts=facts, names={f.object: f.object_type for f in facts if not f.is_value})

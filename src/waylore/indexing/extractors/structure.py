@@ -20,7 +20,7 @@ from waylore.indexing.extractors.relations import ReadBlock, build_field_facts, 
 from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import normalise
-from waylore.types.knowledge import LINKS_TO, Document, Metadata, NewFact, Passage
+from waylore.types.knowledge import Document, Metadata, NewFact, Passage
 
 CONFIDENCE = 0.9
 IMPORTS, DEFINES = "imports", "defines"
@@ -195,17 +195,13 @@ def _split_values(written: str) -> list[str]:
 
 
 def _read_links(subject: str, text: str) -> Iterator[NewFact]:
-    """Yield a fact for each link: wiki links by their target, others by their text."""
+    """Yield a pair for each link: wiki links by their target, others by their text."""
     for match in _WIKI_LINK.finditer(text):
-        yield from _build_fact(subject, LINKS_TO, match[1].strip(), _make_statement(subject, text, match.start()))
+        yield from _build_fact(subject, "", match[1].strip(), _make_statement(subject, text, match.start()))
     for match in _LINK.finditer(text):
         if not match[1]:  # an image is not a link
-            yield from _build_fact(
-                subject,
-                LINKS_TO,
-                _get_link_name(match[2], match[3]),
-                _make_statement(subject, text, match.start()),
-            )
+            name = _get_link_name(match[2], match[3])
+            yield from _build_fact(subject, "", name, _make_statement(subject, text, match.start()))
 
 
 def _get_link_name(shown: str, target: str) -> str:
@@ -218,9 +214,17 @@ def _build_fact(
     subject: str, predicate: str, name: str, statement: str, type_: str = "", *, is_value: bool = False
 ) -> Iterator[NewFact]:
     """Yield the fact, unless its subject or object is missing or both are the same."""
-    shortened = statement[:MAX_STATEMENT_CHARACTERS]
     if subject and name.strip() and normalise(name) != normalise(subject):
-        yield NewFact(subject, predicate, name, shortened, confidence=CONFIDENCE, object_type=type_, is_value=is_value)
+        yield NewFact(
+            subject,
+            predicate,
+            name,
+            statement[:MAX_STATEMENT_CHARACTERS],
+            confidence=CONFIDENCE,
+            object_type=type_,
+            is_value=is_value,
+            is_pair=not predicate,
+        )
 
 
 def _make_statement(subject: str, text: str, place: int) -> str:

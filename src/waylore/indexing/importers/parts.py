@@ -75,6 +75,7 @@ def assemble_parts(
         tuple(_merge_entities([*subjects, *(e for part in indexed for e in part.entities)]).values()),
         tuple((mentions | own).values()),
         tuple(facts.values()),
+        tuple({(f.id, f.passage_id): f for part in indexed for f in part.pairs}.values()),
     )
 
 

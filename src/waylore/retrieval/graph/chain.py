@@ -346,7 +346,8 @@ def _get_crossing(pool: Pool, bridges: Bridges, number: int) -> Crossing:
 def _select_facts(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> tuple[Fact, ...]:
     """Return the facts of the entities that the question names, the most similar to it first."""
     facts, cosines = neighbourhood.facts, neighbourhood.fact_cosines.tolist()
-    ends = zip(facts.subjects, facts.objects, strict=True)
-    named = [place for place, pair in enumerate(ends) if not question.starts.keys().isdisjoint(pair)]
+    ends = zip(facts.subjects, facts.objects, facts.is_typed.tolist(), strict=True)
+    starts = question.starts
+    named = [place for place, (one, other, typed) in enumerate(ends) if typed and (one in starts or other in starts)]
     best = sorted(named, key=lambda place: (-cosines[place], facts.ids[place]))
     return tuple(facts.make(place) for place in best[: recipe.merge.max_facts])

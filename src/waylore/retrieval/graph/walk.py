@@ -20,13 +20,14 @@ from waylore.retrieval.graph.same_as import find_merges, map_end_names
 from waylore.retrieval.graph.similarity import NEUTRAL, compute_cosines
 from waylore.retrieval.graph.validity import select_current
 from waylore.store.protocol import Store
-from waylore.store.reads import Reads, read, read_together
+from waylore.store.reads import Reads, read, read_nothing, read_together
 from waylore.text import normalise
 from waylore.types.columns import (
     MICROSECOND,
     FactColumns,
     MentionColumns,
     Numbers,
+    join_facts,
     join_mentions,
     to_fact_columns,
     unique_facts,
@@ -266,17 +267,37 @@ def _read_cosines(query: Query, passages: Sequence[str]) -> Reads[Mapping[str, f
 
 
 def read_entity_facts(query: Query, entities: Sequence[str], config: WalkConfig) -> Reads[FactColumns]:
-    """Read the facts of entities that a walk may follow, strongest first."""
-    facts = yield from read(
-        Store.facts_of_entities,
+    """Read the facts of entities that a walk may follow, strongest first, and the pairs if all predicates count."""
+    facts, pairs = yield from read_together(
+        read(
+            Store.facts_of_entities,
+            entities,
+            per_entity=config.facts_per_entity,
+            predicates=config.predicates,
+            statuses=config.statuses,
+            as_of=query.as_of,
+            where=query.where,
+        ),
+        read_nothing()
+        if config.predicates or "confirmed" not in config.statuses
+        else _read_pairs(query, entities, config),
+    )
+    current = yield from select_current(query, facts, config.single_valued)
+    if pairs is None or not pairs.size:
+        return current
+    joined = join_facts([current, pairs])
+    order = dict(zip(entities, range(len(entities)), strict=True))
+    return joined.take(sorted(range(joined.size), key=lambda place: order[joined.of[place]]))
+
+
+def _read_pairs(query: Query, entities: Sequence[str], config: WalkConfig) -> Reads[FactColumns]:
+    return read(
+        Store.pairs_of_entities,
         entities,
         per_entity=config.facts_per_entity,
-        predicates=config.predicates,
-        statuses=config.statuses,
-        as_of=query.as_of,
+        passages_per_entity=config.passages_per_entity,
         where=query.where,
     )
-    return (yield from select_current(query, facts, config.single_valued))
 
 
 def read_passage_facts(

@@ -1,7 +1,7 @@
 """Carry a schema over from the layout before packs, in which every mention and every assertion was a row.
 
 It runs once, inside the transaction of the migrations, so a killed process leaves the old layout as it was. Mentions,
-edges and use counts stay as they are.
+and the edges and use counts of typed facts, stay as they are.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import psycopg
 from psycopg.types.string import ByteaBinaryLoader
 
 from waylore.store import rows as columns
+from waylore.store.earlier.untyped import UNTYPED
 from waylore.store.pack_index import pack_rows
 from waylore.store.postgres.connections import run_by_column
 from waylore.store.postgres.index import index_packs, insert_packs
@@ -43,7 +44,9 @@ def _carry_collection(
     while batch := reader.execute(OLD["passages"], bound).fetchall():
         _carry_passages(db, reader, collection, dimension, batch)
         bound["after"] = batch[-1][0].hex()
-    db.execute(OLD["staged"], {"collection": collection})
+    keys = [columns.compute_predicate_key(predicate) for predicate in UNTYPED]
+    for query in ("staged", "delete_untyped_edges", "delete_untyped_usage", "count_facts", "count_stated"):
+        db.execute(OLD[query], {"collection": collection, "predicates": keys})
 
 
 def _carry_passages(

@@ -30,6 +30,7 @@ def carry_over(db: apsw.Connection) -> None:
         while batch := list(islice(passages, PASSAGES_AT_ONCE)):
             _carry_passages(db, collection, dimension, batch)
     db.execute(OLD["usage"])
+    db.execute(OLD["counts"])
     db.execute(OLD["staged"])
 
 

@@ -63,6 +63,16 @@ def facts_of_entities(
     return packing.group_facts(source, split_ids(b"".join(row[7] for row in rows)), places, per_entity, lambda _: uses)
 
 
+def pairs_of_entities(
+    scope: PostgresScope, entities: Sequence[str], *, per_entity: int, passages_per_entity: int
+) -> Steps[FactColumns]:
+    """Return the pairs of entities in the passages that mention each of them most."""
+    found = yield from read_rows("pairs_of_entities", entities, **scope.bindings, cap=passages_per_entity)
+    rows = {row[4]: row[4:] for row in found if row[7] is not None}
+    mentions = columns.group_by_entity((row[:4] for row in found), passages_per_entity)
+    return packing.group_pairs(packing.read_passage_packs(list(rows.values())), mentions, per_entity)
+
+
 def facts_of_passages(
     scope: PostgresScope,
     passages: Sequence[str],
@@ -87,11 +97,11 @@ def _read_places(rows: Sequence[Any]) -> tuple[PassagePacks, Column, packing.Use
     in_pack = [np.frombuffer(row[5] or b"", ">i4") for row in rows]
     if not in_pack:
         return source, np.zeros(0, np.int64), {}
-    first = np.repeat(source.packs.first_fact, [len(each) for each in in_pack])
-    places = first + np.concatenate(in_pack)
+    of = np.repeat(np.arange(len(in_pack)), [len(each) for each in in_pack])
+    places = source.packs.find_places(of, np.concatenate(in_pack).astype(np.int64))
     uses = np.frombuffer(b"".join(row[6] or b"" for row in rows), ">i8").reshape(-1, 2)
     is_used = uses[:, 0] > 0
-    keys = packing.compute_fact_keys(source.packs.facts["id"][places[is_used]])
+    keys = packing.compute_fact_keys(source.packs.ids[places[is_used]])
     return source, places, dict(zip(keys.tolist(), map(tuple, uses[is_used].tolist()), strict=True))
 
 
@@ -230,14 +240,15 @@ def _read_parts(collection: int, found: Sequence[Any]) -> Steps[list[IndexedDocu
     entities = group_pairs(zip(owners, columns.to_descriptions(of_entities), strict=True))
     source = packing.read_passage_packs(packed)
     mentions = group_pairs((document_of[m.passage_id], m) for m in packing.list_mentions(source))
-    facts = group_pairs((document_of[f.passage_id], f) for f in packing.list_facts(source))
+    stated = group_pairs((document_of[f.passage_id], f) for f in packing.list_facts(source))
     return [
         IndexedDocument(
             d,
             tuple(passages.get(d.id, ())),
             tuple(entities.get(d.id, ())),
             tuple(mentions.get(d.id, ())),
-            tuple(facts.get(d.id, ())),
+            tuple(fact for fact in stated.get(d.id, ()) if fact.is_typed),
+            tuple(fact for fact in stated.get(d.id, ()) if not fact.is_typed),
         )
         for d in documents
     ]

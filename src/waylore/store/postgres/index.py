@@ -23,14 +23,14 @@ SQL = load_queries("waylore.store.postgres")
 
 def index_packs(packs: Packs, accesses: Sequence[int], ids: Sequence[str]) -> PackIndex:
     """Return the rows of packs, given with the permissions and ids of their passages."""
-    facts, entities = split_ids(packs.facts["id"].tobytes()), split_ids(packs.entities.tobytes())
+    facts, entities = split_ids(packs.ids.tobytes()), split_ids(packs.entities.tobytes())
     return pack_index.index_packs(packs, accesses, [(id_,) for id_ in ids], facts, entities)
 
 
 def insert_packs(db: Connection, collection: int, ids: Sequence[str], encoded: Sequence[EncodedParts]) -> Packs:
     """Insert the packs of passages and the vectors of their statements, and return the packs decoded."""
     packs = Packs([each.pack for each in encoded])
-    facts = iter(split_ids(packs.facts["id"].tobytes()))
+    facts = iter(split_ids(packs.ids[packs.by_pack].tobytes()))
     pairs = list(zip(ids, encoded, strict=True))
     rows = [(id_, to_array(islice(facts, each.facts)), each.pack) for id_, each in pairs]
     run_by_column(db, SQL["insert_pack"], collection, rows)

@@ -223,5 +223,5 @@ def _insert_packs(db: Connection, into: PostgresCollection, stored: Sequence[Sto
     indexed = index_packs(packs, [p.access for p, _ in parts], ids)
     insert_mentions(db, into.key, indexed.mentions)
     change.mentions += len(indexed.mentions)
-    change.assertions.update(p.access for p, own in parts for _ in own.facts)
+    change.assertions.update(indexed.stated)
     change.facts += insert_assertions(db, into.key, indexed)

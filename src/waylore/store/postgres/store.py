@@ -208,7 +208,7 @@ class PostgresStore:
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> FactColumns:
-        """Return the facts that these passages state, strongest first, each as its passage states it."""
+        """Return the facts and pairs that these passages state, strongest first, each as its passage states it."""
         return self._answer(
             make_request(
                 Store.facts_of_passages,
@@ -219,6 +219,13 @@ class PostgresStore:
                 where=where,
             )
         )
+
+    def pairs_of_entities(
+        self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
+    ) -> FactColumns:
+        """Return the pairs of entities: first of passages about each, then of those that mention it most."""
+        limits = {"per_entity": per_entity, "passages_per_entity": passages_per_entity}
+        return self._answer(make_request(Store.pairs_of_entities, entities, **limits, where=where))
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER

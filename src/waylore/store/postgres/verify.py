@@ -109,7 +109,8 @@ def _count_stored(db: Connection, statement: str, collection: int, keys: Sequenc
 
 def _count_listed(packs: Packs, listed: Sequence[Sequence[bytes]]) -> int:
     """Return how many facts of packs are listed beside their pack, at their place."""
-    facts = group_pairs(zip(packs.fact_of.tolist(), packs.facts["id"].tolist(), strict=True))
+    order = packs.by_pack
+    facts = group_pairs(zip(packs.fact_of[order].tolist(), packs.ids[order].tolist(), strict=True))
     pairs = (pair for of, ids in enumerate(listed) for pair in zip(facts[of], ids, strict=False))
     return sum(fact == id_ for fact, id_ in pairs)
 

@@ -158,7 +158,7 @@ def _remove_packs(db: Connection, of: int, accesses: Mapping[str, int], change: 
     delete_mentions(db, of, index.mentions)
     change.mentions -= len(index.mentions)
     facts = delete_assertions(db, of, index)
-    change.assertions.subtract(access for *_, access, _, _, _ in index.assertions)
+    change.assertions.subtract(index.stated)
     run_without_rows(db, "delete_statement_vectors", of, ids)
     run_without_rows(db, "unstage", of, ids, kind="fact")
     run_without_rows(db, "delete_usage", of, facts)

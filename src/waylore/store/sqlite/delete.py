@@ -59,15 +59,15 @@ def _remove_packs(db: apsw.Connection, of: SqliteCollection, read: Sequence[Any]
     index = index_packs(packs, of.row, accesses, ids, rows, find_entity_rows(db, of.row, packs))
     delete_mentions(db, index.mentions)
     change.mentions -= len(index.mentions)
-    change.assertions.subtract(row[7] for row in index.assertions)
+    change.assertions.subtract(index.stated)
     gone = delete_assertions(db, of.row, index)
     run_by_rows(db, "delete_packs", rows)
     run_by_rows(db, "delete_statement_vectors", rows)
     run_by_rows(db, "unstage", rows, collection=of.row, kind="fact")
     run_by_rows(db, "delete_usage", gone, collection=of.row, kind="fact")
     change.facts -= len(gone)
-    is_gone = np.isin(compute_fact_keys(packs.facts["id"]), gone)
-    return tuple(sorted(set(split_ids(packs.facts["id"][is_gone].tobytes()))))
+    facts = packs.ids[: packs.typed]
+    return tuple(sorted(set(split_ids(facts[np.isin(compute_fact_keys(facts), gone)].tobytes()))))
 
 
 def _remove_entities(

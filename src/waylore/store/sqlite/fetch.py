@@ -124,11 +124,12 @@ def export(db: apsw.Connection, collection: int) -> Iterator[IndexedDocument]:
 
 def _read_document(db: apsw.Connection, row: Sequence[Any]) -> IndexedDocument:
     own = {"document": row[0]}
-    mentions, facts = read_parts(db, row[0])
+    mentions, stated = read_parts(db, row[0])
     return IndexedDocument(
         document=columns.to_document(row),
         passages=tuple(columns.to_passages(db.execute(SQL["export_passages"], own).fetchall())),
         entities=tuple(columns.to_descriptions(db.execute(SQL["export_profiles"], own).fetchall())),
         mentions=tuple(mentions),
-        facts=tuple(facts),
+        facts=tuple(fact for fact in stated if fact.is_typed),
+        pairs=tuple(fact for fact in stated if not fact.is_typed),
     )

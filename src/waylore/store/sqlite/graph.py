@@ -48,6 +48,14 @@ def facts_of_entities(
     )
 
 
+def pairs_of_entities(
+    db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int, passages_per_entity: int
+) -> FactColumns:
+    """Return the pairs of entities in the passages that mention each of them most."""
+    mentions, rows = passages_of_entities(db, scope, entities, passages_per_entity)
+    return packing.group_pairs(packing.read_passage_packs(run_by_rows(db, "packs", rows)), mentions, per_entity)
+
+
 def facts_of_passages(
     db: apsw.Connection, scope: SqliteScope, only: FactFilter, passages: Sequence[str], per_passage: int
 ) -> FactColumns:
@@ -55,7 +63,7 @@ def facts_of_passages(
     source = _read_packs(db, scope, passages, vectors=True)
     stated = packing.find_stated(source.packs, only)
     if scope.has_unconfirmed or "confirmed" not in only.statuses:
-        keys = packing.compute_fact_keys(source.packs.facts["id"][stated])
+        keys = packing.compute_fact_keys(source.packs.ids[stated])
         retracted = run_by_facts(db, "retracted_facts", keys, **scope.bindings, **bind_fact_filter(only))
         stated = stated[~np.isin(keys, [key for (key,) in retracted])]
     of = [source.ids[place] for place in source.packs.fact_of[stated].tolist()]
@@ -93,7 +101,7 @@ def entities_of_passages(
 
 
 def read_parts(db: apsw.Connection, document: int) -> tuple[list[Mention], list[Fact]]:
-    """Return all mentions and facts of a document, given by row, in a fixed order."""
+    """Return all mentions, facts and pairs of a document, given by row, in a fixed order."""
     rows: list[Any] = db.execute(SQL["export_packs"], {"document": document}).fetchall()
     source = packing.read_passage_packs(rows)
     return packing.list_mentions(source), packing.list_facts(source)
@@ -115,4 +123,4 @@ def _read_places(db: apsw.Connection, found: Sequence[tuple[int, int]]) -> tuple
     of_passage, in_pack = np.array(found, np.int64).T
     rows, number = np.unique(of_passage, return_inverse=True)
     source = packing.read_passage_packs(run_by_rows(db, "packs", rows))
-    return source, source.packs.first_fact[number] + in_pack
+    return source, source.packs.find_places(number, in_pack)

@@ -36,7 +36,7 @@ def index_packs(
     """
     passages = [(make_sort_key(bytes.fromhex(id_)), row) for id_, row in zip(ids, rows, strict=True)]
     numbers = [entities.get(id_, 0) for id_ in split_ids(packs.entities.tobytes())]
-    keys = compute_fact_keys(packs.facts["id"]).tolist()
+    keys = compute_fact_keys(packs.ids).tolist()
     index = pack_index.index_packs(packs, accesses, passages, keys, numbers)
     return replace(index, assertions=[(collection, *row) for row in index.assertions])
 

@@ -216,5 +216,5 @@ def _insert_packs(
     indexed = index_packs(packs, into.row, accesses, ids, rows, entities)
     insert_mentions(db, indexed.mentions)
     change.mentions += len(indexed.mentions)
-    change.assertions.update(p.access for p, own in parts for _ in own.facts)
+    change.assertions.update(indexed.stated)
     change.facts += insert_assertions(db, into.row, indexed)

@@ -135,7 +135,7 @@ def _find_fact_places(
     numbers = np.array(sorted(rows), dtype=np.int64)
     packs = Packs([row[3] for row in run_by_rows(db, "packs", numbers)])
     of = numbers[packs.fact_of].tolist()
-    ids = packing.split_ids(packs.facts["id"].tobytes())
+    ids = packing.split_ids(packs.ids.tobytes())
     return {(rows[row], id_): (row, place) for row, id_, place in zip(of, ids, packs.place_of.tolist(), strict=True)}
 
 

@@ -218,10 +218,17 @@ class SqliteStore:
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> FactColumns:
-        """Return the facts that these passages state, strongest first, each as its passage states it."""
+        """Return the facts and pairs that these passages state, strongest first, each as its passage states it."""
         with self._snapshot(where) as (db, scope):
             facts = FactFilter(statuses, as_of)
             return graph.facts_of_passages(db, scope, facts, passages, per_passage)
+
+    def pairs_of_entities(
+        self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
+    ) -> FactColumns:
+        """Return the pairs of entities: first of passages about each, then of those that mention it most."""
+        with self._snapshot(where) as (db, scope):
+            return graph.pairs_of_entities(db, scope, entities, per_entity, passages_per_entity)
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER

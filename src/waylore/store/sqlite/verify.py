@@ -119,7 +119,7 @@ def _check_packs(db: apsw.Connection) -> Iterator[str]:
             wanted["entity"] += len(set(packs.entities[1:].tolist()))
             found["entity"] += len(rows_of)
             wanted["fact"] += sum(facts)
-            found["fact"] += len(index.assertions)
+            found["fact"] += len(packs.facts)
     yield from describe_differences(wanted, found, dict(db.execute(SQL["count_rows"])))
 
 

@@ -31,3 +31,23 @@ CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s 
 -- Vectors of facts have other keys now: the next `reembed` stages them again.
 INSERT INTO staged (collection, model, kind, id, place, vector)
 SELECT collection, model, kind, id, 0, vector FROM old_staged WHERE collection = %(collection)s AND kind <> 'fact'
+
+-- name: delete_untyped_edges
+-- Untyped facts have become pairs.
+DELETE FROM edges x WHERE x.collection = %(collection)s AND x.predicate = ANY(%(predicates)s::int8[])
+  AND NOT EXISTS (SELECT 1 FROM assertions s WHERE s.collection = %(collection)s AND s.fact = x.fact)
+
+-- name: delete_untyped_usage
+DELETE FROM usage u WHERE u.collection = %(collection)s
+  AND NOT EXISTS (SELECT 1 FROM assertions s WHERE s.collection = %(collection)s AND s.fact = u.id)
+  AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.collection = %(collection)s AND p.id = u.id)
+
+-- name: count_facts
+UPDATE collections SET facts = (SELECT count(DISTINCT s.fact) FROM assertions s WHERE s.collection = %(collection)s)
+WHERE collection = %(collection)s
+
+-- name: count_stated
+UPDATE accesses a SET assertions = coalesce((SELECT sum(cardinality(k.facts)) FROM passages p
+  JOIN packs k ON k.collection = p.collection AND k.passage = p.id
+  WHERE p.collection = %(collection)s AND p.access = a.access), 0)
+WHERE a.collection = %(collection)s

@@ -646,6 +646,28 @@ FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(acc
       WHERE o.collection = %(collection)s AND o.id = n.passage))
   ORDER BY n.rank, n.passage LIMIT %(cap)s) m
 
+-- name: pairs_of_entities
+-- The rows of mentions_of_entities, each passage once with its text, time, pack and vectors of statements.
+WITH told AS (
+  SELECT i.id, m.*, row_number() OVER (PARTITION BY m.passage) AS place
+  FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+    SELECT n.passage, n.count, n.is_own FROM mentions n
+    WHERE n.collection = %(collection)s AND n.entity = i.id AND n.access = a.access
+      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
+        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
+        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+        WHERE o.collection = %(collection)s AND o.id = n.passage))
+    ORDER BY n.rank, n.passage LIMIT %(cap)s) m)
+SELECT told.id, told.passage, told.count, told.is_own, told.passage, p.text, d.recorded_at, k.pack, v.codes
+FROM told
+LEFT JOIN LATERAL (SELECT q.text, q.document FROM passages q
+  WHERE q.collection = %(collection)s AND q.id = told.passage AND told.place = 1 LIMIT 1) p ON true
+LEFT JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d ON true
+LEFT JOIN LATERAL (SELECT l.pack FROM packs l
+  WHERE l.collection = %(collection)s AND l.passage = told.passage AND told.place = 1 LIMIT 1) k ON true
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w
+  WHERE w.collection = %(collection)s AND w.passage = told.passage AND told.place = 1 LIMIT 1) v ON true
+
 -- name: nearby
 -- The rows of mentions_of_entities, also for entities with a key that few enough share. A passage has its vector once.
 WITH sharing AS (
@@ -827,7 +849,8 @@ CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection
 LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
 
 -- name: facts_of_passages
--- The packs of passages, with the places and uses of facts that no more trusted visible assertion retracts.
+-- The packs of passages, with the places and uses of facts that no more trusted visible assertion retracts. A pair has no
+-- assertion and counts as confirmed.
 SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses
 FROM passages p
 CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
@@ -839,7 +862,7 @@ CROSS JOIN LATERAL (
   FROM unnest(k.facts) WITH ORDINALITY f(id, number)
   LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
     WHERE w.collection = %(collection)s AND w.id = f.id LIMIT 1) u ON true
-  WHERE NOT %(may_be_retracted)s OR (
+  WHERE NOT %(may_be_retracted)s OR coalesce((
     SELECT z.status FROM assertions z
     WHERE z.collection = %(collection)s AND z.fact = f.id AND z.access = ANY(%(accesses)s::int4[])
       AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
@@ -847,7 +870,7 @@ CROSS JOIN LATERAL (
         JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
         JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
         WHERE o.collection = %(collection)s AND o.id = z.passage))
-    ORDER BY z.source, z.rank, z.passage LIMIT 1) = ANY(%(statuses)s::int2[])) s
+    ORDER BY z.source, z.rank, z.passage LIMIT 1), 1) = ANY(%(statuses)s::int2[])) s
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
   AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
     JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
@@ -972,12 +995,13 @@ SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses
 WHERE a.collection = %(collection)s AND a.documents <> (
   SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access)
 UNION ALL
-SELECT count(*), 'sets of labels have a wrong number of passages, terms or assertions' FROM accesses a
+SELECT count(*), 'sets of labels have a wrong number of passages, terms or facts' FROM accesses a
 LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p
   CROSS JOIN LATERAL (SELECT u.length FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
   WHERE p.collection = %(collection)s GROUP BY p.access) p ON p.access = a.access
-LEFT JOIN (SELECT s.access, count(*) AS assertions FROM assertions s
-  WHERE s.collection = %(collection)s GROUP BY s.access) s ON s.access = a.access
+LEFT JOIN (SELECT p.access, sum(cardinality(k.facts)) AS assertions FROM passages p
+  CROSS JOIN LATERAL (SELECT l.facts FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+  WHERE p.collection = %(collection)s GROUP BY p.access) s ON s.access = a.access
 WHERE a.collection = %(collection)s AND (a.passages, a.length, a.assertions) <> (
   coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
 UNION ALL

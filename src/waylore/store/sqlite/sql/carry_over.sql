@@ -22,7 +22,13 @@ SELECT p.collection, u.kind, u.row, u.access_count, u.last_accessed FROM old_usa
 WHERE u.kind = 'passage'
 UNION ALL
 SELECT f.collection, u.kind, f.tie, u.access_count, u.last_accessed FROM old_usage u JOIN old_facts f ON f.row = u.row
-WHERE u.kind = 'fact'
+WHERE u.kind = 'fact' AND EXISTS (SELECT 1 FROM assertions s WHERE s.collection = f.collection AND s.fact = f.tie)
+
+-- name: counts
+-- Untyped facts have become pairs, which are counted by permission only.
+UPDATE collections SET facts = (SELECT count(DISTINCT s.fact) FROM assertions s WHERE s.collection = collections.row);
+UPDATE accesses SET assertions = coalesce(
+  (SELECT sum(k.facts) FROM passages p JOIN packs k ON k.row = p.row WHERE p.access = accesses.row), 0);
 
 -- name: staged
 -- Vectors of facts have other keys now: the next `reembed` stages them again.

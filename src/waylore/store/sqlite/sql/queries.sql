@@ -677,10 +677,11 @@ UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses a
 WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
 UNION ALL
-SELECT count(*), 'sets of labels have a wrong number of passages, terms or assertions' FROM accesses a
+SELECT count(*), 'sets of labels have a wrong number of passages, terms or facts' FROM accesses a
 LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p JOIN passage_terms t ON t.row = p.row
   GROUP BY p.access) p ON p.access = a.row
-LEFT JOIN (SELECT s.access, count(*) AS assertions FROM assertions s GROUP BY s.access) s ON s.access = a.row
+LEFT JOIN (SELECT p.access, sum(k.facts) AS assertions FROM packs k JOIN passages p ON p.row = k.row GROUP BY p.access) s
+  ON s.access = a.row
 WHERE (a.passages, a.length, a.assertions) <> (coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
 UNION ALL
 SELECT count(*), 'packs have no passage' FROM packs WHERE row NOT IN (SELECT row FROM passages)

@@ -1,0 +1,42 @@
+"""Turn the untyped facts of earlier versions into pairs.
+
+Rules wrote `X mentions Y` or `X links_to Y` for two names in one statement. Such a fact is a pair today.
+"""
+
+from collections.abc import Iterable
+
+from waylore.types.identity import pair_id
+from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, Fact
+
+UNTYPED = ("mentions", "links_to")
+
+
+def convert_untyped(facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts with pairs in place of untyped ones, each once in a passage. Retracted ones are dropped."""
+    converted = (_to_pair(fact) if _is_untyped(fact) else fact for fact in facts if not _is_retracted(fact))
+    return list({(fact.id, fact.passage_id): fact for fact in converted}.values())
+
+
+def _is_untyped(fact: Fact) -> bool:
+    return fact.predicate in UNTYPED and bool(fact.object_id)
+
+
+def _is_retracted(fact: Fact) -> bool:
+    return _is_untyped(fact) and fact.status == "retracted"
+
+
+def _to_pair(fact: Fact) -> Fact:
+    return Fact(
+        id=pair_id(fact.subject_id, fact.object_id),
+        subject_id=fact.subject_id,
+        subject=fact.subject,
+        predicate="",
+        object=fact.object,
+        object_id=fact.object_id,
+        passage_id=fact.passage_id,
+        statement=fact.statement,
+        weight=PAIR_WEIGHT,
+        confidence=PAIR_CONFIDENCE,
+        recorded_at=fact.recorded_at,
+        vector=fact.vector,
+    )

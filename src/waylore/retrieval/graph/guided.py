@@ -42,7 +42,7 @@ def search_guided(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     with question.trace.measure("expansion"):
         origins = yield from _find_origins(question, queries, recipe)
     ranking = tuple(Scored(id_, query.proximity) for id_, query in origins.items())
-    rankings = {**question.rankings, "graph": ranking}
+    rankings = {**question.all_rankings, "graph": ranking}
     by_rank = replace(recipe.hybrid, fusion="rrf")
     fused = fuse(rankings, by_rank, graph_weight=recipe.merge.graph_weight)
     tagged = tuple(_tag(candidate, origins) for candidate in fused)

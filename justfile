@@ -66,6 +66,7 @@ smoke:
 full:
     bash .ci/run
     just test -m full
+    just test --hypothesis-profile=full tests/retrieval tests/cells
     just test-busy -m "not full"
 
 # Download the model weights that tests and benchmarks use

@@ -112,13 +112,13 @@ class Grounds:
 @pytest.fixture(scope="module", params=["files", "servers"])
 def grounds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     folder = tmp_path_factory.mktemp("grounds")
+    token = ENGINE.set("cells")
     if request.param == "files":
         with share_federation(Federation(create_catalogue(folder), open_cell)) as federation:
             yield Grounds(federation, folder)
     else:
-        token = ENGINE.set("cells")
         yield Grounds(request.getfixturevalue("three_cells"), folder)
-        ENGINE.reset(token)
+    ENGINE.reset(token)
 
 
 # -- every method --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from waylore.engine.waylore import Waylore
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.search import Filter
 
-SECONDS = 20.0
+SECONDS = [6.0, pytest.param(20.0, marks=pytest.mark.full)]
 SECONDS_OF_THREADS = 3.0
 SECONDS_OF_MAKING = 0.3
 READERS = 4
@@ -33,10 +33,11 @@ TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.timeout(300)
-def test_processes_share_a_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", SECONDS)
+def test_processes_share_a_file(tmp_path: Path, seconds: float) -> None:
     path = tmp_path / "waylore.db"
-    writers = [_process("writer", path, seed) for seed in range(WRITERS)]
-    readers = [_process("reader", path, WRITERS + seed) for seed in range(READERS)]
+    writers = [_process("writer", path, seconds, seed) for seed in range(WRITERS)]
+    readers = [_process("reader", path, seconds, WRITERS + seed) for seed in range(READERS)]
     for process in (*writers, *readers):
         assert process.wait() == 0
     reports = [_read_report(path, seed) for seed in range(WRITERS + READERS)]
@@ -122,8 +123,8 @@ def _make(path: Path, together: Barrier, errors: list[Exception]) -> None:
         errors.append(error)
 
 
-def _process(kind: str, path: Path, seed: int) -> subprocess.Popen[bytes]:
-    arguments = [kind, str(path), str(SECONDS), str(seed), str(_get_report_path(path, seed))]
+def _process(kind: str, path: Path, seconds: float, seed: int) -> subprocess.Popen[bytes]:
+    arguments = [kind, str(path), str(seconds), str(seed), str(_get_report_path(path, seed))]
     return subprocess.Popen([sys.executable, "-m", "faults.sharing", *arguments], cwd=TESTS)
 
 

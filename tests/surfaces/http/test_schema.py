@@ -13,6 +13,7 @@ from surfaces.serving import Served, start_service
 
 HERE = Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "schemathesis.cli", "run"]
+EXAMPLES = [3, pytest.param(8, marks=pytest.mark.full)]  # of each operation and phase
 
 
 def run_schemathesis(service: Served, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -42,14 +43,16 @@ def run_schemathesis(service: Served, folder: Path, *options: str) -> subprocess
 
 
 @pytest.mark.timeout(300)
-def test_schemathesis_finds_no_failure_on_sqlite(tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_schemathesis_finds_no_failure_on_sqlite(tmp_path: Path, examples: int) -> None:
     with start_service(tmp_path / "memory.waylore", tmp_path) as service:
-        done = run_schemathesis(service, tmp_path, "--max-examples", "8")
+        done = run_schemathesis(service, tmp_path, "--max-examples", str(examples))
     assert done.returncode == 0, done.stdout[-20_000:]
 
 
 @pytest.mark.timeout(300)
-def test_schemathesis_finds_no_failure_on_postgres(tmp_path: Path, postgres: Server) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_schemathesis_finds_no_failure_on_postgres(tmp_path: Path, postgres: Server, examples: int) -> None:
     with start_service(create_database(), tmp_path) as service:
-        done = run_schemathesis(service, tmp_path, "--max-examples", "8")
+        done = run_schemathesis(service, tmp_path, "--max-examples", str(examples))
     assert done.returncode == 0, done.stdout[-20_000:]

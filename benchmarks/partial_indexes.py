@@ -30,12 +30,11 @@ MODEL = "synthetic"
 
 def add_indexes(db: psycopg.Connection, have: int, wanted: int) -> None:
     """Create indexes as the store does, but not concurrently, because there are no other connections."""
-    statement = SQL["create_index"].replace("CONCURRENTLY ", "")
+    statement = SQL["index_passage_vectors"].replace("CONCURRENTLY ", "")
     for number in range(have, wanted):
         db.execute(
             sql.SQL(statement).format(
                 name=sql.Identifier(f"hnsw_{number:016x}_passage_{DIMENSION}"),
-                table=sql.Identifier("passage_vectors"),
                 dimension=sql.Literal(DIMENSION),
                 collection=sql.Literal(number),
                 links=sql.Literal(INDEX_LINKS["passage_vectors"]),

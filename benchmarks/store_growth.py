@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from benchmarks.corpus import DIMENSION, Corpus, Matrix, make_name
+from benchmarks.corpus import Corpus, Matrix, make_name
 from waylore.store import vectors as codes
 from waylore.store.rows import make_sort_key
 from waylore.store.sqlite.file import SQL, connect
@@ -43,14 +43,16 @@ BARE = {
     "entities_by_names": """SELECT e.id, e.passages, p.name, p.type, p.description FROM carray(?) w
         CROSS JOIN names n ON n.collection = 1 AND n.name = w.value CROSS JOIN entities e ON e.row = n.entity
         CROSS JOIN profiles p ON p.entity = e.row AND p.document IN (SELECT document FROM profiles WHERE entity = e.row LIMIT 8)""",
-    "facts_of_entities": """SELECT e.id, s.*, k.pack, v.codes FROM carray(?) i
+    "facts_of_entities": """SELECT e.id, s.*, k.pack, (
+          SELECT group_concat(codes, '' ORDER BY part) FROM statement_vectors v WHERE v.row = s.passage) FROM carray(?) i
         CROSS JOIN entities e ON e.collection = 1 AND e.id = i.value
         CROSS JOIN assertions s ON s.collection = 1 AND s.fact IN (
           SELECT fact FROM edges WHERE entity = e.row AND access = 1 ORDER BY strength DESC, fact LIMIT 50)
-        CROSS JOIN packs k ON k.row = s.passage LEFT JOIN statement_vectors v ON v.row = s.passage""",
-    "facts_of_passages": """SELECT p.id, p.text, k.pack, v.codes FROM carray(?) i
+        CROSS JOIN packs k ON k.row = s.passage""",
+    "facts_of_passages": """SELECT p.id, p.text, k.pack, (
+          SELECT group_concat(codes, '' ORDER BY part) FROM statement_vectors v WHERE v.row = p.row) FROM carray(?) i
         CROSS JOIN passages p ON p.collection = 1 AND p.id = i.value
-        CROSS JOIN packs k ON k.row = p.row LEFT JOIN statement_vectors v ON v.row = p.row""",
+        CROSS JOIN packs k ON k.row = p.row""",
     "passages_of_entities": """SELECT e.id, m.passage, m.count, m.is_own FROM carray(?) i
         CROSS JOIN entities e ON e.collection = 1 AND e.id = i.value
         CROSS JOIN mentions m ON m.entity = e.row AND m.access = 1 AND (m.is_own, m.count, m.tie, m.passage) IN (
@@ -213,7 +215,7 @@ def measure_recall(store: SqliteStore, db: apsw.Connection, vectors: Matrix) -> 
     best: list[list[tuple[float, bytes]]] = [[] for _ in vectors]
     found = db.execute("SELECT p.id, v.vector FROM passages p JOIN passage_vectors v ON v.row = p.row")
     while chunk := [row for _, row in zip(range(20_000), found, strict=False)]:
-        scores = vectors @ codes.from_half((blob for _, blob in chunk), DIMENSION).T
+        scores = vectors @ codes.from_int8([blob for _, blob in chunk]).T
         for i, row in enumerate(scores):
             top = np.argsort(-row)[:10]
             best[i] = sorted([*best[i], *((-float(row[t]), chunk[t][0]) for t in top)])[:10]

@@ -17,7 +17,6 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 
 from benchmarks.corpus import Corpus
@@ -37,10 +36,12 @@ from waylore.store.packing import split_ids
 from waylore.store.packs import ID, Column, Pack, Packs, encode_pack
 from waylore.store.postgres import vector_indexes as indexing
 from waylore.store.postgres.index import index_packs
+from waylore.store.postgres.insert import make_passage_vectors
 from waylore.store.postgres.scope import compute_key, make_access_word, make_term_word
 from waylore.store.postgres.search import MAX_EXACT_PASSAGES
 from waylore.store.postgres.steps import to_array
 from waylore.store.postgres.store import PostgresStore
+from waylore.store.vectors import quantise, to_units
 from waylore.types.author import OWNER
 from waylore.types.identity import identity
 from waylore.types.results import Statistics
@@ -182,19 +183,21 @@ def _copy_words(db: Connection, tenants: Sequence[tuple[int, int]], numbers: Seq
 
 def _copy_vectors(db: Connection, tenants: Sequence[tuple[int, int]], sample: Sample) -> None:
     sampled = list(db.execute("SELECT id, document, access, vector FROM sample.passage_vectors"))
-    vectors = np.stack([vector.to_numpy().astype(np.float32) for *_, vector in sampled])
+    vectors = to_units(np.stack([vector.to_numpy().astype(np.int8) for *_, vector in sampled]))
     mixed = Corpus(like=vectors if sample.pool is None else sample.pool)
     into = "passage_vectors (collection, id, document, access, dimension, vector)"
     with db.cursor().copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as rows:
         rows.set_types(["int8", "uuid", "uuid", "int4", "int4", "halfvec"])
         for copy in range(sample.copies):
             placed = mixed.make_vectors(len(vectors)) if copy else vectors
-            for (id_, document, access, _), vector in zip(sampled, map(HalfVector, placed), strict=True):
+            for (id_, document, access, _), (vector, dimension) in zip(
+                sampled, make_passage_vectors(quantise(placed)), strict=True
+            ):
                 own = (
                     _make_copy_id(id_, copy),
                     _make_copy_id(document, copy),
                     access,
-                    vector.dimensions(),
+                    dimension,
                     vector,
                 )
                 for collection, _ in tenants:

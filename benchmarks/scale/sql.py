@@ -49,8 +49,8 @@ INSERT_COPIES = {
     "entities": f"""INSERT INTO entities (collection, id, sense, passages)
         SELECT t.collection, sample.id(x.id, c.copy / g.grain), x.sense, x.passages * least(g.grain, %(copies)s - c.copy)
         {ALL_COPIES} sample.entities x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
-    "entity_vectors": f"""INSERT INTO entity_vectors (collection, id, dimension, vector)
-        SELECT t.collection, sample.id(x.id, c.copy / g.grain), x.dimension, x.vector
+    "entity_vectors": f"""INSERT INTO entity_vectors (collection, id, dimension, bits, code)
+        SELECT t.collection, sample.id(x.id, c.copy / g.grain), x.dimension, x.bits, x.code
         {ALL_COPIES} sample.entity_vectors x JOIN sample.grains g ON g.id = x.id WHERE c.copy %% g.grain = 0""",
     "profiles": f"""INSERT INTO profiles (collection, entity, access, document, name, type, description, aliases)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, sample.id(x.document, c.copy),

@@ -134,7 +134,7 @@ def _forge_export(target: Target, rights: Rights) -> str:
     """Return an export with the target's document, its labels and its source changed."""
     forged = json.loads(target.line)
     forged["document"] |= {"title": "Forged.", "labels": _own(rights), "source": "user_edit"}
-    return '{"waylore":1,"model":"hashing-384","dimension":384}\n' + json.dumps(forged) + "\n"
+    return '{"waylore":2,"model":"hashing-384","dimension":384}\n' + json.dumps(forged) + "\n"
 
 
 READS: tuple[Way, ...] = (

@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from store.half_precision import restore_half_vectors
 from waylore.store.rows import compute_predicate_key, make_sort_key, to_microseconds
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import open_file
@@ -28,6 +29,7 @@ def restore_rows(path: Path, collection: str = "default") -> None:
         documents = list(store.export())
     with closing(open_file(str(path))) as db, db:
         uses = list(db.execute("SELECT kind, row, access_count, last_accessed FROM usage"))
+        restore_half_vectors(db)
         for table in {*ADDED, "mentions", "edges", "usage", "staged"}:
             db.execute(f"DROP TABLE {table}")
         for statement in _list_old_tables():

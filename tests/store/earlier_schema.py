@@ -1,4 +1,7 @@
-"""Turn a PostgreSQL schema back into the layout before packs (migration 4), in which every assertion was a row."""
+"""Turn a PostgreSQL schema back into earlier layouts.
+
+Before packs (migration 4) every assertion was a row. Before eight bits (migration 6) vectors had half precision.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,14 +15,15 @@ from waylore.store.postgres.scope import compute_key
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.rows import compute_predicate_key, to_microseconds
 from waylore.store.sql import load_migrations
-from waylore.store.vectors import to_int8
-from waylore.types.knowledge import Fact, IndexedDocument
+from waylore.store.vectors import from_int8, to_int8
+from waylore.types.knowledge import Fact, IndexedDocument, Passage, Vector
 
-LAST = 4  # the last migration of the earlier layout
-RESTORED = ("facts", "supports", "staged")
+LAST = 4  # the last migration before packs
+LAST_HALF = 6  # the last migration with half precision
+RESTORED = ("facts", "supports", "staged", "entity_vectors")
 OWN = "collection = (SELECT nullif(current_setting('waylore.collection', true), '')::int8)"
 DROP = """
-    DROP TABLE packs, statement_vectors, assertions, staged;
+    DROP TABLE packs, statement_vectors, assertions, staged, entity_vectors;
     DROP FUNCTION delete_mention, delete_assertion, delete_edge
 """
 
@@ -31,21 +35,59 @@ INSERT_EDGE = """
 
 
 def restore_tables(url: str, collections: Sequence[str] = ("default",)) -> None:
-    """Restore the tables of the earlier layout from what all collections export; `url` is that of the owner."""
+    """Restore the tables before packs from what all collections export; `url` is that of the owner."""
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
-        [(schema,)] = db.execute(
-            "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
-        ).fetchall()
-        db.execute(f"SET LOCAL search_path = waylore, {schema}")
+        _set_search_path(db)
         db.execute(DROP)
-        for statement in _list_old_tables():
+        for statement in _list_old_tables(RESTORED, LAST):
             db.execute(statement)
         for name, documents in exported.items():
             db.execute("SELECT set_config('waylore.collection', %s, true)", (str(compute_key(name)),))
             for document in documents:
                 _insert_facts(db, compute_key(name), document)
+            _insert_half_vectors(db, compute_key(name), documents)
         db.execute(f"DELETE FROM migrations WHERE number > {LAST}")
+
+
+def restore_halves(url: str, collections: Sequence[str] = ("default",)) -> None:
+    """Restore the tables with half precision from what all collections export and have staged."""
+    exported = {name: _export(url, name) for name in collections}
+    with psycopg.connect(url) as db:
+        _set_search_path(db)
+        staged = db.execute("SELECT * FROM staged").fetchall()
+        db.execute("DROP TABLE entity_vectors, staged")
+        for statement in _list_old_tables(("entity_vectors", "staged"), LAST_HALF):
+            db.execute(statement)
+        for name, documents in exported.items():
+            _insert_half_vectors(db, compute_key(name), documents)
+        for *key, kind, id_, place, code in staged:
+            vectors = (None, code) if kind == "fact" else (_format(from_int8([code])[0]), None)
+            db.execute(f"INSERT INTO staged VALUES ({', '.join(['%s'] * 7)})", (*key, kind, id_, place, *vectors))
+        db.execute(f"DELETE FROM migrations WHERE number > {LAST_HALF}")
+
+
+def _set_search_path(db: psycopg.Connection[Any]) -> None:
+    [(schema,)] = db.execute(
+        "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
+    ).fetchall()
+    db.execute(f"SET LOCAL search_path = waylore, {schema}")
+
+
+def _insert_half_vectors(db: psycopg.Connection[Any], collection: int, documents: Sequence[IndexedDocument]) -> None:
+    for part in (part for document in documents for part in document.parts):
+        if part.vector is None or isinstance(part, Fact):
+            continue
+        key, vector = (collection, part.id), _format(part.vector)
+        if isinstance(part, Passage):
+            db.execute("UPDATE passage_vectors SET vector = %s WHERE collection = %s AND id = %s", (vector, *key))
+        else:
+            values = (*key, len(part.vector), vector)
+            db.execute("INSERT INTO entity_vectors VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", values)
+
+
+def _format(vector: Vector) -> str:
+    return str(vector.tolist())
 
 
 def _export(url: str, collection: str) -> list[IndexedDocument]:
@@ -53,15 +95,16 @@ def _export(url: str, collection: str) -> list[IndexedDocument]:
         return list(store.export())
 
 
-def _list_old_tables() -> Iterator[str]:
-    sql = "\n".join(migration.sql for migration in load_migrations("waylore.store.postgres")[:LAST])
-    for table in RESTORED:
-        [created] = re.findall(rf"CREATE TABLE {table} \(.*?\n\)[^;]*;", sql, re.DOTALL)
+def _list_old_tables(tables: Sequence[str], last: int) -> Iterator[str]:
+    sql = "\n".join(migration.sql for migration in load_migrations("waylore.store.postgres")[:last])
+    for table in tables:
+        [*_, created] = re.findall(rf"CREATE TABLE {table} \(.*?\n\)[^;]*;", sql, re.DOTALL)
         yield created
         yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
         yield f"CREATE POLICY own ON {table} USING ({OWN}) WITH CHECK ({OWN})"
         yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO waylore_app"
-    yield from re.findall(r"CREATE INDEX (?:mentions_of_passage|supports_of_passage|edges_of_fact) .*?;", sql)
+    if last == LAST:
+        yield from re.findall(r"CREATE INDEX (?:mentions_of_passage|supports_of_passage|edges_of_fact) .*?;", sql)
 
 
 def _insert_facts(db: psycopg.Connection[Any], collection: int, document: IndexedDocument) -> None:

@@ -57,7 +57,7 @@ def read_store(store: Store) -> list[object]:
     assert store.find_remains(Receipt()) == ()
     return [
         documents,
-        [fact.vector is None or fact.vector.tobytes() for document in documents for fact in document.facts],
+        [part.vector is None or part.vector.tobytes() for document in documents for part in document.parts],
         store.statistics(),
         describe(store.facts_of_entities(entities, per_entity=5, statuses=STATUSES)),
         describe(store.facts_of_passages(passages, per_passage=5)),

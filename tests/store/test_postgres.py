@@ -561,7 +561,7 @@ def test_names_and_uris_may_be_long(store: PostgresStore) -> None:
         ("DELETE FROM assertions", "edges have no assertion"),
         ("DELETE FROM edges", "facts of packs are not found by their entity"),
         (
-            "INSERT INTO staged SELECT collection, 'next', 'fact', gen_random_uuid(), 0 FROM collections",
+            "INSERT INTO staged SELECT collection, 'next', 'fact', gen_random_uuid(), 0, '\\x00' FROM collections",
             "staged vectors have no item",
         ),
         (

@@ -7,7 +7,7 @@ module writes to no store; files of other programs are read by `indexing.importe
 
 import base64
 import json
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
@@ -16,11 +16,12 @@ from typing import IO, Any
 from waylore import legacy
 from waylore.errors import ConfigError
 from waylore.store.earlier.untyped import convert_untyped
-from waylore.store.vectors import from_half, from_int8, to_half, to_int8
-from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedDocument, Mention, Passage
+from waylore.store.vectors import from_half, from_int8, to_int8
+from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedDocument, Mention, Passage, Vector
 from waylore.types.results import Statistics
 
 FORMAT = 2
+EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and facts that are pairs today
 HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
 MAX_HEADER_CHARACTERS = 10_000
 
@@ -60,7 +61,7 @@ def read_export(lines: Iterable[str]) -> tuple[str | None, Iterator[IndexedDocum
         model = header["model"]
     except (StopIteration, ValueError, KeyError, TypeError) as error:
         raise ConfigError("this is not a Waylore export: its first line has no format") from error
-    if version not in (1, FORMAT):
+    if version not in (EARLIER_FORMAT, FORMAT):
         raise ConfigError(f"this export has format {version}, this Waylore reads up to {FORMAT}: upgrade Waylore")
     return model, _read_documents(rest, version)
 
@@ -99,8 +100,7 @@ def _drop_defaults(part: Embeddable) -> dict[str, Any]:
     for field in fields(part):
         value = getattr(part, field.name)
         if value is not None and field.name == "vector":
-            value = (to_int8 if isinstance(part, Fact) else to_half)(value)
-            plain[field.name] = base64.b64encode(value).decode()
+            plain[field.name] = base64.b64encode(to_int8(value)).decode()
         elif isinstance(value, datetime):
             plain[field.name] = value.isoformat()
         elif value != field.default:
@@ -112,12 +112,14 @@ def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
     document = plain["document"]
     document["labels"] = frozenset(document["labels"])
     document["recorded_at"] = datetime.fromisoformat(document["recorded_at"])
-    stated = [_read_fact(fact) for fact in (*plain["facts"], *plain.get("pairs", ()))]
-    stated = convert_untyped(stated) if version == 1 else stated
+    decode = _from_half if version == EARLIER_FORMAT else _from_int8
+    parts = (*plain["facts"], *plain.get("pairs", ()))
+    stated = [_read_fact(_decode_vector(fact, _from_int8)) for fact in parts]
+    stated = convert_untyped(stated) if version == EARLIER_FORMAT else stated
     return IndexedDocument(
         document=Document(**document),
-        passages=tuple(_read_passage(p) for p in plain["passages"]),
-        entities=tuple(_read_entity(e) for e in plain["entities"]),
+        passages=tuple(_read_passage(_decode_vector(p, decode)) for p in plain["passages"]),
+        entities=tuple(_read_entity(_decode_vector(e, decode)) for e in plain["entities"]),
         mentions=tuple(Mention(*m) for m in plain["mentions"]),
         facts=tuple(fact for fact in stated if fact.is_typed),
         pairs=tuple(fact for fact in stated if not fact.is_typed),
@@ -126,25 +128,31 @@ def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
 
 def _read_passage(plain: dict[str, Any]) -> Passage:
     headings = tuple(plain.pop("headings", ()))
-    return Passage(**_decode_vector(plain), headings=headings)
+    return Passage(**plain, headings=headings)
 
 
 def _read_entity(plain: dict[str, Any]) -> Entity:
     aliases = tuple(plain.pop("aliases", ()))
-    return Entity(**_decode_vector(plain), aliases=aliases)
+    return Entity(**plain, aliases=aliases)
 
 
 def _read_fact(plain: dict[str, Any]) -> Fact:
     for name in ("valid_from", "valid_to", "recorded_at", "last_accessed"):
         if name in plain:
             plain[name] = datetime.fromisoformat(plain[name])
-    if "vector" in plain:
-        plain["vector"] = from_int8([base64.b64decode(plain["vector"])])[0]
     return Fact(**plain)
 
 
-def _decode_vector(plain: dict[str, Any]) -> dict[str, Any]:
-    if "vector" in plain:
-        blob = base64.b64decode(plain["vector"])
-        plain["vector"] = from_half([blob], len(blob) // 2)[0]
-    return plain
+def _decode_vector(plain: dict[str, Any], decode: Callable[[str], Vector]) -> dict[str, Any]:
+    return {**plain, "vector": decode(plain["vector"])} if "vector" in plain else plain
+
+
+def _from_half(text: str) -> Vector:
+    blob = base64.b64decode(text)
+    vector: Vector = from_half([blob], len(blob) // 2)[0]
+    return vector
+
+
+def _from_int8(text: str) -> Vector:
+    vector: Vector = from_int8([base64.b64decode(text)])[0]
+    return vector

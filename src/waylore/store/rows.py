@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from waylore.store.vectors import from_half, from_int8
+from waylore.store.vectors import from_int8
 from waylore.text import normalise
 from waylore.types.columns import MentionColumns
 from waylore.types.knowledge import (
@@ -204,16 +204,14 @@ def _to_description(row: Row, vector: Vector | None) -> Entity:
 
 
 def _decode_vectors(rows: Sequence[Row], column: int) -> list[Vector | None]:
-    """Decode a column of half-precision vectors. A row without one gives None."""
-    blobs = [row[column] for row in rows if row[column] is not None]
-    decoded = iter(from_half(blobs, len(blobs[0]) // 2) if blobs else ())
+    """Decode a column of vectors in eight bits per dimension. A row without one gives None."""
+    decoded = iter(from_int8([row[column] for row in rows if row[column] is not None]))
     return [None if row[column] is None else next(decoded) for row in rows]
 
 
 def to_facts(rows: Sequence[Row]) -> list[Fact]:
     """Convert rows of the queries for facts: the requested item, then the fields of Fact."""
-    vectors = iter(from_int8([row[18] for row in rows if row[18] is not None]))
-    return [_to_fact(row, None if row[18] is None else next(vectors)) for row in rows]
+    return [_to_fact(row, vector) for row, vector in zip(rows, _decode_vectors(rows, 18), strict=True)]
 
 
 def _to_fact(row: Row, vector: Vector | None) -> Fact:

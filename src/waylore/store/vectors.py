@@ -1,11 +1,12 @@
-"""Encode vectors: half precision for ranking, one bit per dimension for finding, eight bits for facts.
+"""Encode vectors: eight bits per dimension for storing and ranking, one bit for finding.
 
-A search first compares the bits of every vector of the collection, then ranks the nearest few thousand by their
-half-precision vectors. Up to that number of vectors the result is exact. Above it, `benchmarks/store_growth.py`
-measures the loss. This module knows no SQL.
+A search first compares the bits of every vector of the collection, then ranks the nearest few thousand by their codes
+of eight bits. Up to that number of vectors it ranks all of them. Above it, `benchmarks/store_growth.py` measures the
+loss. Half precision is read from earlier stores and exports. This module knows no SQL.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,20 @@ def count_words(dimension: int) -> int:
     return -(-dimension // 64)
 
 
-def to_bits(vectors: npt.NDArray[np.float32]) -> Bits:
-    """Encode the sign of each dimension, one row of words for each vector."""
+def to_bits(vectors: npt.NDArray[np.float32] | Codes) -> Bits:
+    """Encode the sign of each dimension, one row of words for each vector.
+
+    The bits of stored vectors come from their codes, so that every engine and every import has the same bits.
+    """
     signs = np.packbits(vectors > 0, axis=1)
     padded = np.zeros((len(vectors), count_words(vectors.shape[1]) * 8), dtype=np.uint8)
     padded[:, : signs.shape[1]] = signs
     return padded.view(np.uint64)
+
+
+def format_bits(vector: Vector | Codes) -> str:
+    """Return the sign of each dimension as a digit, 1 if it is positive."""
+    return np.where(vector > 0, b"1", b"0").tobytes().decode()
 
 
 def compute_distances(codes: bytes, live: bytes, query: Bits) -> npt.NDArray[np.uint16]:
@@ -42,15 +51,16 @@ def compute_distances(codes: bytes, live: bytes, query: Bits) -> npt.NDArray[np.
     return total
 
 
-def to_half(vector: Vector) -> bytes:
-    """Encode a vector in half precision."""
-    return vector.astype(np.float16).tobytes()
-
-
 def from_half(blobs: Iterable[bytes], dimension: int) -> npt.NDArray[np.float32]:
     """Decode half-precision vectors to the rows of a matrix."""
     joined = np.frombuffer(b"".join(blobs), dtype=np.float16)
     return joined.reshape(-1, dimension).astype(np.float32)
+
+
+def encode_halves(blobs: Iterable[bytes]) -> list[bytes]:
+    """Encode half-precision vectors in eight bits per dimension. Their dimensions may differ."""
+    encoded = [quantise(from_half(same, size // 2)) for size, same in groupby(blobs, key=len)]
+    return [code.tobytes() for codes in encoded for code in codes]
 
 
 def to_int8(vector: Vector) -> bytes:
@@ -68,9 +78,12 @@ def quantise(vectors: npt.NDArray[np.float32]) -> Codes:
 
 def from_int8(blobs: Sequence[bytes]) -> npt.NDArray[np.float32]:
     """Decode vectors of eight bits per dimension to unit vectors, the rows of a matrix."""
-    if not blobs:
-        return np.empty((0, 0), dtype=np.float32)
-    return to_units(np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(len(blobs), -1))
+    return to_units(join_codes(blobs, len(blobs[0]))) if blobs else np.empty((0, 0), dtype=np.float32)
+
+
+def join_codes(blobs: Iterable[bytes], dimension: int) -> Codes:
+    """Return codes as the rows of a matrix. A blob may hold the codes of several vectors."""
+    return np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(-1, dimension)
 
 
 def to_units(codes: Codes) -> npt.NDArray[np.float32]:
@@ -82,18 +95,18 @@ def to_units(codes: Codes) -> npt.NDArray[np.float32]:
 
 
 def score_rows(rows: Sequence[tuple[bytes, bytes]], vector: Vector) -> dict[str, float]:
-    """Return the cosine similarity of half-precision vectors to a vector, by the ids of their rows."""
+    """Return the cosine similarity of codes to a vector, by the ids of their rows."""
     scores = compute_cosines([blob for _, blob in rows], vector).tolist()
     return {id_.hex(): score for (id_, _), score in zip(rows, scores, strict=True)}
 
 
 def compute_cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.float64]:
-    """Return the cosine similarity of half-precision vectors to a vector.
+    """Return the cosine similarity of codes to a vector.
 
     Values are rounded, so that equal vectors tie on every engine. Each row is multiplied on its own, because
     the rows of a matrix product may differ in their last bits.
     """
-    vectors = from_half(blobs, len(vector))
+    vectors = join_codes(blobs, len(vector)).astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(vector)
     products = np.einsum("ij,j->i", vectors, vector)
     cosines: npt.NDArray[np.float64] = (products / np.maximum(lengths, 1e-9)).astype(np.float64)

@@ -39,9 +39,7 @@ class WritingTests(StoreFixtures):
 
     def test_vectors_are_stored(self, world: Store) -> None:
         [found] = world.passages([KING.passages[0].id], vectors=True).values()
-        assert found.vector is not None
-        assert KING.passages[0].vector is not None
-        assert np.allclose(found.vector, KING.passages[0].vector, atol=2e-3)
+        assert compute_cosine(found.vector, KING.passages[0].vector) > 0.999
         fact = KING.facts[1]
         assert compute_cosine(fact.vector, world.facts([fact.id])[fact.id].vector) > 0.999
 

@@ -1,6 +1,8 @@
 """An export reads back as it was written, byte for byte; other files are rejected by their first line."""
 
+import base64
 import io
+import json
 import string
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -105,7 +107,7 @@ def read_back(text: str) -> list[IndexedDocument]:
 
 
 def is_near(one: Vector | None, other: Vector | None) -> bool:
-    """Return whether two vectors point the same way; the length of a fact's vector is not stored."""
+    """Return whether two vectors point the same way; the length of a vector is not stored."""
     if one is None or other is None:
         return one is other
     lengths = max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-12)
@@ -121,7 +123,20 @@ def test_export_reads_back_equal(added: list[IndexedDocument]) -> None:
     for new, old in zip(found, added, strict=True):
         for one, other in zip(new.parts, old.parts, strict=True):
             assert is_near(one.vector, other.vector)
-        np.testing.assert_array_equal(new.passages[0].vector, old.passages[0].vector)
+
+
+@given(draw_document())
+def test_vectors_of_format_1_are_read_in_half_precision(added: IndexedDocument) -> None:
+    header, line, _ = export(added).split("\n")
+    plain = json.loads(line)
+    for kind, part in (("passages", added.passages[0]), ("entities", added.entities[0])):
+        if part.vector is not None:
+            plain[kind][0]["vector"] = base64.b64encode(part.vector.astype(np.float16).tobytes()).decode()
+    [found] = read_back(header.replace('"waylore":2', '"waylore":1') + "\n" + json.dumps(plain))
+    assert (found.passages, found.entities, found.facts) == (added.passages, added.entities, added.facts)
+    np.testing.assert_array_equal(found.passages[0].vector, added.passages[0].vector)
+    np.testing.assert_array_equal(found.entities[0].vector, added.entities[0].vector)
+    assert is_near(found.facts[0].vector, added.facts[0].vector)
 
 
 def test_untyped_facts_of_format_1_become_pairs() -> None:

@@ -23,6 +23,7 @@ RELEASED = {
         "a7ea15b4748fef2676ce0282bddf77e95232a67dd36202c6373b0c6f2184ffd6",
         "0ca4e9f4963e1a163449f97cd04c70ac566d54e2148a62b47c77b65a4fe9551f",
         "76f28efc671226e1f4494ef577136451f43e8366a04ccff26ee831b883f5e7a6",
+        "32c384590948a9527115b4db4503c25d069700694c2e847e185ff85b457875d6",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
@@ -31,6 +32,7 @@ RELEASED = {
         "9ed857fed20c542463df033eedf91913d22fd66cb83ba41f4e6ab6e71dfea85b",
         "733c2fa27bd19bfb19d297daee738a42bf822259350ca032cfe871751993e1aa",
         "cff661b17325fedd645ca054aa0078420d7afaff4ab8800c94745dc128992dee",
+        "298151a41ad00054a734f49713f0ec4b2c12225ed919b215d159754e56277f29",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],

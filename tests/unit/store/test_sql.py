@@ -39,6 +39,7 @@ ONLY_SQLITE = {
         *("remove_name", "remove_key"),
     },
     "files from before keys": {"fill_keys"},
+    "staged vectors are stored in the same form": {"adopt_passage", "adopt_entity"},
     "facts have a key of 64 bits": {"known_facts"},
     "SQLite reads in two steps, because it has no round trips": {
         *("names", "visible_entity_counts", "packs", "retracted_facts", "uses_of_facts", "vectors_of_passage_rows"),
@@ -61,11 +62,21 @@ ONLY_POSTGRES = {
     },
     "pg_textsearch": {"add_ranked", "match_ranked", "unsorted_settings"},
     "an index of vectors": {
-        *("create_index", "drop_index", "indexes", "unfinished_indexes", "try_building", "search_settings"),
+        *(
+            "index_passage_vectors",
+            "index_entity_vectors",
+            "drop_index",
+            "indexes",
+            "unfinished_indexes",
+            "try_building",
+            "search_settings",
+        ),
         *("exact_settings", "planned_settings"),
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),
         *("nearest_entities", "nearest_entities_exactly"),
     },
+    "vectors of statements are stored in one row": {"set_statement_vectors"},
+    "staged vectors are stored in another form": {"staged_vectors"},
     "PostgreSQL reads dependent rows in the same round trip": {
         *("profiles_by_names", "profiles_by_keys", "nearby", "facts_of_passages", "pairs_of_entities"),
     },

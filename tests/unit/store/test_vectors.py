@@ -1,4 +1,4 @@
-"""Codes of vectors: distances of bits, and round trips in half precision and eight bits."""
+"""Codes of vectors: distances of bits, round trips in eight bits, and what is read from half precision."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 from waylore.store.vectors import (
     BLOCK_ROWS,
     DEAD_DISTANCE,
+    compute_cosines,
     compute_distances,
     count_words,
+    encode_halves,
     from_half,
     from_int8,
+    quantise,
     to_bits,
-    to_half,
     to_int8,
+    to_units,
 )
 
 Floats = npt.NDArray[np.float32]
@@ -70,15 +73,32 @@ def test_opposite_vectors_have_greatest_distance() -> None:
     assert compute_distances(codes, live, to_bits(-vector)[0])[0] == 384
 
 
-@given(SEEDS, st.integers(1, 5), st.integers(1, 100))
-def test_half_precision_loses_little_and_only_once(seed: int, count: int, dimension: int) -> None:
-    vectors = random_vectors(seed, count, dimension)
-    once = [to_half(v) for v in vectors]
-    back = from_half(once, dimension)
-    np.testing.assert_allclose(back, vectors, atol=2**-11)
-    assert back.dtype == np.float32
-    assert [to_half(v) for v in back] == once
-    assert {len(blob) for blob in once} == {2 * dimension}
+@given(SEEDS, st.lists(st.integers(1, 100), max_size=5))
+def test_half_precision_is_read_and_encoded_whatever_the_dimensions(seed: int, dimensions: list[int]) -> None:
+    vectors = [random_vectors(seed, 1, dimension)[0] for dimension in dimensions]
+    halves = [vector.astype(np.float16) for vector in vectors]
+    blobs = [half.tobytes() for half in halves]
+    for half, blob in zip(halves, blobs, strict=True):
+        assert (from_half([blob], len(half))[0] == half).all()
+    assert encode_halves(blobs) == [to_int8(half.astype(np.float32)) for half in halves]
+
+
+@given(SEEDS, st.integers(1, 5), st.integers(1, 400))
+def test_cosines_of_codes_are_those_of_unit_vectors(seed: int, count: int, dimension: int) -> None:
+    blobs = [to_int8(v) for v in random_vectors(seed, count, dimension)]
+    query = random_vectors(seed ^ 1, 2, dimension)[1]
+    found = compute_cosines(blobs, query)
+    np.testing.assert_allclose(found, from_int8(blobs) @ query, atol=2e-6)
+    assert [float(compute_cosines([blob], query)[0]) for blob in blobs] == found.tolist()
+    assert compute_cosines([b"".join(blobs)], query).tolist() == found.tolist()
+
+
+@given(SEEDS, st.integers(1, 400))
+def test_bits_survive_an_export(seed: int, dimension: int) -> None:
+    codes = quantise(random_vectors(seed, 3, dimension))
+    again = quantise(to_units(codes))
+    assert (again == codes).all()
+    assert (to_bits(again) == to_bits(codes)).all()
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 400))
@@ -102,7 +122,7 @@ def test_eight_bits_ignore_length(seed: int, length: float) -> None:
 def test_zero_vector_stays_zero() -> None:
     zero = np.zeros(5, dtype=np.float32)
     assert not from_int8([to_int8(zero)]).any()
-    assert not from_half([to_half(zero)], 5).any()
+    assert not from_half([zero.astype(np.float16).tobytes()], 5).any()
     assert not to_bits(zero[None]).any()
 
 

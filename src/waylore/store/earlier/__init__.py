@@ -1,1 +1,1 @@
-"""Carry stores over from the layout before packs. Each engine has its own module, which runs once."""
+"""Carry stores over from earlier layouts. Each step has a module for each engine, which runs once."""

@@ -14,7 +14,7 @@ from waylore.store import rows as columns
 from waylore.store.pack_index import pack_rows
 from waylore.store.packs import Packs
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.index import find_entity_rows, index_packs, insert_assertions, insert_packs
+from waylore.store.sqlite.index import find_entity_rows, index_packs, insert_assertions
 from waylore.types.knowledge import Passage
 
 SQL = load_queries("waylore.store.sqlite")
@@ -42,7 +42,9 @@ def _carry_passages(db: apsw.Connection, collection: int, dimension: int | None,
     packs = [
         pack_rows(Passage(id_.hex(), "", text), mentions[row], facts[row], dimension) for row, id_, _, text in batch
     ]
-    insert_packs(db, rows, packs)
+    db.executemany(SQL["insert_pack"], [(row, each.facts, each.pack) for row, each in zip(rows, packs, strict=True)])
+    vectors = [(row, each.codes) for row, each in zip(rows, packs, strict=True) if each.codes]
+    db.executemany(OLD["insert_statement_vectors"], vectors)
     ids, accesses = [id_.hex() for _, id_, *_ in batch], [access for _, _, access, _ in batch]
     decoded = Packs([each.pack for each in packs])
     index = index_packs(decoded, collection, accesses, ids, rows, find_entity_rows(db, collection, decoded))

@@ -184,14 +184,14 @@ def entities(scope: PostgresScope, ids: Sequence[str], *, vectors: bool = False)
         make_statement_by_ids("profiles", ids, **scope.bindings, cap=MAX_DESCRIPTIONS),
         make_statement_by_ids("entity_vectors", ids if vectors else (), collection=scope.collection.key),
     ]
-    return build_entities(scope, described, blobs)
+    return build_entities(described, blobs)
 
 
-def build_entities(scope: PostgresScope, described: Sequence[Any], blobs: Sequence[Any]) -> dict[str, Entity]:
+def build_entities(described: Sequence[Any], blobs: Sequence[Any]) -> dict[str, Entity]:
     """Build entities from the rows of their descriptions and vectors."""
     profiles_of = group_pairs((row[0].hex(), row) for row in described)
     found = {id_: columns.to_entity(profiles) for id_, profiles in profiles_of.items()}
-    table = codes.from_half((blob for _, blob in blobs), scope.collection.statistics.dimension or 1)
+    table = codes.from_int8([blob for _, blob in blobs])
     vector_of = {id_.hex(): vector for (id_, _), vector in zip(blobs, table, strict=True)}
     return {id_: replace(e, vector=vector_of[id_]) if id_ in vector_of else e for id_, e in found.items()}
 

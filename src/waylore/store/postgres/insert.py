@@ -5,10 +5,11 @@ Rows are sent as arrays, one statement for each table, and no statement waits fo
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pgvector import HalfVector
 
 from waylore.deadline import check_each
@@ -29,6 +30,7 @@ from waylore.store.postgres.scope import (
     run_many,
 )
 from waylore.store.rows import Change, StoredDocument
+from waylore.store.vectors import Codes, format_bits, quantise
 from waylore.text import terms
 from waylore.types.identity import identity
 from waylore.types.knowledge import IndexedDocument, Passage, Vector
@@ -106,8 +108,8 @@ def _insert_passages(
     )
     change.passages.update(p.access for p, _ in passages)
     next_term = _insert_words(db, into, numbers, passages, change)
-    halves = _encode_vectors(into, [q.vector for _, q in passages])
-    vectors = [(q.id, *half, q.document_id, p.access) for (p, q), half in zip(passages, halves, strict=False)]
+    encoded = make_passage_vectors(_quantise(into, [q.vector for _, q in passages]))
+    vectors = [(q.id, *vector, q.document_id, p.access) for (p, q), vector in zip(passages, encoded, strict=False)]
     run_many(db, "insert_passage_vector", into.key, vectors)
     return replace(into, next_passage=into.next_passage + len(passages), next_term=next_term)
 
@@ -166,10 +168,20 @@ def _join_words(mark: int, terms: dict[int, int], stored: StoredDocument) -> str
     )
 
 
-def _encode_vectors(into: PostgresCollection, vectors: Sequence[Vector | None]) -> list[tuple[HalfVector, int]]:
-    """Return the vectors with their dimensions; an empty list if the collection has no model."""
+def _quantise(into: PostgresCollection, vectors: Sequence[Vector | None]) -> Codes:
+    """Return the codes of vectors; no rows if the collection has no model."""
     present = [v for v in (check_vector(v, into.statistics.dimension) for v in vectors) if v is not None]
-    return [(HalfVector(v), len(v)) for v in present]
+    return quantise(np.stack(present)) if present else np.empty((0, 0), np.int8)
+
+
+def make_passage_vectors(codes: Iterable[Codes]) -> list[tuple[HalfVector, int]]:
+    """Return codes as whole numbers in half precision, which pgvector searches, with their dimensions."""
+    return [(HalfVector(code.astype(np.float16)), len(code)) for code in codes]
+
+
+def make_entity_vectors(codes: Iterable[Codes]) -> list[tuple[str, bytes, int]]:
+    """Return the bits of codes as digits, the codes, and their dimensions."""
+    return [(format_bits(code), code.tobytes(), len(code)) for code in codes]
 
 
 # -- entities ------------------------------------------------------------------------------------------
@@ -182,8 +194,8 @@ def _insert_entities(
     known = {id_.hex() for id_, _ in run_by_ids(db, "entity_rows", entities, collection=into.key)}
     fresh = [e for id_, e in entities.items() if id_ not in known]
     run_many(db, "insert_entity", into.key, [(e.id, e.sense) for e in fresh])
-    halves = _encode_vectors(into, [e.vector for e in fresh])
-    vectors = [(e.id, *half) for e, half in zip(fresh, halves, strict=False)]
+    encoded = make_entity_vectors(_quantise(into, [e.vector for e in fresh]))
+    vectors = [(e.id, *vector) for e, vector in zip(fresh, encoded, strict=False)]
     run_many(db, "insert_entity_vector", into.key, vectors)
     change.entities += len(fresh)
 

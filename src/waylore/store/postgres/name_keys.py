@@ -62,7 +62,7 @@ def find_similar_entities(
     found = yield from read_rows("profiles_by_keys", wanted, **bound)
     by_key = _group_entities(wanted, {(key, entity) for entity, *_, own_keys in found for key in own_keys or ()})
     vectors = {row[0]: row[8] for row in found if row[8] is not None}
-    entities = reading.build_entities(scope, [row[:8] for row in found], list(vectors.items()))
+    entities = reading.build_entities([row[:8] for row in found], list(vectors.items()))
     return similar_names.pair_entities(similar_names.find_others(keys, by_key, max_per_key=max_per_key), entities)
 
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pgvector import HalfVector
-
 from waylore.errors import DimensionMismatch
 from waylore.store import packing, vectors
 from waylore.store import rows as columns
 from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.insert import make_entity_vectors, make_passage_vectors
 from waylore.store.postgres.scope import run, run_many
 from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.postgres.write import set_model
@@ -22,6 +21,7 @@ from waylore.types.knowledge import Embeddable, Entity, Fact, Passage
 SQL = load_queries("waylore.store.postgres")
 KINDS = ("passage", "entity", "fact")
 PACKS_AT_ONCE = 500
+VECTORS_AT_ONCE = 4_096
 
 
 def list_unembedded(db: Connection, collection: int, model: str, *, limit: int) -> tuple[Embeddable, ...]:
@@ -38,7 +38,7 @@ def list_unembedded(db: Connection, collection: int, model: str, *, limit: int) 
 
 def stage_vectors(db: Connection, collection: int, items: Sequence[Embeddable], *, model: str) -> None:
     """Store vectors for later activation."""
-    rows = {(item.id, _get_owner(item)): (*_make_key(item), *_encode(item)) for item in items}
+    rows = {(item.id, _get_owner(item)): (*_make_key(item), _encode(item)) for item in items}
     if rows:
         arrays = map(list, zip(*rows.values(), strict=True))
         db.execute(SQL["stage"], (collection, model, *arrays))
@@ -53,7 +53,7 @@ def activate_model(db: Connection, collection: int, model: str) -> bool:
     if not dimensions:  # an empty collection takes the model of its first write
         return True
     for kind in ("passage", "entity"):
-        run(db, f"adopt_{kind}", **bound)
+        _adopt_vectors(db, kind, bound, dimensions[0][0])
     _adopt_facts(db, collection, model, dimensions[0][0])
     set_model(db, collection, model, dimensions[0][0])
     run(db, "drop_staged", collection=collection)
@@ -75,6 +75,18 @@ def _list_unembedded_facts(rows: Sequence[Any]) -> tuple[Embeddable, ...]:
     of, places = source.packs.fact_of.tolist(), source.packs.place_of.tolist()
     found = zip(packing.list_facts(source), of, places, strict=True)
     return tuple(replace(fact, vector=None) for fact, of, place in found if place not in (rows[of][5] or ()))
+
+
+def _adopt_vectors(db: Connection, kind: str, bound: dict[str, Any], dimension: int) -> None:
+    """Replace the vectors of passages or entities by the staged ones."""
+    bound = {**bound, "kind": kind, "after": LOWEST_ID, "limit": VECTORS_AT_ONCE}
+    while rows := run(db, "staged_vectors", **bound).fetchall():
+        codes = vectors.join_codes((code for *_, code in rows), dimension)
+        encoded = make_passage_vectors(codes) if kind == "passage" else make_entity_vectors(codes)
+        owners = [(document.hex(), access) if document else () for _, document, access, _ in rows]
+        replaced = [(row[0].hex(), *vector, *owner) for row, vector, owner in zip(rows, encoded, owners, strict=True)]
+        run_many(db, f"insert_{kind}_vector", bound["collection"], replaced)
+        bound["after"] = rows[-1][0].hex()
 
 
 def _adopt_facts(db: Connection, collection: int, model: str, dimension: int) -> None:
@@ -103,7 +115,7 @@ def _make_key(item: Embeddable) -> tuple[str, str, str | None]:
     return _get_kind(item), _get_owner(item), item.id if isinstance(item, Fact) else None
 
 
-def _encode(item: Embeddable) -> tuple[HalfVector | None, bytes | None]:
+def _encode(item: Embeddable) -> bytes:
     if item.vector is None:
         raise DimensionMismatch(f"{_get_kind(item)} {item.id} has no vector to stage")
-    return (None, vectors.to_int8(item.vector)) if isinstance(item, Fact) else (HalfVector(item.vector), None)
+    return vectors.to_int8(item.vector)

@@ -1,9 +1,9 @@
 """Search the PostgreSQL store by words, by the vectors of passages, and by the vectors of names.
 
 Words are found by a GIN index, or in a large collection by pg_textsearch, and scored by `store.bm25`. Vectors are
-found by distance: all are compared if the caller sees few, otherwise an HNSW index of the collection is searched.
-The nearest are scored by `store.vectors`. So scores equal those of every other engine, and their order is exact
-among the candidates.
+found by distance, those of names by the distance of their bits: all are compared if the caller sees few, otherwise an
+HNSW index of the collection is searched. The nearest are scored by `store.vectors`. So scores equal those of every
+other engine, and their order is exact among the candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,9 @@ from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking, Scored
 
-MIN_CANDIDATES = 200  # minimum number of nearest items that are ranked by their vectors
+MIN_CANDIDATES = 200  # minimum number of nearest passages that are ranked by their vectors
+MIN_ENTITY_CANDIDATES = 2_000  # higher, because entities are found by their bits
+MAX_TIE_FACTOR = 8  # at most this many times the candidates, if more entities are equally near
 MIN_TEXTSEARCH_PASSAGES = 20_000  # smaller collections do not use pg_textsearch
 MAX_EXACT_PASSAGES = 20_000  # up to here a search compares all passages, 1.5 µs each, and writes maintain no index
 MAX_EXACT_ENTITIES = 100_000  # higher, because a passage has many entities and few searches need the nearest
@@ -50,9 +52,9 @@ def dense(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]
     """Find passages by cosine similarity, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    bound = {**scope.bindings, **_bind_vector(vector, top_k)}
+    bound = {**scope.bindings, "vector": HalfVector(vector), "cap": max(MIN_CANDIDATES, 2 * top_k)}
     is_large = scope.corpus.passages > MAX_EXACT_PASSAGES
-    found = (yield from _search_index("nearest_passages", bound)) if is_large else None
+    found = (yield from _search_index("nearest_passages", bound, len(vector))) if is_large else None
     if found is None and scope.tags:
         bound["first_tags"] = scope.tags[0]
         found = yield from _compare_all("nearest_tagged_passages", bound)
@@ -65,11 +67,12 @@ def nearest_entities(scope: PostgresScope, vector: Vector, *, top_k: int) -> Ste
     """Find entities by the cosine similarity of their names, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    bound = {**scope.bindings, **_bind_vector(vector, top_k), "everything": scope.is_everything}
+    cap = max(MIN_ENTITY_CANDIDATES, 2 * top_k)
+    bound = {**scope.bindings, "bits": codes.format_bits(vector), "cap": cap, "everything": scope.is_everything}
     is_large = scope.collection.statistics.entities > MAX_EXACT_ENTITIES
-    found = (yield from _search_index("nearest_entities", bound)) if is_large else None
+    found = (yield from _search_index("nearest_entities", bound, len(vector))) if is_large else None
     if found is None:
-        found = yield from _compare_all("nearest_entities_exactly", bound)
+        found = yield from _compare_all("nearest_entities_exactly", {**bound, "most": MAX_TIE_FACTOR * cap})
     return _rank_by_cosine(found, vector, top_k)
 
 
@@ -177,17 +180,11 @@ def _find_by_words(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Step
     return (yield from read_rows("match", ids, **bound, limit=reach))
 
 
-def _bind_vector(vector: Vector, top_k: int) -> dict[str, Any]:
-    return {"vector": HalfVector(vector), "cap": max(MIN_CANDIDATES, 2 * top_k)}
-
-
-def _search_index(query: str, bound: dict[str, Any]) -> Steps[list[Any] | None]:
+def _search_index(query: str, bound: dict[str, Any], dimension: int) -> Steps[list[Any] | None]:
     """Search an index of vectors; return None if too few of its candidates pass the filter."""
     wide = str(min(max(bound["cap"], MIN_SEARCH_WIDTH), MAX_SEARCH_WIDTH))
     settings = make_statement("search_settings", wanted=wide, most=str(MAX_SCANNED_ENTRIES))
-    found = yield from _run_with_settings(
-        settings, SqlStatement(_format_query(query, bound["vector"].dimensions()), bound)
-    )
+    found = yield from _run_with_settings(settings, SqlStatement(_format_query(query, dimension), bound))
     return found if len(found) == bound["cap"] else None
 
 

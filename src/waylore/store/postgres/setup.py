@@ -27,7 +27,10 @@ CARRY_STORE = (
     RENAMING["carry_grants"],
 )
 # What fills the tables of a migration, by its number.
-FILL = {5: import_later("waylore.store.earlier.postgres", "carry_over")}
+FILL = {
+    5: import_later("waylore.store.earlier.postgres", "carry_over"),
+    7: import_later("waylore.store.earlier.postgres_vectors", "convert_vectors"),
+}
 OLDEST_TEXTSEARCH = (1, 5, 1)
 OLDEST_PGVECTOR = (0, 8)
 

@@ -2,10 +2,10 @@
 
 A search of a small collection compares every vector and needs no index. A collection with more than
 `MAX_EXACT_PASSAGES` passages gets its own HNSW index, and one with more than `MAX_EXACT_ENTITIES` entities
-another. So a filter by collection costs no recall, and each model has vectors of its own dimension. The index
-of entities has fewer links, because every write adds many entities. Until an index is built, searches stay
-exact and become slow. The index is built when a process whose role owns the tables opens the collection or
-writes to it.
+another, over the bits of their names. So a filter by collection costs no recall, and each model has vectors of
+its own dimension. The index of entities has fewer links, because every write adds many entities. Until an index
+is built, searches stay exact and become slow. The index is built when a process whose role owns the tables opens
+the collection or writes to it.
 """
 
 import logging
@@ -25,6 +25,7 @@ from waylore.types.results import Statistics
 
 SQL = load_queries("waylore.store.postgres")
 MAX_DIMENSIONS = 4_000  # limit of pgvector for an index of half-precision vectors
+CREATE_INDEX = {"passage_vectors": "index_passage_vectors", "entity_vectors": "index_entity_vectors"}  # by table
 INDEX_LINKS = {
     "passage_vectors": 16,
     "entity_vectors": 8,
@@ -78,9 +79,8 @@ def build_indexes(db: Connection, collection: int, known: Statistics) -> None:
         db.execute(_format_statement("drop_index", name=sql.Identifier(name)))
     for name in lengths.keys() - built:
         statement = _format_statement(
-            "create_index",
+            CREATE_INDEX[lengths[name]],
             name=sql.Identifier(name),
-            table=sql.Identifier(lengths[name]),
             links=sql.Literal(INDEX_LINKS[lengths[name]]),
             tried=sql.Literal(4 * INDEX_LINKS[lengths[name]]),
             dimension=sql.Literal(known.dimension),

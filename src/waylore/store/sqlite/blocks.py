@@ -46,9 +46,10 @@ def insert_vectors(
     """Store the vectors of new rows, if the collection has a model."""
     present = [v for v in (check_vector(v, into.statistics.dimension) for v in vectors) if v is not None]
     if present:
-        halves = [(row, codes.to_half(v)) for row, v in zip(rows, present, strict=True)]
-        db.executemany(SQL[f"insert_{kind}_vector"], halves)
-        set_codes(db, rows, codes.to_bits(np.stack(present)), is_live=True)
+        encoded = codes.quantise(np.stack(present))
+        blobs = [(row, code.tobytes()) for row, code in zip(rows, encoded, strict=True)]
+        db.executemany(SQL[f"insert_{kind}_vector"], blobs)
+        set_codes(db, rows, codes.to_bits(encoded), is_live=True)
 
 
 def set_codes(db: apsw.Connection, rows: Sequence[int], bits: codes.Bits, *, is_live: bool) -> None:

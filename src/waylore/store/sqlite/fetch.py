@@ -106,7 +106,7 @@ def entities(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str], *, vec
     if not vectors:
         return {entity.id: entity for entity in found.values()}
     blobs = run_by_rows(db, "entity_vectors", list(found))
-    table = codes.from_half((blob for _, blob in blobs), scope.collection.statistics.dimension or 1)
+    table = codes.from_int8([blob for _, blob in blobs])
     vector_of = {row: vector for (row, _), vector in zip(blobs, table, strict=True)}
     return {e.id: replace(e, vector=vector_of.get(row)) for row, e in found.items()}
 

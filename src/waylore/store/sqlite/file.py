@@ -46,7 +46,11 @@ Stamp = tuple[int, ...]
 
 
 # What fills the tables of a migration, by its number.
-FILL = {3: fill_keys, 8: import_later("waylore.store.earlier.sqlite", "carry_over")}
+FILL = {
+    3: fill_keys,
+    8: import_later("waylore.store.earlier.sqlite", "carry_over"),
+    10: import_later("waylore.store.earlier.sqlite_vectors", "convert_vectors"),
+}
 
 
 def connect(path: str, *, busy_seconds: float, read_only: bool = False) -> apsw.Connection:

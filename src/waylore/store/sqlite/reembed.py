@@ -65,7 +65,7 @@ def activate_model(db: apsw.Connection, collection: int, model: str) -> bool:
     _adopt_facts(db, bound)
     set_model(db, collection, model, dimension)
     for kind in ("passage", "entity"):
-        _rebuild_codes(db, kind, collection, dimension)
+        rebuild_bits(db, kind, collection, dimension)
     db.execute(SQL["drop_staged"], {"collection": collection})
     return True
 
@@ -100,7 +100,8 @@ def _adopt_facts(db: apsw.Connection, bound: dict[str, Any]) -> None:
         packs = zip(rows.tolist(), run_by_rows(db, "packs", rows), strict=True)
         replaced = [(row, *packing.replace_vectors(pack, dict(codes[row]))) for row, (_, _, _, pack, _) in packs]
         db.executemany(SQL["set_pack"], [(pack, row) for row, pack, _ in replaced])
-        db.executemany(SQL["set_statement_vectors"], [(vectors, row) for row, _, vectors in replaced])
+        run_by_rows(db, "delete_statement_vectors", rows)
+        db.executemany(SQL["insert_statement_vectors"], [(row, vectors) for row, _, vectors in replaced])
 
 
 def _find_rows(db: apsw.Connection, collection: int, items: Sequence[Embeddable]) -> list[tuple[str, int, int]]:
@@ -146,11 +147,12 @@ def _get_kind(item: Embeddable) -> str:
 def _encode(item: Embeddable) -> bytes:
     if item.vector is None:
         raise DimensionMismatch(f"{_get_kind(item)} {item.id} has no vector to stage")
-    return vectors.to_int8(item.vector) if isinstance(item, Fact) else vectors.to_half(item.vector)
+    return vectors.to_int8(item.vector)
 
 
-def _rebuild_codes(db: apsw.Connection, kind: str, collection: int, dimension: int) -> None:
+def rebuild_bits(db: apsw.Connection, kind: str, collection: int, dimension: int) -> None:
+    """Write the bits of all vectors of a collection into their blocks."""
     found = db.execute(SQL[f"collection_{kind}_vectors"], {"collection": collection})
     while chunk := list(islice(found, CHUNK_ROWS)):
-        bits = vectors.to_bits(vectors.from_half((blob for _, blob in chunk), dimension))
+        bits = vectors.to_bits(vectors.join_codes((blob for _, blob in chunk), dimension))
         set_codes(db, [row for row, _ in chunk], np.ascontiguousarray(bits), is_live=True)

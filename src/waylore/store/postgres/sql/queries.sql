@@ -293,6 +293,7 @@ DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)
 -- name: insert_passage_vector
 INSERT INTO passage_vectors (collection, id, vector, dimension, document, access)
 SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[], %b::uuid[], %b::int4[])
+ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
 
 -- name: delete_passage_vectors
 DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
@@ -361,9 +362,14 @@ SELECT c.relname FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname LIKE %(names)s AND NOT i.indisvalid
   AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index b WHERE b.index_relid = c.oid)
 
--- name: create_index
-CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.{table} USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)
-WITH (m = {links}, ef_construction = {tried})
+-- name: index_passage_vectors
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.passage_vectors
+USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WITH (m = {links}, ef_construction = {tried})
+WHERE collection = {collection} AND dimension = {dimension}
+
+-- name: index_entity_vectors
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.entity_vectors
+USING hnsw ((bits::bit({dimension})) bit_hamming_ops) WITH (m = {links}, ef_construction = {tried})
 WHERE collection = {collection} AND dimension = {dimension}
 
 -- name: drop_index
@@ -463,37 +469,42 @@ SELECT id, passages FROM entities WHERE collection = %(collection)s AND id = ANY
 INSERT INTO entities (collection, id, sense) SELECT %s, * FROM unnest(%b::uuid[], %b::text[])
 
 -- name: insert_entity_vector
-INSERT INTO entity_vectors (collection, id, vector, dimension)
-SELECT %s, * FROM unnest(%b::uuid[], %b::halfvec[], %b::int4[])
+-- Bits are passed as texts of digits.
+INSERT INTO entity_vectors (collection, id, bits, code, dimension)
+SELECT %s, u.id, u.bits::varbit, u.code, u.dimension
+FROM unnest(%b::uuid[], %b::text[], %b::bytea[], %b::int4[]) u(id, bits, code, dimension)
+ON CONFLICT (collection, id) DO UPDATE SET bits = excluded.bits, code = excluded.code, dimension = excluded.dimension
 
 -- name: entity_vectors
-SELECT id, vector FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+SELECT id, code FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: delete_entity_vectors
 DELETE FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: nearest_entities
 -- A scalar subquery is run for one entity at a time. The planner would turn EXISTS into a join with all rows.
-SELECT v.id, v.vector FROM entity_vectors v
+SELECT v.id, v.code FROM entity_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR (
   SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
     AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
       JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
       WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1))
-ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
+ORDER BY v.bits::bit({dimension}) <~> %(bits)s::bit({dimension}) LIMIT %(cap)s
 
 -- name: nearest_entities_exactly
-SELECT v.id, v.vector FROM (
+-- All entities by the number of different bits. Permissions are checked from the nearest on.
+SELECT v.id, v.code FROM (
   SELECT n.id FROM (
-    SELECT w.id FROM entity_vectors w WHERE w.collection = %(collection)s
-    ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
+    SELECT w.id, w.bits <~> %(bits)s::varbit AS distance FROM entity_vectors w WHERE w.collection = %(collection)s
+    ORDER BY distance OFFSET 0) n
   WHERE %(everything)s OR (
     SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
       AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
         JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
         WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1)
-  LIMIT %(cap)s) k
+  ORDER BY n.distance FETCH FIRST (%(cap)s) ROWS WITH TIES) k
 CROSS JOIN LATERAL (SELECT x.* FROM entity_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
+LIMIT %(most)s
 
 -- name: insert_profile
 INSERT INTO profiles (collection, entity, access, document, name, type, description, aliases)
@@ -516,7 +527,7 @@ CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
 ORDER BY e.id, p.document
 
 -- name: export_profiles
-SELECT p.document, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.vector
+SELECT p.document, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.code
 FROM profiles p
 CROSS JOIN LATERAL (SELECT f.* FROM entities f WHERE f.collection = %(collection)s AND f.id = p.entity LIMIT 1) e
 LEFT JOIN LATERAL (SELECT w.* FROM entity_vectors w WHERE w.collection = %(collection)s AND w.id = e.id LIMIT 1) v ON true
@@ -597,7 +608,7 @@ rare AS (
     UNION ALL SELECT unnest(%(asking)s::uuid[]), NULL) u
   GROUP BY u.entity)
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases,
-  (SELECT v.vector FROM entity_vectors v WHERE v.collection = %(collection)s AND v.id = e.id), rare.keys
+  (SELECT v.code FROM entity_vectors v WHERE v.collection = %(collection)s AND v.id = e.id), rare.keys
 FROM rare
 CROSS JOIN LATERAL (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
     WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
@@ -923,38 +934,30 @@ ORDER BY k.passage LIMIT %(limit)s
 
 -- name: stage
 -- Items that were forgotten meanwhile are left out. A fact is given by its passage and its id.
-INSERT INTO staged (collection, model, kind, id, place, vector, code)
-SELECT c.collection, c.model, u.kind, u.id, o.place, u.vector, u.code
+INSERT INTO staged (collection, model, kind, id, place, code)
+SELECT c.collection, c.model, u.kind, u.id, o.place, u.code
 FROM (SELECT %s::int8 AS collection, %s::text AS model) c,
-  unnest(%b::text[], %b::uuid[], %b::uuid[], %b::halfvec[], %b::bytea[]) u(kind, id, fact, vector, code)
+  unnest(%b::text[], %b::uuid[], %b::uuid[], %b::bytea[]) u(kind, id, fact, code)
 CROSS JOIN LATERAL (SELECT CASE u.kind
   WHEN 'passage' THEN (SELECT 0 FROM passages p WHERE p.collection = c.collection AND p.id = u.id LIMIT 1)
   WHEN 'entity' THEN (SELECT 0 FROM entities e WHERE e.collection = c.collection AND e.id = u.id LIMIT 1)
   ELSE (SELECT array_position(k.facts, u.fact) - 1 FROM packs k WHERE k.collection = c.collection AND k.passage = u.id LIMIT 1)
   END AS place) o
 WHERE o.place IS NOT NULL
-ON CONFLICT (collection, kind, id, place, model) DO UPDATE SET vector = excluded.vector, code = excluded.code
+ON CONFLICT (collection, kind, id, place, model) DO UPDATE SET code = excluded.code
 
 -- name: unstage
 DELETE FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: staged_dimension
-SELECT coalesce(vector_dims(vector), length(code)) FROM staged
-WHERE collection = %(collection)s AND model = %(model)s LIMIT 1
+SELECT length(code) FROM staged WHERE collection = %(collection)s AND model = %(model)s LIMIT 1
 
--- name: adopt_passage
-INSERT INTO passage_vectors (collection, id, document, access, dimension, vector)
-SELECT p.collection, p.id, p.document, p.access, vector_dims(s.vector), s.vector
-FROM staged s CROSS JOIN LATERAL (
-  SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = s.id LIMIT 1) p
-WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage'
-ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
-
--- name: adopt_entity
-INSERT INTO entity_vectors (collection, id, dimension, vector)
-SELECT s.collection, s.id, vector_dims(s.vector), s.vector FROM staged s
-WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'entity'
-ON CONFLICT (collection, id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
+-- name: staged_vectors
+-- The staged vectors of passages or entities after an id, with document and permission of a passage.
+SELECT s.id, p.document, p.access, s.code FROM staged s
+LEFT JOIN LATERAL (SELECT q.document, q.access FROM passages q WHERE q.collection = %(collection)s AND q.id = s.id LIMIT 1) p ON true
+WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = %(kind)s AND s.id > %(after)s::uuid
+ORDER BY s.id LIMIT %(limit)s
 
 -- name: staged_facts
 -- The packs after a passage, and the staged vectors of their facts in order. All facts have one when a model is activated.

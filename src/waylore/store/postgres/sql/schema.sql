@@ -80,7 +80,7 @@ CREATE TABLE passages (
 );
 CREATE INDEX passages_of_document ON passages (collection, document, position);
 
--- Half-precision vectors, in the row itself up to 4,000 dimensions. Small collections are scanned. A large one gets
+-- Vectors of eight bits per dimension, as whole numbers in half precision, in the row itself up to 4,000 dimensions. Small collections are scanned. A large one gets
 -- its own index (create_index), so that neither another tenant nor another dimension affects its searches.
 CREATE TABLE passage_vectors (
   collection int8 NOT NULL,
@@ -94,14 +94,16 @@ CREATE TABLE passage_vectors (
 ALTER TABLE passage_vectors ALTER COLUMN vector SET STORAGE MAIN;
 CREATE INDEX passage_vectors_of_document ON passage_vectors (collection, document);
 
+-- Vectors of eight bits per dimension, and the bits by which they are found.
 CREATE TABLE entity_vectors (
   collection int8 NOT NULL,
   id uuid NOT NULL,
   dimension int4 NOT NULL,
-  vector halfvec NOT NULL,
+  bits varbit NOT NULL,
+  code bytea NOT NULL,
   PRIMARY KEY (collection, id)
 ) WITH (toast_tuple_target = 8160);
-ALTER TABLE entity_vectors ALTER COLUMN vector SET STORAGE MAIN;
+ALTER TABLE entity_vectors ALTER COLUMN code SET STORAGE EXTERNAL;
 
 -- The inverted index finds candidates, and the columns beside it have the terms that BM25 scores. A word is the collection's
 -- mark with the number of a term, a permission or a tag. fastupdate is off, because every search would read the pending list.
@@ -262,8 +264,7 @@ CREATE TABLE staged (
   kind text NOT NULL,
   id uuid NOT NULL,  -- of a fact: the passage
   place int4 NOT NULL,  -- of a fact in its pack; otherwise 0
-  vector halfvec,
-  code bytea,  -- of a fact, in eight bits per dimension
+  code bytea NOT NULL,
   PRIMARY KEY (collection, kind, id, place, model)
 ) WITH (toast_tuple_target = 8160);
 

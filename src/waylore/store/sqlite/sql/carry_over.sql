@@ -16,6 +16,9 @@ SELECT s.passage, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object
 FROM carray(:rows) r CROSS JOIN old_supports s INDEXED BY supports_of_passage ON s.passage = r.value
 CROSS JOIN old_facts f ON f.row = s.fact
 
+-- name: insert_statement_vectors
+INSERT INTO statement_vectors (row, codes) VALUES (?, ?)
+
 -- name: usage
 INSERT INTO usage (collection, kind, row, access_count, last_accessed)
 SELECT p.collection, u.kind, u.row, u.access_count, u.last_accessed FROM old_usage u JOIN passages p ON p.row = u.row

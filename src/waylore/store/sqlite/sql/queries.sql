@@ -457,16 +457,20 @@ CROSS JOIN passages p ON p.row = m.passage
 INSERT INTO packs (row, facts, pack) VALUES (?, ?, ?)
 
 -- name: insert_statement_vectors
-INSERT INTO statement_vectors (row, codes) VALUES (?, ?)
+-- In parts of 1,000 bytes.
+WITH RECURSIVE parts (part) AS (SELECT 0 UNION ALL SELECT part + 1 FROM parts WHERE (part + 1) * 1000 < length(?2))
+INSERT INTO statement_vectors (row, part, codes) SELECT ?1, part, substr(?2, 1 + part * 1000, 1000) FROM parts
 
 -- name: packs
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes
+SELECT p.id, p.text, d.recorded_at, k.pack, (
+  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v)
 FROM carray(:rows) r CROSS JOIN passages p ON p.row = r.value CROSS JOIN packs k ON k.row = p.row
-CROSS JOIN documents d ON d.row = p.document LEFT JOIN statement_vectors v ON v.row = p.row ORDER BY p.row
+CROSS JOIN documents d ON d.row = p.document ORDER BY p.row
 
 -- name: packs_of_passages
 SELECT p.id, p.text, d.recorded_at, k.pack,
-  CASE WHEN :vectors THEN (SELECT v.codes FROM statement_vectors v WHERE v.row = p.row) END
+  CASE WHEN :vectors THEN (
+  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v) END
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.access IN carray(:accesses)
@@ -474,16 +478,13 @@ WHERE p.access IN carray(:accesses)
     SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- name: export_packs
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes
+SELECT p.id, p.text, d.recorded_at, k.pack, (
+  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v)
 FROM passages p CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
-LEFT JOIN statement_vectors v ON v.row = p.row
 WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: set_pack
 UPDATE packs SET pack = ? WHERE row = ?
-
--- name: set_statement_vectors
-INSERT OR REPLACE INTO statement_vectors (codes, row) VALUES (?, ?)
 
 -- name: delete_packs
 DELETE FROM packs WHERE row IN carray(:rows)
@@ -637,8 +638,7 @@ INSERT OR REPLACE INTO staged (collection, model, kind, row, place, vector) VALU
 DELETE FROM staged WHERE collection = :collection AND kind = :kind AND row IN carray(:rows)
 
 -- name: staged_dimension
-SELECT length(vector) / CASE kind WHEN 'fact' THEN 1 ELSE 2 END FROM staged
-WHERE collection = :collection AND model = :model LIMIT 1
+SELECT length(vector) FROM staged WHERE collection = :collection AND model = :model LIMIT 1
 
 -- name: adopt_passage
 INSERT OR REPLACE INTO passage_vectors (row, vector)

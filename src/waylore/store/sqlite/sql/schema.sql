@@ -70,6 +70,7 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_of_document ON passages (document, position);
 
+-- Vectors have eight bits per dimension.
 CREATE TABLE passage_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;
 CREATE TABLE entity_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;
 
@@ -151,13 +152,18 @@ CREATE TABLE entity_keys (
 ) STRICT, WITHOUT ROWID;
 
 -- What a passage says: its mentions and facts, with the statements that assert them (waylore.store.packs), and the
--- vectors of the statements. The pack is the truth; mentions, assertions and edges are indexes of all packs.
+-- vectors of the statements in parts of 1,000 bytes, which fill pages well. The pack is the truth; mentions, assertions and edges are indexes of all packs.
 CREATE TABLE packs (
   row INTEGER PRIMARY KEY,  -- of the passage
   facts INTEGER NOT NULL,
   pack BLOB NOT NULL
 ) STRICT;
-CREATE TABLE statement_vectors (row INTEGER PRIMARY KEY, codes BLOB NOT NULL) STRICT;
+CREATE TABLE statement_vectors (
+  row INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  codes BLOB NOT NULL,
+  PRIMARY KEY (row, part)
+) STRICT, WITHOUT ROWID;
 
 -- The passages of an entity, best first: those about it, then those that mention it most.
 CREATE TABLE mentions (

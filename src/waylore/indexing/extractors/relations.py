@@ -30,6 +30,8 @@ _PLAIN = re.compile(r"[\W\d]*(?:[TZ][\W\d]*)?|true|false|yes|no|none|null|n/?a",
 _ADDRESS = re.compile(r"\s*<[^<>]*>|\s*\((?:at|a)\)")
 _SEPARATOR = re.compile(r",\s+(?=[A-Z@#])")
 _AFTER_NAME = re.compile(r"\s*(?:$|[,(:;–—]|- )")
+# Keys that say how a page is shown or where, not what it is about.
+_PRESENTATION = frozenset("layout template permalink redirect_from sidebar_position toc weight".split())
 _IDLE = frozenset("a an and as at by for from in is it of on or our see that the this to via with your".split())
 
 
@@ -75,6 +77,8 @@ def build_list_facts(
 
 def build_value_fact(subject: str, key: str, value: str, statement: str = "") -> Iterator[NewFact]:
     """Yield the facts of a field: one for each name in a list of names, without mail addresses after them."""
+    if key.lower() in _PRESENTATION:
+        return
     bare = _ADDRESS.sub("", value).strip()
     parts = _SEPARATOR.split(bare) if len(bare) <= 2 * MAX_VALUE_CHARACTERS else [bare]
     for part in parts or [value]:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from unit.indexing.readers.reading import read_document
+from waylore.indexing.extractors.facts import build_facts
 from waylore.indexing.extractors.structure import extract_declared
-from waylore.types.knowledge import Document, Passage
+from waylore.types.knowledge import MENTIONS, Document, Passage
 
 LIST = """owner: Mara Lindqvist
 services:
@@ -96,3 +97,31 @@ def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
     html = "<title>{}</title><h1>Opening hours</h1><p>We open at nine.</p>"
     assert read_document(tmp_path / "a.html", html.format("Opening hours | Clock Museum")).title == "Opening hours"
     assert read_document(tmp_path / "b.html", html.format("Clock Museum")).title == "Clock Museum"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names", "expected"),
+    [
+        (
+            "The guide was recorded by Radio Jura.",
+            ["Radio Jura"],
+            {("Museum", "The guide was recorded by", "Radio Jura")},
+        ),
+        (
+            "Opal is made by Quartz Ltd and sold by Beryl Inc.",
+            ["Opal", "Quartz Ltd", "Beryl Inc"],
+            {("Opal", "is made by", "Quartz Ltd"), ("Opal", "sold by", "Beryl Inc")},
+        ),
+        ("If the guide was recorded by Radio Jura, ask.", ["Radio Jura"], set()),
+        ("Opal returns the URL of Beryl.", ["Opal", "URL", "Beryl"], {("Opal", "returns the URL of", "Beryl")}),
+        ("Opal returns the URL.", ["Opal", "URL"], set()),
+    ],
+)
+def test_sentences_say_relations(sentence: str, names: list[str], expected: set[tuple[str, str, str]]) -> None:
+    found = build_facts("Museum", sentence, dict.fromkeys(names, ""))
+    assert {(f.subject, f.predicate, f.object) for f in found if f.predicate != MENTIONS} == expected
+
+
+def test_keys_of_presentation_are_no_facts(tmp_path: Path) -> None:
+    head = "---\ntitle: Opal\nlayout: wide\nowner: Mara Lindqvist\n---\n\nText.\n"
+    assert list_facts(tmp_path / "a.md", head) == {("Opal", "owner", "Mara Lindqvist")}

@@ -94,6 +94,7 @@ first-minute:
 benchmarks folder:
     python -m benchmarks.store_growth --sizes 500 1000 --questions 20 --folder {{folder}}
     python -m benchmarks.bits --size 20000
+    python -m benchmarks.pages
     python -m benchmarks.hub --sizes 1000 10000 --runs 10 --folder {{folder}}
     python -m benchmarks.latency --data {{sets}} --set musique-train100 --questions 10 {{hashed}} --folder {{folder}}
     python -m benchmarks.telemetry --data {{sets}} --questions 10 --rounds 3 {{hashed}} --folder {{folder}}

@@ -44,7 +44,8 @@ class Block:
     """A paragraph, heading, row or other unit of a text, with its path of headings (which includes itself).
 
     `key` is the name of a field or of a defined term. `cells` are the columns and cells of a row, the first column
-    first; the row of column names has none. Marks are in order of their start.
+    first; the row of column names has none. Marks are in order of their start. `about` is the entry of a data file that
+    a field or the heading of an entry belongs to; if it is empty, they belong to the document.
     """
 
     kind: BlockKind
@@ -54,6 +55,7 @@ class Block:
     key: str = ""
     cells: tuple[tuple[str, str], ...] = ()
     marks: tuple[Mark, ...] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,10 +114,32 @@ def score_pages(pages: Iterable[tuple[LabelledPage, StoredPage]]) -> dict[str, d
     return {key: {**counts, **_compute_shares(counts)} for key, counts in sums.items()}
 
 
-def _count_names(page: LabelledPage, stored: Iterable[str]) -> dict[str, int]:
+def list_misses(page: LabelledPage, stored: StoredPage) -> dict[str, list[str]]:
+    """Return what was missed and what was wrong on a page: names as they are compared, relations as triples."""
+    found = _find_names(page, stored.names)
+    gold, true, said = (
+        [(triple, _make_relation(triple, page.aliases)) for triple in triples]
+        for triples in (page.relations, (*page.relations, *page.also), stored.relations)
+    )
+    wrong = [triple for triple, one in said if not any(one.matches(other) for _, other in true)]
+    missed = [triple for triple, one in gold if not any(one.matches(other) for _, other in said)]
+    return {
+        "missed name": sorted(page.names - found),
+        "wrong name": sorted(found - page.names),
+        "missed relation": [" -> ".join(triple) for triple in missed],
+        "wrong relation": [" -> ".join(triple) for triple in wrong],
+    }
+
+
+def _find_names(page: LabelledPage, stored: Iterable[str]) -> set[str]:
+    """Return the stored names as they are compared, without those that are neither right nor wrong."""
     spellings = {alias: name for alias, name in page.aliases.items() if alias not in page.names}
     found = {spellings.get(name, name) for name in map(normalise_name, stored)} - {""}
-    found -= page.either - page.names
+    return found - (page.either - page.names)
+
+
+def _count_names(page: LabelledPage, stored: Iterable[str]) -> dict[str, int]:
+    found = _find_names(page, stored)
     wrong = page.not_names - page.names
     return {
         "names": len(page.names),

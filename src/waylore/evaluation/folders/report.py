@@ -1,6 +1,6 @@
 """Write the tables of a measurement in Markdown: scores, comparisons, gate, labelled pages and costs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from waylore.evaluation.folders.ask import TOP_K
 from waylore.evaluation.folders.labels import score_pages
@@ -31,7 +31,7 @@ def format_report(measurement: Measurement) -> str:
         "Compared question by question": _format_comparisons(measurement),
         "Gate": _format_gates(measurement),
         "Questions without an answer": _format_relevance(measurement),
-        "Names and relations of labelled pages": _format_pages(measurement),
+        "Names and relations of labelled pages": _format_labels(measurement),
         "Indexing": _format_costs(measurement),
     }
     parts = [f"## {title}\n\n{table}" for title, table in tables.items() if table]
@@ -134,12 +134,16 @@ def _format_relevance(measurement: Measurement) -> str:
 # -- pages and costs -----------------------------------------------------------------------------------
 
 
-def _format_pages(measurement: Measurement) -> str:
+def _format_labels(measurement: Measurement) -> str:
+    return format_pages(score_pages(measurement.pages), (*measurement.splits, ALL, *measurement.folders))
+
+
+def format_pages(scores: Mapping[str, Mapping[str, float]], keys: Iterable[str]) -> str:
+    """Return the table of names and relations of labelled pages, with a row for each split or folder of `keys`."""
     head = "pages,names P,names R,not_names taken,relations,of them mentions,ends P,ends R,full P,full R".split(",")
     rows = []
-    scored = score_pages(measurement.pages)
-    for key in (key for key in dict.fromkeys((*measurement.splits, ALL, *measurement.folders)) if key in scored):
-        figures = scored[key]
+    for key in (key for key in dict.fromkeys(keys) if key in scores):
+        figures = scores[key]
         taken = f"{figures['not_names_taken']} of {figures['not_names']}"
         names = [f"{figures[name]:.3f}" for name in ("names_precision", "names_recall")]
         parts = ("ends_precision", "ends_recall", "full_precision", "full_recall")

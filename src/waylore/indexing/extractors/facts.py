@@ -2,6 +2,7 @@
 
 A sentence that names something else becomes a fact about the subject of the page, with the sentence as its
 statement. Two neighbouring names with a few words between them are a relation, and these words are its predicate.
+What a sentence says in the passive before its first name is a relation of the page's subject to that name.
 The other names form pairs with the subject. The module reads no grammar and finds no names.
 """
 
@@ -26,6 +27,11 @@ _PRONOUN = re.compile(
 )
 _BREAK = re.compile(r"[.;:()|<>\[\]\"“”]|, (?!and|or)")
 _AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
+_AND_SAYS = re.compile(r"\s*,?\s*and\s+(?=\w)")
+_LEAD = re.compile(r"(?!(?:if|when|while|as|this|it|they|we|you|i|there)\b)[^\W\d_][\w -]{2,60}", re.IGNORECASE)
+_PASSIVE = frozenset(["is", "are", "was", "were", "been", "being"])
+_BEFORE_NAME = frozenset(["by", "with", "in", "from", "to", "on", "at", "through"])
+_KINDS = frozenset("api apis gui html html5 http https id ids json pr prs ui uri uris url urls xml".split())
 _ARTICLES = frozenset(["a", "an", "the"])
 _NOT_FIRST = frozenset(["and", "or", "&", "but", "in", "of", "on", "at", "for", "from"])
 _NOT_LAST = frozenset(["and", "or", "&", "but", "that", "when", "than", "if"])
@@ -88,7 +94,7 @@ def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: It
     whole = dict(zip(spelled, names, strict=False)) if spelled else {name: name for name in names}
     related = {normalise(subject)}
     stated = sentence if statement.endswith(sentence) else statement  # without the subject before the sentence
-    for one, predicate, other in _find_relations(stated, [subject, *whole]):
+    for one, predicate, other in _find_relations(stated, [subject, *whole], about):
         ends = (whole.get(one, one), whole.get(other, other))
         if normalise(ends[0]) != normalise(ends[1]):
             yield _build_fact(ends[0], predicate, ends[1], statement, names)
@@ -112,16 +118,24 @@ def _build_fact(subject: str, predicate: str, name: str, statement: str, types: 
     )
 
 
-def _find_relations(text: str, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _find_relations(text: str, names: Iterable[str], about: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield neighbouring names with the words between them, if these say something.
 
-    `A uses B and C` says it of C too.
+    `A uses B and C` says it of C too, and `A is made by B and sold by C` says both of A. Acronyms that name a kind of
+    thing, such as URL, have no relations.
     """
+    places = [place for place in _place_names(text, names) if place[2].lower() not in _KINDS]
     subject = predicate = ""
-    for (_, end, one), (start, _, other) in pairwise(_place_names(text, names)):
+    if about and places and (words := _read_lead(text[: places[0][0]])):
+        subject, predicate = about, words
+        yield about, words, places[0][2]
+    for (_, end, one), (start, _, other) in pairwise(places):
         between = text[end:start]
         if subject and _AND.fullmatch(between):
             yield subject, predicate, other
+        elif subject and (more := _AND_SAYS.match(between)) and (words := _read_predicate(between[more.end() :])):
+            predicate = words
+            yield subject, words, other
         elif words := _read_predicate(between):
             subject, predicate = one, words
             yield one, words, other
@@ -141,6 +155,17 @@ def _place_names(text: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
     return sorted(places)
 
 
+def _read_lead(before: str) -> str:
+    """Return what a sentence says in the passive before its first name, or an empty string."""
+    words = before.split()
+    while words and words[-1].lower() in _ARTICLES:
+        words.pop()
+    lead = " ".join(words)
+    if not 2 < len(words) <= MAX_PREDICATE_WORDS or not _LEAD.fullmatch(lead):
+        return ""
+    return lead if words[-1].lower() in _BEFORE_NAME and _PASSIVE.intersection(words[1:-1]) else ""
+
+
 def _read_predicate(between: str) -> str:
     """Return the few words between two names if they say more than a preposition does, or an empty string."""
     if len(between) > MAX_PREDICATE_CHARACTERS or _BREAK.search(between) or between[:1] in "'’":
@@ -154,7 +179,9 @@ def _read_predicate(between: str) -> str:
         return ""
     if plain[0].lower() in _NOT_FIRST or plain[-1].lower() in _NOT_LAST:
         return ""
-    return "" if any(word[:1].isupper() for word in words) else " ".join(words).strip(" ,*`")
+    if any(word[:1].isupper() and word.lower() not in _KINDS for word in plain):
+        return ""
+    return " ".join(words).strip(" ,*`")
 
 
 def find_name(name: str, text: str, start: int = 0) -> int:

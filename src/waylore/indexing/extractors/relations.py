@@ -1,12 +1,12 @@
 """Build facts from the structure of a page: fields, table rows, list items under a heading, and links.
 
 The predicate is what the author wrote: the key of a field, the column of a table, the heading of a list or the words
-before a link. A fact is about the subject of the page, or about the first cell of its row. The module reads blocks
-(`indexing.blocks`); it parses no format and reads no sentences (`extractors.facts` does).
+before a link. A fact is about the subject of the page, the entry of a data file, or the first cell of its row. The
+module reads blocks (`indexing.blocks`); it parses no format and reads no sentences (`extractors.facts` does).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,6 +30,8 @@ _PLAIN = re.compile(r"[\W\d]*(?:[TZ][\W\d]*)?|true|false|yes|no|none|null|n/?a",
 _ADDRESS = re.compile(r"\s*<[^<>]*>|\s*\((?:at|a)\)")
 _SEPARATOR = re.compile(r",\s+(?=[A-Z@#])")
 _AFTER_NAME = re.compile(r"\s*(?:$|[,(:;–—]|- )")
+# Keys that say how a page is shown or where, not what it is about.
+_PRESENTATION = frozenset("layout template permalink redirect_from sidebar_position toc weight".split())
 _IDLE = frozenset("a an and as at by for from in is it of on or our see that the this to via with your".split())
 
 
@@ -43,11 +45,11 @@ class ReadBlock:
     sentences: Sequence[MarkedSentence]
 
 
-def build_field_facts(subject: str, blocks: Iterable[ReadBlock]) -> Iterator[NewFact]:
-    """Yield the facts of fields below a heading and of table rows; fields of the head are metadata."""
+def build_field_facts(subject: str, blocks: Iterable[ReadBlock], metadata: Container[str] = ()) -> Iterator[NewFact]:
+    """Yield the facts of fields and of table rows; fields of the head that are metadata are left out."""
     read = list(blocks)
     for number, one in enumerate(read):
-        if one.block.kind == "field" and one.block.headings:
+        if one.block.kind == "field" and (one.block.headings or one.block.key not in metadata):
             yield from _read_field(subject, one)
         elif one.block.kind == "row" and len(one.block.cells) > 1:
             around = read[max(number - 1, 0) : number + 2]
@@ -75,6 +77,8 @@ def build_list_facts(
 
 def build_value_fact(subject: str, key: str, value: str, statement: str = "") -> Iterator[NewFact]:
     """Yield the facts of a field: one for each name in a list of names, without mail addresses after them."""
+    if key.lower() in _PRESENTATION:
+        return
     bare = _ADDRESS.sub("", value).strip()
     parts = _SEPARATOR.split(bare) if len(bare) <= 2 * MAX_VALUE_CHARACTERS else [bare]
     for part in parts or [value]:
@@ -94,17 +98,18 @@ def is_plain_value(value: str) -> bool:
 
 def _read_field(subject: str, one: ReadBlock) -> Iterator[NewFact]:
     """Yield the facts of a `key: value` item. A key that is code is what the value is about."""
-    key, value = one.block.key, " ".join(text for _, text in one.block.cells) or one.text.partition(":")[2].strip()
-    statement = _make_statement(subject, one)
+    key, about = one.block.key, one.block.about or subject
+    cells = one.block.cells or ((key, one.text.partition(":")[2].strip()),)
+    statement = _make_statement(about, one)
     is_code = any(mark.kind == "code" and one.text[mark.start : mark.end] == key for mark in one.marks)
-    if is_code:
+    if is_code and one.block.headings:
+        value = cells[0][1]
         yield from _build_fact(key, one.block.headings[-1], value, statement, is_value=is_plain_value(value))
         return
     links = [one.text[mark.start : mark.end] for mark in one.marks if mark.kind == "link"]
-    short = [link for link in links if not is_plain_value(link)] if links else [value]
-    for part in short:
+    for name, part in [(key, link) for link in links if not is_plain_value(link)] if links else cells:
         if len(part) <= MAX_VALUE_CHARACTERS:
-            yield from build_value_fact(subject, key, part, statement)
+            yield from build_value_fact(about, name, part, statement)
 
 
 def _read_row(subject: str, one: ReadBlock, *, is_single: bool) -> Iterator[NewFact]:

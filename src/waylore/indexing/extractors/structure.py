@@ -98,7 +98,7 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
     found = []
     for number, blocks in enumerate(read_passages(reading, passages)):
         facts = [*(_read_metadata(subject, reading.metadata) if not number else ())]
-        structure = _build_structure("", [*facts, *build_field_facts(subject, blocks)])
+        structure = _build_structure("", [*facts, *build_field_facts(subject, blocks, reading.metadata)])
         aliases = {} if number else _get_aliases(subject, document)
         names = {**structure.names, **dict.fromkeys(aliases, "")}
         found.append(Extraction(structure.facts, names, aliases=aliases))

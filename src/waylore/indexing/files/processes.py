@@ -191,10 +191,11 @@ def decode_item(message: bytes) -> Reading | Skipped:
 
 
 def _encode_block(block: Block, headings: int) -> list[Any]:
-    """Return a block as a list that ends after its offsets if it has no key, cells and marks, as most have."""
+    """Return a block as a list that ends after its offsets if it has no key, cells, marks and entry, as most have."""
     place = [headings, block.kind, block.start, block.end]
     marks = [(mark.kind, mark.start, mark.end, mark.target) for mark in block.marks]
-    return [*place, block.key, block.cells, marks] if block.key or block.cells or marks else place
+    more = [block.key, block.cells, marks, block.about]
+    return [*place, *more] if any(more) else place
 
 
 def _decode_block(
@@ -206,9 +207,10 @@ def _decode_block(
     key: str = "",
     cells: Iterable[tuple[str, str]] = (),
     marks: Iterable[Any] = (),
+    about: str = "",
 ) -> Block:
     pairs = tuple((column, cell) for column, cell in cells)
-    return Block(kind, start, end, paths[headings], key, pairs, tuple(Mark(*mark) for mark in marks))
+    return Block(kind, start, end, paths[headings], key, pairs, tuple(Mark(*mark) for mark in marks), about)
 
 
 def _encode(value: Any) -> bytes:

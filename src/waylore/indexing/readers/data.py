@@ -1,14 +1,15 @@
 """Read YAML, TOML and JSON as structure: every value is a field under the path of its keys.
 
-An entry of a list is a section that begins with its name, so that its values are not cut from it. The text is that of
-the fields. Comments of YAML and TOML are paragraphs. A file that cannot be parsed, or has too many values, is read as
-text.
+An entry of a list is a section that begins with its name, so that its values are not cut from it. So is an entry of a
+mapping whose values are mappings with a key in common. A field is about its entry. The text is that of the
+fields. Comments of YAML and TOML are paragraphs. A file that cannot be parsed, or has too many values, is read as text.
 """
 
 import re
 import tomllib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -101,6 +102,7 @@ class _FieldWriter(TextWriter):
         super().__init__(max_blocks)
         self._comments, self._above = comments, above
         self._since_path = 0
+        self._entry = ""  # that the next fields are about
 
     def add_node(self, key: str, node: Node, path: tuple[str, ...]) -> None:
         """Add a node under its key, and everything below it."""
@@ -130,7 +132,21 @@ class _FieldWriter(TextWriter):
 
     def _add_mapping(self, key: str, node: Mapping, path: tuple[str, ...]) -> None:
         inner = self._add_heading(key, key, path) if key else path
-        self._add_pairs(node.pairs, inner)
+        if self._entry or not has_keyed_entries(node):
+            self._add_pairs(node.pairs, inner)
+            return
+        for name, entry in node.pairs:
+            self._announce(name)
+            below = self._add_heading(name.text, name.text, inner)
+            with self._begin_entry(name.text):
+                self._add_pairs(entry.pairs if isinstance(entry, Mapping) else [], below)
+
+    @contextmanager
+    def _begin_entry(self, name: str) -> Iterator[None]:
+        """Make the fields that are added in the context belong to an entry."""
+        outer, self._entry = self._entry, name
+        yield
+        self._entry = outer
 
     def _add_entry(self, node: Mapping, path: tuple[str, ...]) -> None:
         """Add an entry of a list: its name is a heading, its other values are fields below."""
@@ -142,7 +158,8 @@ class _FieldWriter(TextWriter):
         if node.pairs:
             self._announce(node.pairs[0][0])
         inner = self._add_heading(f"{key.text}: {value.text.strip()}", value.text.strip(), path, key.text)
-        self._add_pairs([pair for pair in node.pairs if pair[0] is not key], inner)
+        with self._begin_entry(value.text.strip()):
+            self._add_pairs([pair for pair in node.pairs if pair[0] is not key], inner)
 
     def _add_pairs(self, pairs: list[tuple[Scalar, Node]], path: tuple[str, ...]) -> None:
         for key, node in pairs:
@@ -163,7 +180,7 @@ class _FieldWriter(TextWriter):
             shown = f"{' / '.join(path)} / {text}"
             self._since_path = 0
         inner = (*path, name)
-        self.add("heading", shown, inner, key=key)
+        self.add("heading", shown, inner, key=key, about=self._entry)
         self._since_path += len(shown)
         return inner
 
@@ -174,7 +191,7 @@ class _FieldWriter(TextWriter):
             for each in texts:
                 self.add("item", each, path)
         elif text:
-            self.add("field", f"{key}: {text}", path, key=key, cells=[(key, each) for each in texts])
+            self.add("field", f"{key}: {text}", path, key=key, cells=[(key, each) for each in texts], about=self._entry)
         self._since_path += len(key) + len(text) + 2
         self._skip_comments(values)
 
@@ -183,6 +200,13 @@ class _FieldWriter(TextWriter):
         for value in values:
             while self._comments and value.start <= self._comments[0][0] < value.end:
                 self._comments.popleft()
+
+
+def has_keyed_entries(node: Mapping) -> bool:
+    """Return whether all values of a mapping are mappings, and two of them have a key in common."""
+    entries = [value for _, value in node.pairs if isinstance(value, Mapping)]
+    keys = Counter(key for entry in entries for key in {key.text for key, _ in entry.pairs})
+    return len(entries) == len(node.pairs) and max(keys.values(), default=0) > 1
 
 
 def find_name(node: Mapping) -> tuple[Scalar, Scalar] | None:

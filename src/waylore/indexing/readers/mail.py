@@ -15,6 +15,7 @@ from urllib.parse import quote
 from waylore.indexing.blocks import ReadError, Reading, Skipped, Source, catch_read_errors
 from waylore.indexing.encoding import make_storable
 from waylore.indexing.readers.markup.html import write_html
+from waylore.indexing.readers.structure.keyed import classify_item, find_field_lines
 from waylore.indexing.readers.structure.rendering import TextWriter
 from waylore.indexing.readers.structure.titles import name_file
 
@@ -64,11 +65,21 @@ def _build_reading(source: Source, uri: str, message: Message) -> Reading:
         write_html(text, writer, source.limits)
     else:
         for paragraph in text.replace("\r\n", "\n").split("\n\n"):
-            writer.add("paragraph", paragraph.strip("\n"))
+            _add_paragraph(writer, paragraph.strip("\n"))
     if not writer.blocks:
         raise ReadError("it has no text")
     title = fields.get("Subject") or name_file(source)
     return Reading(uri, make_storable(title), writer.text, tuple(writer.blocks), fields)
+
+
+def _add_paragraph(writer: TextWriter, text: str) -> None:
+    """Add a paragraph, or each of its lines if they are fields."""
+    lines = find_field_lines(text)
+    for start, end in lines:
+        kind, key, cells = classify_item(text[start:end], ())
+        writer.add(kind, text[start:end], key=key, cells=cells)
+    if not lines:
+        writer.add("paragraph", text)
 
 
 def _get_field(message: Message, name: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from waylore.errors import ConfigError
-from waylore.evaluation.folders.labels import StoredPage, normalise_name, read_pages, score_pages
+from waylore.evaluation.folders.labels import StoredPage, list_misses, normalise_name, read_pages, score_pages
 
 PAGE = {
     "folder": "docs",
@@ -68,3 +68,16 @@ def test_broken_page_is_named(directory: Path) -> None:
     (directory / "pages" / "b.json").write_text('{"folder": "docs"}')
     with pytest.raises(ConfigError, match=r"b\.json is no labelled page"):
         read_pages(directory, "docs")
+
+
+def test_misses_are_listed(directory: Path) -> None:
+    [page] = read_pages(directory, "docs")
+    stored = StoredPage(
+        ("Mara", "Check", "2024"), (("Mara", "owns", "Harbour Team"), ("Operations", "part", "Harbour Team"))
+    )
+    assert list_misses(page, stored) == {
+        "missed name": ["harbour team"],
+        "wrong name": ["check"],
+        "missed relation": ["Mara Olsen -> leads -> Harbour Team"],
+        "wrong relation": ["Mara -> owns -> Harbour Team"],
+    }

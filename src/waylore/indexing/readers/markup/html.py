@@ -39,6 +39,7 @@ _MARKS: dict[str, MarkKind] = {"code": "code", "kbd": "code", "samp": "code", "t
 _MARKS |= {"strong": "strong", "em": "emphasis", "i": "emphasis", "a": "link"}
 _WITHIN_CELL = {"p", "div"}
 _MAX_CELL = 500  # characters of a row up to which its paragraphs are joined; a longer row is a layout, not data
+_SITE_SIGNS = tuple("|–—-·:»")  # between the title of a page and the name of its site
 _SPACES = re.compile(r"\s+")
 _STEP_CHARACTERS = 65_536
 
@@ -64,8 +65,14 @@ def read_html(source: Source) -> Iterator[Reading]:
     if not writer.blocks:
         raise ReadError("it has no text")
     heading = next((block.headings[-1] for block in writer.blocks if block.kind == "heading"), "")
-    title = _SPACES.sub(" ", "".join(page.title)).strip() or heading or name_file(source)
+    title = _choose_title(_SPACES.sub(" ", "".join(page.title)).strip(), heading) or name_file(source)
     yield Reading(source.uri, title, writer.text, tuple(writer.blocks), page.metadata)
+
+
+def _choose_title(title: str, heading: str) -> str:
+    """Return the title of a page, without the name of its site if its heading shows where that begins."""
+    is_longer = bool(heading) and title.startswith(heading) and title[len(heading) :].lstrip()[:1] in _SITE_SIGNS
+    return heading if is_longer else title or heading
 
 
 def write_html(text: str, writer: TextWriter, limits: Limits) -> "_Page":

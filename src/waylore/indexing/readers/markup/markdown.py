@@ -28,7 +28,7 @@ from waylore.indexing.encoding import decode_text, find_line_starts
 from waylore.indexing.readers.markup.inline import MarkFinder
 from waylore.indexing.readers.plain import HeadingCutter, find_paragraphs, is_long, read_parts
 from waylore.indexing.readers.structure.front_matter import Head, read_head
-from waylore.indexing.readers.structure.keyed import classify_item
+from waylore.indexing.readers.structure.keyed import classify_item, find_field_lines
 from waylore.indexing.readers.structure.logs import split_log
 from waylore.indexing.readers.structure.titles import choose_title
 
@@ -238,6 +238,15 @@ class _BlockFinder:
             self._items[-1] = False
             self._add_item(start, end, marks)
         else:
+            self._add_paragraph(start, end, marks)
+
+    def _add_paragraph(self, start: int, end: int, marks: tuple[Mark, ...]) -> None:
+        """Add a paragraph, or each of its lines if they are fields."""
+        lines = find_field_lines(self._text[start:end])
+        for first, last in lines:
+            inside = tuple(mark for mark in marks if start + first <= mark.start and mark.end <= start + last)
+            self._add_item(start + first, start + last, inside)
+        if not lines:
             self._add("paragraph", start, end, marks)
 
     def _add_item(self, start: int, end: int, marks: tuple[Mark, ...]) -> None:

@@ -32,6 +32,7 @@ class TextWriter:
         key: str = "",
         cells: Iterable[tuple[str, str]] = (),
         marks: Sequence[Mark] = (),
+        about: str = "",
     ) -> None:
         """Add a block, unless its text is blank. Raise ReadError if there are too many."""
         shown = make_storable(text)
@@ -48,7 +49,7 @@ class TextWriter:
         pairs = tuple((make_storable(column), make_storable(cell)) for column, cell in cells)
         placed = (replace(m, start=start + m.start, end=start + m.end) for m in marks if m.start < m.end)
         ordered = tuple(sorted(placed, key=lambda mark: (mark.start, -mark.end)))
-        self.blocks.append(Block(kind, start, self._length, headings, make_storable(key), pairs, ordered))
+        self.blocks.append(Block(kind, start, self._length, headings, make_storable(key), pairs, ordered, about))
 
     def _write(self, text: str) -> None:
         self._pieces.append(text)

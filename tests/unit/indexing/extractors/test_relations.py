@@ -1,0 +1,127 @@
+"""Facts of structure are about the entry, the row or the page that the author means."""
+
+from pathlib import Path
+
+import pytest
+
+from unit.indexing.readers.reading import read_document
+from waylore.indexing.extractors.facts import build_facts
+from waylore.indexing.extractors.structure import extract_declared
+from waylore.types.knowledge import MENTIONS, Document, Passage
+
+LIST = """owner: Mara Lindqvist
+services:
+  - name: granite
+    team: Harbour
+    uses: [opal, Redis]
+"""
+KEYED = """teams:
+  harbour:
+    lead: Mara Lindqvist
+    contact: {channel: "#boats"}
+  quay:
+    lead: Kofi Mensah
+"""
+NOT_KEYED = """build:
+  image: granite
+deploy:
+  region: north
+"""
+LINES = """# Minutes
+
+## Monday
+
+**Chair:** Mara Lindqvist
+**Present:** Kofi Mensah, Ana Silva
+"""
+PROSE = """# Minutes
+
+Chair: Mara Lindqvist opened the meeting.
+She closed it at nine.
+"""
+DIALOGUE = "# Talk\n\nMara: is it up?\nKofi: yes\nMara: good\n"
+
+
+def list_facts(path: Path, content: str) -> set[tuple[str, str, str]]:
+    reading = read_document(path, content)
+    document = Document("d", reading.title, reading.uri)
+    passage = Passage("p", "d", reading.text, reading.title, end=len(reading.text))
+    [found] = extract_declared(reading, document, [passage])
+    return {(fact.subject, fact.predicate, fact.object) for fact in found.facts}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "plan.yaml",
+            LIST,
+            {
+                ("plan.yaml", "owner", "Mara Lindqvist"),
+                ("granite", "team", "Harbour"),
+                ("granite", "uses", "opal"),
+                ("granite", "uses", "Redis"),
+            },
+        ),
+        (
+            "plan.yaml",
+            KEYED,
+            {
+                ("harbour", "lead", "Mara Lindqvist"),
+                ("harbour", "channel", "#boats"),
+                ("quay", "lead", "Kofi Mensah"),
+            },
+        ),
+        ("plan.yaml", NOT_KEYED, {("plan.yaml", "image", "granite"), ("plan.yaml", "region", "north")}),
+        (
+            "a.md",
+            LINES,
+            {
+                ("Minutes", "Chair", "Mara Lindqvist"),
+                ("Minutes", "Present", "Kofi Mensah"),
+                ("Minutes", "Present", "Ana Silva"),
+            },
+        ),
+        ("a.md", PROSE, set()),
+        ("a.md", DIALOGUE, set()),
+    ],
+)
+def test_fields_are_about_what_they_stand_in(
+    name: str, content: str, expected: set[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    found = list_facts(tmp_path / name, content)
+    assert {(subject.rpartition(" / ")[2], predicate, object_) for subject, predicate, object_ in found} == expected
+
+
+def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
+    html = "<title>{}</title><h1>Opening hours</h1><p>We open at nine.</p>"
+    assert read_document(tmp_path / "a.html", html.format("Opening hours | Clock Museum")).title == "Opening hours"
+    assert read_document(tmp_path / "b.html", html.format("Clock Museum")).title == "Clock Museum"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names", "expected"),
+    [
+        (
+            "The guide was recorded by Radio Jura.",
+            ["Radio Jura"],
+            {("Museum", "The guide was recorded by", "Radio Jura")},
+        ),
+        (
+            "Opal is made by Quartz Ltd and sold by Beryl Inc.",
+            ["Opal", "Quartz Ltd", "Beryl Inc"],
+            {("Opal", "is made by", "Quartz Ltd"), ("Opal", "sold by", "Beryl Inc")},
+        ),
+        ("If the guide was recorded by Radio Jura, ask.", ["Radio Jura"], set()),
+        ("Opal returns the URL of Beryl.", ["Opal", "URL", "Beryl"], {("Opal", "returns the URL of", "Beryl")}),
+        ("Opal returns the URL.", ["Opal", "URL"], set()),
+    ],
+)
+def test_sentences_say_relations(sentence: str, names: list[str], expected: set[tuple[str, str, str]]) -> None:
+    found = build_facts("Museum", sentence, dict.fromkeys(names, ""))
+    assert {(f.subject, f.predicate, f.object) for f in found if f.predicate != MENTIONS} == expected
+
+
+def test_keys_of_presentation_are_no_facts(tmp_path: Path) -> None:
+    head = "---\ntitle: Opal\nlayout: wide\nowner: Mara Lindqvist\n---\n\nText.\n"
+    assert list_facts(tmp_path / "a.md", head) == {("Opal", "owner", "Mara Lindqvist")}

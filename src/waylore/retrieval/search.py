@@ -209,7 +209,7 @@ def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tupl
     """Return the hits, and join those with the same text. Passages that were forgotten meanwhile are left out."""
     loaded = dict(graph.loaded)
     repeats: dict[str, str] = {}
-    gone: set[str] = set()
+    gone = yield from _find_dissimilar(query, graph)
     while True:
         chosen = _take_hits(graph, recipe, {*repeats, *gone})
         missing = [candidate.id for candidate in chosen if candidate.id not in loaded]
@@ -222,6 +222,15 @@ def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tupl
             hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
             others = {first: [loaded[id_][1] for id_ in ids] for first, ids in group_repeats(repeats).items()}
             return _make_hits(hits, graph, loaded, others)
+
+
+def _find_dissimilar(query: Query, graph: GraphResult) -> Reads[set[str]]:
+    """Return the candidates that are less similar to the question than it demands; none without vectors."""
+    if query.min_similarity is None or query.vector is None:
+        return set()
+    ids = list(dict.fromkeys(candidate.id for candidate in (*graph.hybrid, *graph.candidates)))
+    cosines = yield from read(Store.cosines, query.vector, ids, where=query.where)
+    return {id_ for id_ in ids if cosines.get(id_, -1.0) < query.min_similarity}
 
 
 def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) -> tuple[FusedCandidate, ...]:

@@ -61,6 +61,7 @@ class Query:
 
     Facts count if they are valid at `as_of`; with None all facts count. `unit` is the unit of the vector's model,
     the difference of two cosines that counts as much as the whole weight of vector search; None if it is unknown.
+    `min_similarity` is the cosine below which a passage is no hit; None returns hits of any cosine.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Query:
     where: Filter = field(default_factory=Filter)
     as_of: datetime | None = None
     unit: float | None = field(default=None, compare=False, repr=False)
+    min_similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

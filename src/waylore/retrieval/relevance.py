@@ -49,6 +49,8 @@ def judge_relevance(query: Query, rankings: Mapping[str, Ranking], texts: Sequen
     if features is None:
         return Relevance()
     table = load_relevance()
+    if not rankings["keyword"]:
+        del features["agreement"]  # only one search was run
     effects = {name: table.weights[name] * (value - table.typical[name]) for name, value in features.items()}
     if sum(effects.values()) >= table.minimum:
         return Relevance(is_relevant=True)

@@ -29,6 +29,13 @@ def test_dissimilar_passages_are_not_relevant() -> None:
     assert found.reason in REASONS.values()
 
 
+def test_search_by_vectors_alone_is_judged_by_vectors() -> None:
+    typical = load_relevance().typical
+    best = SPREAD.mean + typical["cosine"] * SPREAD.deviation
+    rankings = {"vector": make_ranking(best, typical["drop"] * SPREAD.deviation / 9), "keyword": ()}
+    assert judge_relevance(QUESTION, rankings, [QUESTION.text]).is_relevant
+
+
 def test_nothing_found_is_not_relevant() -> None:
     found = judge_relevance(QUESTION, {"vector": (), "keyword": ()}, [])
     assert (found.is_relevant, found.reason) == (False, "nothing was found")

@@ -130,6 +130,21 @@ def load_weights() -> Mapping[str, Weights]:
 
 
 @dataclass(frozen=True, slots=True)
+class RelevanceTable:
+    """The model of `is_relevant`: weights, typical values of questions with an answer, and the minimum score."""
+
+    weights: Mapping[str, float]
+    typical: Mapping[str, float]
+    minimum: float
+
+
+@cache
+def load_relevance() -> RelevanceTable:
+    """Return the model that the package ships; `python -m waylore.evaluation.fit_relevance` computes it."""
+    return RelevanceTable(**json.loads(files("waylore").joinpath("relevance_weights.json").read_text("utf-8")))
+
+
+@dataclass(frozen=True, slots=True)
 class ChainConfig:
     """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements."""
 

@@ -119,6 +119,7 @@ ROWS = {
     "search.as_of": "E E . . E E",
     "search.reranker": "E E . E E E",
     "search.record_use": "E E E E E E",
+    "search.min_similarity": "E E . E E E",
     "verify_forgotten.receipt": "E E E E E E",
     "warm_cache.names": "E E E E . E",
     "warm_cache.limit": "E E E E E E",

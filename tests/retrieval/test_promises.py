@@ -98,6 +98,20 @@ def test_chain_hits_do_not_depend_on_top_k(case: Case, top_k: int) -> None:
     assert [(h.id, h.score, h.path) for h in few.hits] == [(h.id, h.score, h.path) for h in many.hits][:top_k]
 
 
+@promise(40, cases(["chain", "hybrid", "vector"]), st.floats(-1, 1))
+def test_minimum_similarity_drops_exactly_the_hits_below_it(case: Case, minimum: float) -> None:
+    recipe = replace(case.recipe, hybrid=HybridConfig(), top_k=100)
+    case = replace(case, recipe=recipe, embedder=EMBEDDER)
+    options = {"where": case.where, "as_of": case.as_of}
+    with case.store() as store:
+        every = [hit.id for hit in case.ask(store).hits]
+        found = search_store(store, case.question, recipe, min_similarity=minimum, **options)  # type: ignore[arg-type]
+        cosines = store.cosines(EMBEDDER.embed_query(case.question), every, where=case.where)
+    alike = {id_ for id_ in every if id_ in cosines and cosines[id_] >= minimum}
+    assert alike <= {hit.id for hit in found.hits}
+    assert all(cosines.get(hit.id, minimum) >= minimum for hit in found.hits)
+
+
 def test_equal_texts_are_one_hit() -> None:
     """The same section on ten pages takes one place, and the hit lists the other pages that the caller may see."""
     section = "## Getting help\n" + " ".join(f"Ask the team number {n} in the channel {n}." for n in range(9))

@@ -180,9 +180,10 @@ def search_store(
     as_of: datetime | None = NOW,
     embedder: Embedder | None = EMBEDDER,
     reranker: Reranker | None = None,
+    min_similarity: float | None = None,
 ) -> SearchResult:
     """Search a store itself, without the engine and its cache."""
-    query = Query(question, where=where, as_of=as_of)
+    query = Query(question, where=where, as_of=as_of, min_similarity=min_similarity)
     return search(store, embedder, query, recipe, now=NOW, reranker=reranker)
 
 

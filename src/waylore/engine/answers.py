@@ -41,7 +41,7 @@ class Answers:
     def search(self, query: Query, recipe: Recipe, route_reason: str, reranker: Reranker | None) -> SearchResult:
         """Return the cached answer to a question, or search the store."""
         known = self._store.statistics()
-        key = (query.text, repr(query.where), query.as_of, _to_key(recipe), known.version)
+        key = (query.text, repr(query.where), query.as_of, query.min_similarity, _to_key(recipe), known.version)
         result = None if reranker or get_left_out() else self._find_cached(key, known.version)
         from_cache = result is not None
         if result is None:

@@ -78,6 +78,15 @@ def check_count(name: str, value: object, maximum: int = MAX_LIMIT) -> int:
     return value
 
 
+def check_cosine(name: str, value: object) -> float | None:
+    """Return a number from -1 to 1, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1.0 <= value <= 1.0:
+        raise ArgumentError(f"{name} must be a number from -1 to 1 or None, got {value!r:.60}")
+    return float(value)
+
+
 def check_type(name: str, value: object, kind: type[T]) -> T:
     """Return a value that has a type."""
     if not isinstance(value, kind):

@@ -363,6 +363,7 @@ class Waylore:
         as_of: Moment | None = None,
         reranker: Reranker | None = None,
         record_use: bool = True,
+        min_similarity: float | None = None,
     ) -> SearchResult:
         """Search the collection and return hits, best first, each with its explanation.
 
@@ -375,6 +376,8 @@ class Waylore:
         reranker: reorders the hits by reading question and passage together.
         record_use: count the hits as used, each at most once an hour for an author; only the recipe `activation`
             reads the counts.
+        min_similarity: minimum cosine of a hit and the question, -1 to 1; then there may be fewer hits. None sets no
+            minimum. Without an embedder, and with the method "keyword", it has no effect.
 
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
@@ -383,7 +386,12 @@ class Waylore:
         arguments.check_reranker(reranker)
         arguments.check_type("record_use", record_use, bool)
         recipe, reason = self._choose_recipe(method, query, top_k)
-        question = Query(query, where=self._narrow(where), as_of=arguments.to_moment(as_of))
+        question = Query(
+            query,
+            where=self._narrow(where),
+            as_of=arguments.to_moment(as_of),
+            min_similarity=arguments.check_cosine("min_similarity", min_similarity),
+        )
         with partial_answers():
             result = self._answers.search(question, recipe, reason, reranker or self._reranker)
         if record_use:

@@ -214,6 +214,12 @@ def _read_sets(options: argparse.Namespace) -> Iterator[Example]:
 
 
 def _read_folders(options: argparse.Namespace) -> Iterator[Example]:
+    for store, embedder, questions in index_training_folders(options):
+        yield from make_folder_examples(store, embedder, questions, CHAIN)
+
+
+def index_training_folders(options: argparse.Namespace) -> Iterator[tuple[Store, Embedder, list[FolderQuestion]]]:
+    """Yield each indexed folder as a store, with the embedder and the questions that may be used to fit."""
     embedder = create_embedder(options)
     with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
         for folder in list_folders(options.folders):
@@ -222,7 +228,7 @@ def _read_folders(options: argparse.Namespace) -> Iterator[Example]:
                 with Waylore.open(address, collection=collection, embedder=model.embedder, cache=None) as memory:
                     index_folder(memory, folder / FILES, model)
                 with closing(open_store(address, collection)) as store:
-                    yield from make_folder_examples(store, embedder, questions, CHAIN)
+                    yield store, embedder, questions
 
 
 def _parse_options(arguments: list[str] | None) -> argparse.Namespace:

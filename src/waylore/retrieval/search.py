@@ -27,9 +27,10 @@ from waylore.retrieval.graph.neighbourhood import search_neighbourhood
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
+from waylore.retrieval.relevance import BEST, judge_relevance
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.trace import Trace
-from waylore.retrieval.unit import find_unit, measure_unit
+from waylore.retrieval.unit import find_spread, find_unit, measure_unit
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
@@ -78,7 +79,8 @@ def _run_stages(
     question = GraphQuery(query, (), first, rankings, rank_lists(first, recipe), now, embedder, trace)
     decision, graph = yield from _search_graph(question, named, recipe)
     with trace.measure("hits"):
-        hits = yield from _choose_hits(query, graph, recipe)
+        hits, texts = yield from _choose_hits(query, graph, recipe)
+    relevance = judge_relevance(query, first, texts)
     if reranker is not None:
         hits = trace.call_model("reranker", lambda: rerank(reranker, query.text, hits), default=hits)
     return SearchResult(
@@ -91,6 +93,8 @@ def _run_stages(
         gate=decision.outcome,
         entities=tuple(dict.fromkeys(found.entity for found in graph.links)),
         facts=_select_facts(hits, graph.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
+        is_relevant=relevance.is_relevant,
+        relevance_reason=relevance.reason,
         missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,
@@ -106,7 +110,8 @@ def _embed_question(query: Query, embedder: Embedder | None, recipe: Recipe, tra
         return query
     vector = trace.call_model("embedding", lambda: embedder.embed_query(query.text), default=None, stage="vector")
     is_unit_needed = vector is not None and recipe.hybrid.fusion == "anchored"
-    return replace(query, vector=vector, unit=_get_unit(embedder, trace) if is_unit_needed else None)
+    unit = _get_unit(embedder, trace) if is_unit_needed else None
+    return replace(query, vector=vector, unit=unit, spread=find_spread(embedder.name))
 
 
 def _get_unit(embedder: Embedder, trace: Trace) -> float | None:
@@ -205,11 +210,14 @@ def _prepend_merge(path: GraphPath | None, merges: Mapping[str, LinkedEntity]) -
     return GraphPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
 
 
-def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tuple[Hit, ...]]:
-    """Return the hits, and join those with the same text. Passages that were forgotten meanwhile are left out."""
+def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tuple[tuple[Hit, ...], list[str]]]:
+    """Return the hits, those with the same text joined, and the texts of the best candidates with their titles.
+
+    Passages that were forgotten meanwhile are left out.
+    """
     loaded = dict(graph.loaded)
     repeats: dict[str, str] = {}
-    gone: set[str] = set()
+    gone = yield from _find_dissimilar(query, graph)
     while True:
         chosen = _take_hits(graph, recipe, {*repeats, *gone})
         missing = [candidate.id for candidate in chosen if candidate.id not in loaded]
@@ -221,14 +229,24 @@ def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tupl
         if len(found) == len(chosen) and not new:
             hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
             others = {first: [loaded[id_][1] for id_ in ids] for first, ids in group_repeats(repeats).items()}
-            return _make_hits(hits, graph, loaded, others)
+            best = [loaded[candidate.id][0] for candidate in chosen[:BEST]]
+            return _make_hits(hits, graph, loaded, others), [f"{passage.title} {passage.text}" for passage in best]
+
+
+def _find_dissimilar(query: Query, graph: GraphResult) -> Reads[set[str]]:
+    """Return the candidates that are less similar to the question than it demands; none without vectors."""
+    if query.min_similarity is None or query.vector is None:
+        return set()
+    ids = list(dict.fromkeys(candidate.id for candidate in (*graph.hybrid, *graph.candidates)))
+    cosines = yield from read(Store.cosines, query.vector, ids, where=query.where)
+    return {id_ for id_ in ids if cosines.get(id_, -1.0) < query.min_similarity}
 
 
 def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) -> tuple[FusedCandidate, ...]:
     """Return the candidates that become hits, and as many more, which may have the same text as one of them."""
     max_added = recipe.merge.max_graph_passages
     if max_added is None:
-        return tuple(islice(arrange(graph.hybrid, graph.candidates, left_out), 2 * recipe.top_k))
+        return tuple(islice(arrange(graph.hybrid, graph.candidates, left_out), max(2 * recipe.top_k, BEST)))
     kept = keep_all(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
     return tuple(candidate for candidate in kept if candidate.id not in left_out)
 

@@ -68,7 +68,7 @@ SYNONYMS: tuple[tuple[str, ...], ...] = (
     ("metadata", "meta", "properties", "attributes"),
     ("facts", "fact", "triples", "claims", "relations"),
     ("use_graph", "graph", "with_graph"),
-    ("min_graph_score", "min_score", "threshold"),
+    ("min_similarity", "min_graph_score", "min_score", "threshold", "score_threshold", "similarity_cutoff"),
     ("expires", "expires_at", "expiry"),
     ("grace_seconds", "grace"),
 )

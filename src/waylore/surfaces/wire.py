@@ -142,6 +142,7 @@ class SearchResult(Wire):
     """The hits of a question, best first.
 
     `route_reason` is the reason for the choice of the recipe, `skip_reason` the reason why the graph was not used.
+    `is_relevant` is whether the best hit likely answers the question, null if that cannot be judged.
     `facts` has every fact of the paths, and facts of the entities that the question names; each fact once. `missing`
     lists the searches that could not run. `seconds` and `candidates` are by stage.
     """
@@ -152,6 +153,8 @@ class SearchResult(Wire):
     route_reason: str
     confidence: float | None
     skip_reason: str
+    is_relevant: bool | None
+    relevance_reason: str
     entities: list[Entity]
     facts: list[Fact]
     missing: list[str]

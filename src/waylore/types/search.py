@@ -56,11 +56,21 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class CosineSpread:
+    """Mean and standard deviation of the cosines that a model gives to a question and an unrelated passage."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A question with its vector, if there is an embedder, and a filter.
 
     Facts count if they are valid at `as_of`; with None all facts count. `unit` is the unit of the vector's model,
     the difference of two cosines that counts as much as the whole weight of vector search; None if it is unknown.
+    `min_similarity` is the cosine below which a passage is no hit; None returns hits of any cosine. `spread` is how the
+    cosines of the model are spread, None if that is unknown.
     """
 
     text: str
@@ -68,6 +78,8 @@ class Query:
     where: Filter = field(default_factory=Filter)
     as_of: datetime | None = None
     unit: float | None = field(default=None, compare=False, repr=False)
+    min_similarity: float | None = None
+    spread: CosineSpread | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +263,8 @@ class SearchResult:
     It iterates over its hits, has their number as its length, and is false without hits. `route_reason` says why
     a method was chosen. `skip_reason` says why the graph was skipped; it is empty if the graph was used, and `gate`
     gives the outcome in a word. `entities` are those that the question names, `facts` connect them to the hits.
+    `is_relevant` is whether the best hit likely answers the question, with `relevance_reason` if it does not. It is
+    None if that cannot be judged, as without vectors.
     `ranking` lists all candidates, also those with the same text as another.
     `missing` lists the searches that could not run. `candidates`, `seconds` and `started` are by stage (`started`
     on the clock of `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer
@@ -273,6 +287,8 @@ class SearchResult:
     rows_read: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     from_cache: bool = field(default=False, compare=False)
     ranking: Ranking = field(default=(), repr=False)
+    is_relevant: bool | None = None
+    relevance_reason: str = ""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -294,6 +310,8 @@ class SearchResult:
             "route_reason": self.route_reason,
             "confidence": self.confidence,
             "skip_reason": self.skip_reason,
+            "is_relevant": self.is_relevant,
+            "relevance_reason": self.relevance_reason,
             "entities": [dump_entity(entity) for entity in self.entities],
             "facts": [dump_fact(fact) for fact in self._list_facts()],
             "missing": list(self.missing),

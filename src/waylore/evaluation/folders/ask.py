@@ -65,5 +65,5 @@ def _make_answer(question: FolderQuestion, result: SearchResult) -> FolderAnswer
         result.gate,
         result.confidence,
         tuple(entity.name for entity in result.entities),
-        getattr(result, "is_relevant", None),
+        result.is_relevant,
     )

@@ -6,6 +6,7 @@ judgement of the candidates at the other ends of their bridges. Each feature bel
 explanation can give each search its share. Pure arithmetic: it reads neither the store nor a model.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -27,7 +28,7 @@ FIRST_FEATURES: Mapping[str, str] = MappingProxyType(
         "hybrid_rank": "vector",  # 1 / rank by cosine and BM25 together
         "keyword": "keyword",  # BM25 as a share of the best
         "activation": "walk",  # its logarithm, scaled to 0..1
-        "is_named": "walk",  # whether the candidate is about an entity that the question names
+        "is_named": "walk",  # 1 / number of candidates about an entity that the question names; 0 for other candidates
         "names": "walk",  # number of the question's entities that the candidate mentions
         "best_fact": "walk",  # the best cosine of a fact that the candidate states
         "bridge_cosine": "chain",  # of the candidate and the question plus the bridge's fact
@@ -132,7 +133,7 @@ def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[di
         "hybrid_rank": _invert_ranks(cosine + 0.15 * pool.keyword),
         "keyword": pool.keyword,
         "activation": _scale(np.log(pool.activation + 1e-5)),
-        "is_named": np.minimum(_count_at(pool.mentioning[is_named & pool.mentions.is_own], len(pool.ids)), 1.0),
+        "is_named": _share_names(pool, is_named & pool.mentions.is_own),
         "names": _count_at(pool.mentioning[is_named], len(pool.ids)),
         "best_fact": _find_best_facts(pool, fact_cosines),
     }
@@ -190,6 +191,14 @@ def _compute_bridge_cosines(pool: Pool, bridges: Bridges, cosine: Numbers, fact_
     table = np.concatenate(slices)
     sums: Numbers = cosine[bridges.target] + table[row[bridges.fact], bridges.target]
     return sums / np.sqrt(np.maximum(2.0 + 2.0 * fact_cosines[bridges.fact], 1e-9))
+
+
+def _share_names(pool: Pool, chosen: npt.NDArray[np.bool_]) -> Numbers:
+    """Return for each candidate the greatest share that it has in an entity which the chosen mentions name."""
+    rows = np.flatnonzero(chosen)
+    counts = Counter(pool.mentions.entities[row] for row in rows.tolist())
+    shares = np.array([1.0 / counts[pool.mentions.entities[row]] for row in rows.tolist()])
+    return _find_best_at(pool.mentioning[rows], shares, len(pool.ids), minimum=0.0)
 
 
 def _find_best_facts(pool: Pool, fact_cosines: Numbers) -> Numbers:

@@ -70,7 +70,7 @@ def _find_named(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity
     """
     words = split_units(normalise(query.text))
     ordinary = load_words(detect_language(Counter(word.strip() for word in words)) or DEFAULT_LANGUAGE)
-    written = _find_written_names(query.text, ordinary)
+    written = find_written_names(query.text, ordinary)
     spans = dict(_list_spans(words, config.max_name_words, written, ordinary))
     doubtful = {name for name in spans.values() if ordinary.is_ordinary(name)} - written
     names = [*dict.fromkeys(spans.values()), USER_NAME]
@@ -182,7 +182,7 @@ def _is_meant(entity: Entity, word: str) -> bool:
     return entity.name == word and entity.type not in {"code", "term", "module"}
 
 
-def _find_written_names(question: str, ordinary: OrdinaryWords) -> set[str]:
+def find_written_names(question: str, ordinary: OrdinaryWords) -> set[str]:
     """Return the words that a question writes as names, normalised: short forms, quoted and capitalised words.
 
     The first word of a sentence does not count, a noun of a language that capitalises nouns does not, and capitals

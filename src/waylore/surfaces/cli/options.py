@@ -77,6 +77,10 @@ AsOf = Annotated[
     datetime | None,
     typer.Option("--as-of", metavar="DATE", parser=parse_date, help="Use the facts that were valid on this date."),
 ]
+MinSimilarity = Annotated[
+    float | None,
+    typer.Option("--min-similarity", metavar="COSINE", min=-1, max=1, help="Minimum cosine of a hit and the question."),
+]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of facts.")]
 
 

@@ -19,6 +19,7 @@ from waylore.surfaces.cli.options import (
     CollectionName,
     Labels,
     Method,
+    MinSimilarity,
     RecipeValues,
     StoreUrl,
     TopK,
@@ -43,6 +44,7 @@ def search(
     label: Labels = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     as_of: AsOf = None,
+    min_similarity: MinSimilarity = None,
     explain: Annotated[bool, typer.Option("--explain", "-e", help="Show scores and facts for each hit.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the text for a model instead of hits.")] = False,
     layout: Annotated[
@@ -64,7 +66,8 @@ def search(
     """
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
-        result = memory.search(question, **_read_options(method, recipe, top_k, label, where, as_of))
+        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity)
+        result = memory.search(question, **options)
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)
             print_result(made.to_dict() if as_json else None, made.text, as_json)
@@ -84,6 +87,7 @@ def explain(
     label: Labels = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     as_of: AsOf = None,
+    min_similarity: MinSimilarity = None,
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -97,7 +101,7 @@ def explain(
     """
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
-        options = _read_options(method, recipe, top_k, label, where, as_of)
+        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity)
         result = memory.search(question, **options, record_use=False)
         seconds = time.perf_counter() - started
         rank = _find_rank(result, hit)
@@ -113,6 +117,7 @@ def _read_options(
     labels: Sequence[str],
     where: Sequence[str],
     as_of: datetime | None,
+    min_similarity: float | None,
 ) -> dict[str, Any]:
     """Return the options of a search as the engine takes them."""
     return {
@@ -120,6 +125,7 @@ def _read_options(
         "where": build_filter(labels, where),
         "method": choose_method(method, values),
         "as_of": as_of,
+        "min_similarity": min_similarity,
     }
 
 

@@ -269,6 +269,9 @@ class QuestionBody(Body):
         default=None,
         description="Use the facts that were valid at this time; now if absent. A date is its first moment.",
     )
+    min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = Field(
+        default=None, description="Minimum cosine of a hit and the question; then there may be fewer hits."
+    )
 
 
 class SearchRequest(QuestionBody):

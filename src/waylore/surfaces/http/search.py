@@ -81,4 +81,11 @@ async def get_graph(
 def _search(waylore: Waylore, body: QuestionBody) -> types.SearchResult:
     labels = None if body.labels is None else frozenset(body.labels)
     where = types.Filter(labels=labels, metadata=body.where)
-    return waylore.search(body.query, top_k=body.top_k, method=body.method, where=where, as_of=body.as_of)
+    return waylore.search(
+        body.query,
+        top_k=body.top_k,
+        method=body.method,
+        where=where,
+        as_of=body.as_of,
+        min_similarity=body.min_similarity,
+    )

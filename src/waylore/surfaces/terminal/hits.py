@@ -147,6 +147,8 @@ def render_footer(result: SearchResult, seconds: float) -> Iterator[Text]:
     recipe = RECIPES.get(result.recipe)
     if result.skip_reason and (recipe is None or recipe.graph):
         yield Text(f"the graph was skipped: {to_line(result.skip_reason)}", DIM)
+    if result.is_relevant is False and result.hits:
+        yield Text(f"there is probably no answer here: {to_line(result.relevance_reason)}", "yellow")
     for what in result.missing:
         yield _render_missing(what)
 

@@ -51,6 +51,8 @@ class SearchAnswer(ToolAnswer):
     entities: list[str] = Field(description="entities that the question names")
     facts: list[str] = Field(description="facts about these entities, strongest first")
     skip_reason: str = Field(description="why the graph was not used; empty if it was")
+    is_relevant: bool | None = Field(description="whether the best hit likely answers the query; null if not judged")
+    relevance_reason: str = Field(description="why it likely does not; empty otherwise")
     missing: str = Field(description="searches that could not run")
     left_out: str = Field(description="what did not fit into max_tokens")
 
@@ -75,6 +77,8 @@ class SearchAnswer(ToolAnswer):
             yield f"[{mark}] {hit.title}\n{place}\n{path}{why}\n\n{hit.text}"
 
     def _list_notes(self) -> Iterator[str]:
+        if self.is_relevant is False and self.hits:
+            yield f"There is probably no answer here: {self.relevance_reason}."
         yield f"The graph was not used: {self.skip_reason}." if self.skip_reason else ""
         yield f"Not searched: {self.missing}" if self.missing else ""
         yield self.left_out
@@ -152,6 +156,8 @@ def make_search_answer(result: SearchResult, tokens: int, fence: Fence, hits: in
         entities=take_lines((to_line(entity.name) for entity in result.entities), side),
         facts=take_lines(_format_facts(result.facts), side),
         skip_reason=shorten(to_line(result.skip_reason), side),
+        is_relevant=result.is_relevant,
+        relevance_reason=result.relevance_reason,
         missing=shorten(to_line("; ".join(result.missing)), side),
         left_out=_describe_left_hits(len(result.hits) - hits, tokens),
     )

@@ -41,6 +41,9 @@ class Search(Budgeted):
     min_graph_score: float | None = Field(
         default=None, ge=0, le=1, description="Drop passages that only the graph added and that score less."
     )
+    min_similarity: float | None = Field(
+        default=None, ge=-1, le=1, description="Drop passages whose cosine with the query is lower."
+    )
     method: str | None = Field(
         default=None,
         max_length=MAX_TITLE,

@@ -117,6 +117,7 @@ def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
         arguments.query,
         top_k=arguments.max_results,
         method=_choose_recipe(agent, arguments),
+        min_similarity=arguments.min_similarity,
     )
     fence = agent.memory.make_fence(*(hit.text for hit in result.hits))
     make_answer = partial(answers.make_search_answer, result, arguments.max_tokens, fence)

@@ -228,3 +228,11 @@ def test_opposite_fact_gives_finite_features() -> None:
     assert np.isfinite(
         compute_columns([source, Candidate(normalise_vector(0, 1, 0), about="B")])["bridge_cosine"]
     ).all()
+
+
+def test_passages_of_one_page_share_the_name_that_the_page_is_about() -> None:
+    page = [Candidate(normalise_vector(1.0, 0.1 * place, 0.0), about="a") for place in range(4)]
+    alone = Candidate(normalise_vector(0.5, 0.5, 0.0), about="b", mentions="a")
+    pool = make_pool([*page, alone], named="ab")
+    columns, _ = compute_features(pool, QUESTION, find_bridges(pool, common=8))
+    assert columns["is_named"].tolist() == [0.25, 0.25, 0.25, 0.25, 1.0]

@@ -1,0 +1,119 @@
+"""Fit the model that judges whether a folder answers a question (`is_relevant`), on questions of the split `dev`.
+
+    python -m waylore.evaluation.fit_relevance --folders FOLDERS --model WEIGHTS --vectors CACHE \\
+        --write src/waylore/relevance_weights.json
+
+Questions without an answer are few. So each question with an answer is also used as one without: then the passages
+of the files that answer it are left out of its rankings. The minimum score is that which few questions with an answer
+miss.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from waylore.errors import ConfigError
+from waylore.evaluation.fit import index_training_folders
+from waylore.evaluation.folders.questions import FolderQuestion
+from waylore.evaluation.folders.scoring import normalise_path
+from waylore.evaluation.index import add_embedder_options
+from waylore.protocols import Embedder
+from waylore.recipes import CHAIN
+from waylore.retrieval.relevance import BEST, compute_relevance_features
+from waylore.retrieval.search import search
+from waylore.retrieval.unit import find_spread, find_unit
+from waylore.store.protocol import Store
+from waylore.types.knowledge import EPOCH
+from waylore.types.search import Query, Ranking
+
+PENALTY = 0.1  # scikit-learn's C
+UNANSWERED_WEIGHT = 8.0  # of a question that has no answer; one whose answer was left out counts once
+MISSED_SHARE = 0.03  # of the questions with an answer, which score less than the minimum
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The numbers of a search, whether it can find an answer, and how much it counts."""
+
+    features: dict[str, float]
+    has_answer: bool
+    weight: float = 1.0
+
+
+def make_judged(store: Store, embedder: Embedder, question: FolderQuestion) -> Iterator[Judged]:
+    """Yield a question as it is and, if it has an answer, without the files that answer it."""
+    weight = 1.0 if question.has_answer else UNANSWERED_WEIGHT
+    yield from _read_features(store, embedder, question.text, (), has_answer=question.has_answer, weight=weight)
+    if question.has_answer:
+        files = {normalise_path(place.path) for gold in question.gold for place in gold}
+        yield from _read_features(store, embedder, question.text, files, has_answer=False, weight=1.0)
+
+
+def _read_features(
+    store: Store, embedder: Embedder, text: str, without: Collection[str], *, has_answer: bool, weight: float
+) -> Iterator[Judged]:
+    vector = embedder.embed_query(text)
+    query = Query(text, vector, unit=find_unit(embedder.name), spread=find_spread(embedder.name))
+    depth = CHAIN.hybrid.candidates
+    found = search(store, None, query, CHAIN, now=EPOCH).ranking
+    rankings = {"vector": store.dense(vector, top_k=depth), "keyword": store.lexical(text, top_k=depth), "all": found}
+    kept = {name: _leave_out(store, ranking, without) for name, ranking in rankings.items()}
+    best = store.passages([scored.id for scored in kept["all"][:BEST]])
+    features = compute_relevance_features(query, kept, [f"{p.title} {p.text}" for p in best.values()])
+    if features is not None:
+        yield Judged(features, has_answer, weight)
+
+
+def _leave_out(store: Store, ranking: Ranking, files: Collection[str]) -> Ranking:
+    """Return a ranking without the passages of some files."""
+    sources = store.sources([scored.id for scored in ranking])
+    return tuple(scored for scored in ranking if normalise_path(sources[scored.id].uri) not in files)
+
+
+def fit_table(judged: list[Judged]) -> dict[str, object]:
+    """Return weights, typical values of questions with an answer, and the minimum score."""
+    try:
+        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+        from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError("scikit-learn is not installed; run `pip install 'waylore[fit]'`") from error
+    names = list(judged[0].features)
+    table = np.array([[one.features[name] for name in names] for one in judged])
+    has_answer = np.array([one.has_answer for one in judged])
+    scaler = StandardScaler().fit(table)
+    model = LogisticRegression(C=PENALTY, max_iter=10_000)
+    model.fit(scaler.transform(table), has_answer, sample_weight=[one.weight for one in judged])
+    weights, typical = model.coef_[0] / scaler.scale_, table[has_answer].mean(axis=0)
+    minimum = float(np.quantile((table[has_answer] - typical) @ weights, MISSED_SHARE))
+    return {
+        "weights": {name: round(value, 4) for name, value in zip(names, weights.tolist(), strict=True)},
+        "typical": {name: round(value, 4) for name, value in zip(names, typical.tolist(), strict=True)},
+        "minimum": round(minimum, 4),
+    }
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Fit and print the table, and write it if a file is given."""
+    parser = argparse.ArgumentParser(prog="python -m waylore.evaluation.fit_relevance", description=__doc__)
+    parser.add_argument("--folders", type=Path, required=True, help="Directory of folders with labelled questions")
+    parser.add_argument("--write", type=Path, help="File for the table")
+    add_embedder_options(parser)
+    options = parser.parse_args(arguments)
+    stores = index_training_folders(options)
+    judged = [
+        one for store, model, asked in stores for question in asked for one in make_judged(store, model, question)
+    ]
+    text = json.dumps(fit_table(judged), indent=2) + "\n"
+    print(f"{len(judged)} searches", file=sys.stderr)
+    print(text, end="")
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Judge whether the best hit is likely to answer the question at all.
+
+A logistic model over five numbers that every search has. `waylore.evaluation.fit_relevance` fits its weights and
+chooses the minimum score. It hides nothing: the result only reports the judgement and its reason. Pure arithmetic: it
+reads neither the store nor a model.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from waylore.config import load_relevance
+from waylore.retrieval.graph.linking import find_written_names
+from waylore.text import normalise, split_units, terms
+from waylore.types.search import Query, Ranking
+from waylore.words import DEFAULT_LANGUAGE, detect_language, load_words
+
+BEST = 5  # passages of each ranking that are compared
+TENTH = 9  # place from whose cosine the best one is measured
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "cosine": "no passage is similar to the question",
+        "drop": "many passages are equally similar to the question",
+        "agreement": "search by words and search by vectors find different passages",
+        "unknown_names": "the best passages lack a name of the question",
+        "terms": "the question has few words",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Whether the best hit likely answers the question, None if that cannot be judged, and the reason if not."""
+
+    is_relevant: bool | None = None
+    reason: str = ""
+
+
+def judge_relevance(query: Query, rankings: Mapping[str, Ranking], texts: Sequence[str]) -> Relevance:
+    """Judge a search by its rankings and the texts of its best passages, best first.
+
+    Without vectors, or if the spread of the model's cosines is unknown, nothing is judged.
+    """
+    if not texts:
+        return Relevance(is_relevant=False, reason="nothing was found")
+    features = compute_relevance_features(query, rankings, texts)
+    if features is None:
+        return Relevance()
+    table = load_relevance()
+    if not rankings["keyword"]:
+        del features["agreement"]  # only one search was run
+    effects = {name: table.weights[name] * (value - table.typical[name]) for name, value in features.items()}
+    if sum(effects.values()) >= table.minimum:
+        return Relevance(is_relevant=True)
+    return Relevance(is_relevant=False, reason=REASONS[min(effects, key=effects.__getitem__)])
+
+
+def compute_relevance_features(
+    query: Query, rankings: Mapping[str, Ranking], texts: Sequence[str]
+) -> dict[str, float] | None:
+    """Return the numbers of the model by name; None without vectors. Cosines are in deviations of the model."""
+    near, spread = rankings["vector"], query.spread
+    if not near or spread is None:
+        return None
+    worded = {scored.id for scored in rankings["keyword"][:BEST]}
+    return {
+        "cosine": (near[0].score - spread.mean) / spread.deviation,
+        "drop": (near[0].score - near[min(TENTH, len(near) - 1)].score) / spread.deviation,
+        "agreement": sum(scored.id in worded for scored in near[:BEST]) / BEST,
+        "unknown_names": float(_count_unknown_names(query.text, texts[:BEST])),
+        "terms": math.log1p(len(set(terms(query.text)))),
+    }
+
+
+def _count_unknown_names(question: str, texts: Iterable[str]) -> int:
+    """Return how many names the question writes as names that have a word which none of the texts has."""
+    known = {term for text in texts for term in terms(text)}
+    words = Counter(word.strip() for word in split_units(normalise(question)))
+    names = find_written_names(question, load_words(detect_language(words) or DEFAULT_LANGUAGE))
+    return sum(not known.issuperset(terms(name)) for name in names)

@@ -16,7 +16,6 @@ from waylore.evaluation.folders.index import index_folder, open_cached, open_mem
 from waylore.evaluation.folders.labels import LabelledPage, StoredPage, list_misses, read_pages, score_pages
 from waylore.evaluation.folders.questions import FILES
 from waylore.evaluation.folders.report import format_pages
-from waylore.types.knowledge import MENTIONS
 
 DIRECTORY = Path(__file__).parent
 DEV = "dev"
@@ -28,12 +27,7 @@ def read_directory(directory: Path) -> Iterator[tuple[LabelledPage, StoredPage]]
         if pages := read_pages(directory, files.parent.name):
             with open_cached(None, None) as model, open_memory(files, model, None, None) as memory:
                 index_folder(memory, files, model)
-                yield from ((page, drop_mentions(read_stored(memory, page))) for page in pages)
-
-
-def drop_mentions(stored: StoredPage) -> StoredPage:
-    """Return a page without facts that have no predicate of the author."""
-    return StoredPage(stored.names, tuple(triple for triple in stored.relations if triple[1] != MENTIONS))
+                yield from ((page, read_stored(memory, page)) for page in pages)
 
 
 def format_misses(pages: Iterable[tuple[LabelledPage, StoredPage]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.store.earlier.untyped import convert_untyped
+from waylore.store.earlier.convert import convert_untyped
 from waylore.store.vectors import from_half, from_int8, to_int8
 from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedDocument, Mention, Passage, Vector
 from waylore.types.results import Statistics

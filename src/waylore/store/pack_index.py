@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from waylore.store import rows as columns
-from waylore.store.earlier.untyped import convert_untyped
-from waylore.store.packing import EncodedParts, make_parts, pack_parts
 from waylore.store.packs import ALWAYS, IS_OWN, Packs
-from waylore.types.knowledge import Passage
 
 Row: TypeAlias = tuple[Any, ...]
 Ends: TypeAlias = Mapping[Any, tuple[int, tuple[Any, ...]]]
@@ -147,9 +144,3 @@ def describe_differences(wanted: Counter[str], found: Counter[str], stored: Mapp
     for kind, count in stored.items():
         if count > found[kind]:
             yield f"{count - found[kind]} {kind}s are in no pack"
-
-
-def pack_rows(passage: Passage, mentions: Sequence[Row], facts: Sequence[Row], dimension: int | None) -> EncodedParts:
-    """Encode the rows that a passage had before packs: of mentions, and of facts with their assertions."""
-    made = convert_untyped(columns.to_facts([(b"", *row) for row in facts]))
-    return pack_parts(make_parts(passage, [columns.to_mention(row) for row in mentions], made), dimension)

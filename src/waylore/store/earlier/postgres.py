@@ -11,8 +11,7 @@ import psycopg
 from psycopg.types.string import ByteaBinaryLoader
 
 from waylore.store import rows as columns
-from waylore.store.earlier.untyped import UNTYPED
-from waylore.store.pack_index import pack_rows
+from waylore.store.earlier.convert import UNTYPED, pack_rows
 from waylore.store.postgres.connections import run_by_column
 from waylore.store.postgres.index import index_packs, insert_packs
 from waylore.store.postgres.steps import LOWEST_ID, to_array

@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 
 from waylore.store import rows as columns
-from waylore.store.pack_index import pack_rows
+from waylore.store.earlier.convert import pack_rows
 from waylore.store.packs import Packs
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.index import find_entity_rows, index_packs, insert_assertions

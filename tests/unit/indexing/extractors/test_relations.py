@@ -7,7 +7,7 @@ import pytest
 from unit.indexing.readers.reading import read_document
 from waylore.indexing.extractors.facts import build_facts
 from waylore.indexing.extractors.structure import extract_declared
-from waylore.types.knowledge import MENTIONS, Document, Passage
+from waylore.types.knowledge import Document, Passage
 
 LIST = """owner: Mara Lindqvist
 services:
@@ -119,7 +119,7 @@ def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
 )
 def test_sentences_say_relations(sentence: str, names: list[str], expected: set[tuple[str, str, str]]) -> None:
     found = build_facts("Museum", sentence, dict.fromkeys(names, ""))
-    assert {(f.subject, f.predicate, f.object) for f in found if f.predicate != MENTIONS} == expected
+    assert {(f.subject, f.predicate, f.object) for f in found if not f.is_pair} == expected
 
 
 def test_keys_of_presentation_are_no_facts(tmp_path: Path) -> None:

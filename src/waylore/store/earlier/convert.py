@@ -1,12 +1,15 @@
-"""Turn the untyped facts of earlier versions into pairs.
+"""Convert rows and facts of earlier versions.
 
 Rules wrote `X mentions Y` or `X links_to Y` for two names in one statement. Such a fact is a pair today.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from waylore.store import rows as columns
+from waylore.store.packing import EncodedParts, make_parts, pack_parts
+from waylore.store.rows import Row
 from waylore.types.identity import pair_id
-from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, Fact
+from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, Fact, Passage
 
 UNTYPED = ("mentions", "links_to")
 
@@ -40,3 +43,9 @@ def _to_pair(fact: Fact) -> Fact:
         recorded_at=fact.recorded_at,
         vector=fact.vector,
     )
+
+
+def pack_rows(passage: Passage, mentions: Sequence[Row], facts: Sequence[Row], dimension: int | None) -> EncodedParts:
+    """Encode the rows that a passage had before packs: of mentions, and of facts with their assertions."""
+    made = convert_untyped(columns.to_facts([(b"", *row) for row in facts]))
+    return pack_parts(make_parts(passage, [columns.to_mention(row) for row in mentions], made), dimension)

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from waylore.config import Fusion
 from waylore.engine.waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
@@ -29,6 +31,9 @@ NOW = datetime(2026, 3, 2, tzinfo=UTC)
 def read_kept(name: str) -> bytes:
     """Return the bytes of a kept file."""
     return lzma.decompress((KEPT / f"{name}.xz").read_bytes())
+
+
+MAX_ROUNDING = 0.005  # of a score: vectors had 16 bits per dimension and have eight now
 
 
 def open_old(url: str) -> Waylore:
@@ -56,4 +61,7 @@ def check_answers(url: str, engine: str) -> None:
             found = memory.search(
                 answer["question"], method=get_old_recipe(answer["method"]), where=where, record_use=False
             )
-            assert {hit.passage.id: hit.score for hit in found.hits[:5]} == answer["hits"]
+            scores = {hit.passage.id: hit.score for hit in found.hits[:5]}
+            assert scores.keys() == answer["hits"].keys()
+            if answer["method"] != "chain":  # its scores have other features now
+                assert scores == pytest.approx(answer["hits"], abs=MAX_ROUNDING)

@@ -175,7 +175,7 @@ def test_an_export_of_the_old_name_is_read(tmp_path: Path) -> None:
         memory.export(new)
     check_answers(str(tmp_path / "memory.waylore"), "sqlite")
     header, *lines = new.read_text("utf-8").splitlines()
-    assert json.loads(header)["waylore"] == 1
+    assert json.loads(header)["waylore"] == 2
     assert lines == old.read_text("utf-8").splitlines()[1:]
     with chdir(tmp_path):
         done = CliRunner().invoke(app, ["import", "old.jsonl", "--store", "other.waylore"])

@@ -125,7 +125,14 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
         later = {
             "waylore_service": [("grants",), ("max_source",)],
             "waylore_jobs": [("queue",)],
-            "waylore": [("secret",), ("receipts",), ("counts_by_access",), ("packs",), ("drop_old_rows",)],
+            "waylore": [
+                ("secret",),
+                ("receipts",),
+                ("counts_by_access",),
+                ("packs",),
+                ("drop_old_rows",),
+                ("eight_bits",),
+            ],
         }
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, [])]
         assert rows(url, f"SELECT count(*) FROM {new}.migrations WHERE number > 0 AND checksum = ''") == [(0,)]

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.store.earlier.convert import convert_untyped
+from waylore.plugins import import_later
 from waylore.store.vectors import from_half, from_int8, to_int8
 from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedDocument, Mention, Passage, Vector
 from waylore.types.results import Statistics
@@ -24,6 +24,7 @@ FORMAT = 2
 EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and facts that are pairs today
 HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
 MAX_HEADER_CHARACTERS = 10_000
+_convert_untyped = import_later("waylore.store.earlier.convert", "convert_untyped")
 
 
 def to_lines(statistics: Statistics, documents: Iterable[IndexedDocument]) -> Generator[str]:
@@ -115,7 +116,7 @@ def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
     decode = _from_half if version == EARLIER_FORMAT else _from_int8
     parts = (*plain["facts"], *plain.get("pairs", ()))
     stated = [_read_fact(_decode_vector(fact, _from_int8)) for fact in parts]
-    stated = convert_untyped(stated) if version == EARLIER_FORMAT else stated
+    stated = _convert_untyped(stated) if version == EARLIER_FORMAT else stated
     return IndexedDocument(
         document=Document(**document),
         passages=tuple(_read_passage(_decode_vector(p, decode)) for p in plain["passages"]),

@@ -21,6 +21,7 @@ from waylore.retrieval.graph.similarity import NEUTRAL, compute_cosines
 from waylore.retrieval.graph.validity import select_current
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together
+from waylore.store.rows import group_pairs
 from waylore.text import normalise
 from waylore.types.columns import (
     MICROSECOND,
@@ -267,7 +268,7 @@ def _read_cosines(query: Query, passages: Sequence[str]) -> Reads[Mapping[str, f
 
 
 def read_entity_facts(query: Query, entities: Sequence[str], config: WalkConfig) -> Reads[FactColumns]:
-    """Read the facts of entities that a walk may follow, strongest first, and the pairs if all predicates count."""
+    """Read the facts of entities that a walk may follow, strongest first, then pairs if all predicates count."""
     facts, pairs = yield from read_together(
         read(
             Store.facts_of_entities,
@@ -286,8 +287,8 @@ def read_entity_facts(query: Query, entities: Sequence[str], config: WalkConfig)
     if pairs is None or not pairs.size:
         return current
     joined = join_facts([current, pairs])
-    order = dict(zip(entities, range(len(entities)), strict=True))
-    return joined.take(sorted(range(joined.size), key=lambda place: order[joined.of[place]]))
+    places = group_pairs((id_, place) for place, id_ in enumerate(joined.of))
+    return joined.take([place for of_one in places.values() for place in of_one[: config.facts_per_entity]])
 
 
 def _read_pairs(query: Query, entities: Sequence[str], config: WalkConfig) -> Reads[FactColumns]:

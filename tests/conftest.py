@@ -1,18 +1,15 @@
 """Start servers for all tests, at the first test that needs one, and set up pytest and Hypothesis.
 
 Property tests have no deadline, so that a slow machine fails none. A test that raises `MissingRequirement` is
-skipped on a contributor's machine and fails in CI. A failed test shows the last log lines of its servers. Coverage is
-not measured where that takes long and reaches no more code (`_is_slow_to_trace`).
+skipped on a contributor's machine and fails in CI. A failed test shows the last log lines of its servers.
 """
 
-import inspect
 import os
 import threading
 from collections.abc import Generator, Iterator
-from pathlib import Path
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import settings
 from tools.postgres.builds import MissingRequirement, find_plain_build, find_textsearch_build
 from tools.postgres.server import Server, start_server, start_servers
 
@@ -26,9 +23,6 @@ pytest.register_assert_rewrite("waylore.testing")
 settings.register_profile("waylore", deadline=None)
 settings.register_profile("full", settings.get_profile("waylore"))  # `just full` passes --hypothesis-profile=full
 settings.load_profile("waylore")
-
-# Their code runs in other processes, or is the code that the tests of the other folders run.
-UNTRACED_FOLDERS = {"acceptance", "attacks", "deploy", "docs", "faults", "servers"}
 
 
 @pytest.fixture(autouse=True)
@@ -65,19 +59,6 @@ def three_cells(three_postgres: tuple[Server, ...]) -> Iterator[Federation]:
     """Create a federation of the three servers; each test uses collections of its own (`make_name`)."""
     with share_federation(create_on_servers([server.url for server in three_postgres])) as made:
         yield made
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in filter(_is_slow_to_trace, items):
-        item.add_marker(pytest.mark.no_cover)
-
-
-def _is_slow_to_trace(item: pytest.Item) -> bool:
-    """Return whether a test takes three times as long under coverage, and examples reach what it reaches."""
-    test = inspect.unwrap(item.function, stop=is_hypothesis_test) if isinstance(item, pytest.Function) else None
-    is_on_server = "engine" in getattr(item, "fixturenames", ()) and "[sqlite" not in item.name
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    return is_hypothesis_test(test) or is_on_server or folder in UNTRACED_FOLDERS
 
 
 @pytest.hookimpl(wrapper=True)

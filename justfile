@@ -65,6 +65,7 @@ smoke:
 # Everything that CI does, and what takes too long for it
 full:
     bash .ci/run
+    just coverage -n 2 --dist loadfile -m "not full"
     just test -m full
     just test --hypothesis-profile=full tests/retrieval tests/cells
     just test-busy -m "not full"

@@ -96,7 +96,7 @@ def test_options_limit_folders_questions_and_reuse_stores(
     assert output.startswith("2 questions about second; ")
     assert "| dev   | guided " in output
     assert "first" not in output.replace("Recall of the first five", "")
-    assert "not reported" in output
+    assert "is_relevant is false" in output
     assert main(options) == 0
     assert "3 files were indexed by an earlier run" in capsys.readouterr().out
     assert main([*options, "--only", "third"]) == 1

@@ -35,8 +35,8 @@ from waylore.store.sqlite.store import SqliteStore
 from waylore.types.knowledge import Vector
 
 OPEN = GateConfig(min_confidence=0.0)
-GRAPH_VERBS = """entities_by_names nearest_entities facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages nearby cosines entities find_similar_entities""".split()
+GRAPH_VERBS = """entities_by_names nearest_entities facts_of_entities facts_of_passages pairs_of_entities
+    passages_of_entities entities_of_passages nearby cosines entities find_similar_entities""".split()
 GRAPH_FAILED = "the graph could not be searched"
 ADDITIVE_GRAPHS = tuple(name for name in GRAPHS if name in ADDITIVE)
 

@@ -34,14 +34,15 @@ from retrieval.worlds import (
 from waylore.config import GateConfig, MergeConfig, WalkConfig
 from waylore.recipes import CHAIN, GRAPH_ONLY, GUIDED, NEIGHBOURHOOD, RECIPES, Recipe
 from waylore.retrieval.graph.citations import NAMES_PER_PAPER
+from waylore.retrieval.relevance import BEST
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Entity, Mention, NewFact
 from waylore.types.search import GraphPath, Hit, SearchResult, Step
 
 VERBS = frozenset(
-    """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages passages_of_entities
-    entities_of_passages documents passages cosines word_scores get_indexed_documents entities facts export
+    """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages pairs_of_entities
+    passages_of_entities entities_of_passages documents passages cosines word_scores get_indexed_documents entities facts export
     find_similar_entities""".split()
 )
 OPEN = GateConfig(min_confidence=0.0, min_graph_score=0.0)
@@ -206,6 +207,7 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     """Return how many rows each verb may return in one search, by the numbers of the recipe alone."""
     walk, link, chain, shown = recipe.walk, recipe.linking, recipe.chain, recipe.top_k
     shown += recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
+    shown = max(shown, BEST)  # as many are judged by `is_relevant`
     base = dict.fromkeys(["dense", "lexical"], recipe.hybrid.count_candidates(recipe.top_k))
     base |= dict.fromkeys(["cosines", "word_scores"], recipe.hybrid.count_candidates(recipe.top_k))
     base |= {"passages": shown, "documents": shown, "entities_by_names": links}
@@ -240,6 +242,7 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
             "passages": pool,
         },
     }[recipe.graph]
+    graph["pairs_of_entities"] = graph["facts_of_entities"]
     return {verb: base.get(verb, 0) + graph.get(verb, 0) for verb in base | graph}
 
 

@@ -42,8 +42,8 @@ from waylore.types.search import GraphPath, Hit, SearchResult, Step
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages pairs_of_entities
-    passages_of_entities entities_of_passages documents passages cosines word_scores get_indexed_documents entities facts export
-    find_similar_entities""".split()
+    passages_of_entities entities_of_passages documents passages cosines word_scores get_indexed_documents entities
+    facts export find_similar_entities""".split()
 )
 OPEN = GateConfig(min_confidence=0.0, min_graph_score=0.0)
 GENEROUS = {"top_k": 50, "gate": OPEN}

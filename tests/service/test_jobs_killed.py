@@ -29,7 +29,7 @@ def export_lines(store: str, to: Path) -> list[dict[str, object]]:
     lines = [json.loads(line) for line in to.read_text().splitlines()[1:]]
     for line in lines:
         line["document"].pop("recorded_at")
-        for fact in line["facts"]:
+        for fact in (*line["facts"], *line["pairs"]):
             fact.pop("recorded_at", None)
     return lines
 

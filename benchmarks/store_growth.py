@@ -44,13 +44,13 @@ BARE = {
         CROSS JOIN names n ON n.collection = 1 AND n.name = w.value CROSS JOIN entities e ON e.row = n.entity
         CROSS JOIN profiles p ON p.entity = e.row AND p.document IN (SELECT document FROM profiles WHERE entity = e.row LIMIT 8)""",
     "facts_of_entities": """SELECT e.id, s.*, k.pack, (
-          SELECT group_concat(codes, '' ORDER BY part) FROM statement_vectors v WHERE v.row = s.passage) FROM carray(?) i
+          SELECT CAST(group_concat(codes, '' ORDER BY part) AS BLOB) FROM statement_vectors v WHERE v.row = s.passage) FROM carray(?) i
         CROSS JOIN entities e ON e.collection = 1 AND e.id = i.value
         CROSS JOIN assertions s ON s.collection = 1 AND s.fact IN (
           SELECT fact FROM edges WHERE entity = e.row AND access = 1 ORDER BY strength DESC, fact LIMIT 50)
         CROSS JOIN packs k ON k.row = s.passage""",
     "facts_of_passages": """SELECT p.id, p.text, k.pack, (
-          SELECT group_concat(codes, '' ORDER BY part) FROM statement_vectors v WHERE v.row = p.row) FROM carray(?) i
+          SELECT CAST(group_concat(codes, '' ORDER BY part) AS BLOB) FROM statement_vectors v WHERE v.row = p.row) FROM carray(?) i
         CROSS JOIN passages p ON p.collection = 1 AND p.id = i.value
         CROSS JOIN packs k ON k.row = p.row""",
     "passages_of_entities": """SELECT e.id, m.passage, m.count, m.is_own FROM carray(?) i

@@ -19,12 +19,10 @@ from waylore.cells.merge import (
     merge_facts_of_passages,
     pick_most_trusted,
 )
-from waylore.store.packing import cap_pairs
 from waylore.store.protocol import Store
-from waylore.store.rows import group_pairs
-from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns
+from waylore.types.columns import FactColumns, to_fact_columns
 from waylore.types.knowledge import STATUSES, Fact
-from waylore.types.search import FactFilter, Filter
+from waylore.types.search import FactFilter
 
 FactsByCollection = Sequence[tuple[str, FactColumns]]  # the name of each collection, and its answer
 
@@ -81,28 +79,6 @@ def read_facts_of_passages(
         return merge_facts_of_passages(of_passage, trusted, statuses=fact_filter.statuses)
 
     return _read_until_enough(members, read, merge, per_passage, passages)
-
-
-def read_pairs_of_entities(
-    members: Members, mentions: MentionColumns, per_entity: int, passages_per_entity: int, where: Filter
-) -> FactColumns:
-    """Return the pairs of the entities of mentions, in the order of these. Only their passages count."""
-    entities = list(mentions)
-    answers = members.read_all(
-        lambda _, store: store.pairs_of_entities(
-            entities, per_entity=per_entity, passages_per_entity=passages_per_entity, where=where
-        )
-    )
-    if members.is_one:
-        return answers[0]
-    ranks = {ends: rank for rank, ends in enumerate(zip(mentions.entities, mentions.passages, strict=True))}
-    found: dict[tuple[str, str], tuple[int, Fact]] = {}
-    for entity, pair in ((entity, pair) for answer in answers for entity, pairs in answer.items() for pair in pairs):
-        rank = ranks.get((entity, pair.passage_id))
-        if rank is not None and rank < found.get((entity, pair.id), (rank + 1, pair))[0]:
-            found[entity, pair.id] = (rank, pair)
-    best = cap_pairs([(entity, rank, id_, pair) for (entity, id_), (rank, pair) in found.items()], per_entity)
-    return to_fact_columns(group_pairs((entity, pair) for entity, _, _, pair in best))
 
 
 def _read_most_trusted(

@@ -14,9 +14,10 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
 
+from waylore.store.packing import cap_pairs
 from waylore.store.receipts import KINDS
 from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
-from waylore.types.columns import MentionColumns, to_mention_columns
+from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns, to_mention_columns
 from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
 from waylore.types.results import Receipt, Statistics
 from waylore.types.search import Ranking, Scored
@@ -194,6 +195,18 @@ def merge_facts_of_passages(
         id_: sort_by_strength(take_uses(f, live[f.id]) for f in facts if f.id in live and f.status in statuses)
         for id_, facts in take_first(answers).items()
     }
+
+
+def merge_pairs(answers: Sequence[Facts], mentions: MentionColumns, *, limit: int) -> FactColumns:
+    """Return at most `limit` pairs of each entity, in the order of its mentions. Only passages of these count."""
+    ranks = {ends: rank for rank, ends in enumerate(zip(mentions.entities, mentions.passages, strict=True))}
+    found: dict[tuple[str, str], tuple[int, Fact]] = {}
+    for entity, pair in ((entity, pair) for answer in answers for entity, pairs in answer.items() for pair in pairs):
+        rank = ranks.get((entity, pair.passage_id))
+        if rank is not None and rank < found.get((entity, pair.id), (rank + 1, pair))[0]:
+            found[entity, pair.id] = (rank, pair)
+    best = cap_pairs([(entity, rank, id_, pair) for (entity, id_), (rank, pair) in found.items()], limit)
+    return to_fact_columns(group_pairs((entity, pair) for entity, _, _, pair in best))
 
 
 def is_short(

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from waylore.cells.catalogue.protocol import CollectionPlacement
-from waylore.cells.facts import read_facts, read_facts_of_entities, read_facts_of_passages, read_pairs_of_entities
+from waylore.cells.facts import read_facts, read_facts_of_entities, read_facts_of_passages
 from waylore.cells.members import Federation, Members, StoreCall
 from waylore.cells.merge import (
     merge_documents,
@@ -22,6 +22,7 @@ from waylore.cells.merge import (
     merge_ids,
     merge_mentions,
     merge_nearby,
+    merge_pairs,
     merge_rankings,
     merge_receipts,
     merge_statistics,
@@ -216,8 +217,13 @@ class FederatedStore:
         self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
     ) -> FactColumns:
         """Return the pairs of entities: first of passages about each, then of those that mention it most."""
-        mentions = self.passages_of_entities(entities, per_entity=passages_per_entity, where=where)
-        return read_pairs_of_entities(self._members, mentions, per_entity, passages_per_entity, where)
+        limits = {"per_entity": per_entity, "passages_per_entity": passages_per_entity}
+
+        def merge(answers: Sequence[FactColumns]) -> FactColumns:
+            mentions = self.passages_of_entities(entities, per_entity=passages_per_entity, where=where)
+            return merge_pairs(answers, mentions, limit=per_entity)
+
+        return self._read(lambda _, s: s.pairs_of_entities(entities, **limits, where=where), merge)
 
     def passages_of_entities(
         self, entities: Sequence[str], *, per_entity: int, where: Filter = NO_FILTER

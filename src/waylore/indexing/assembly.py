@@ -12,18 +12,8 @@ from waylore.deadline import check_each
 from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import count_occurrences, normalise
-from waylore.types.identity import entity_id, fact_id, pair_id
-from waylore.types.knowledge import (
-    PAIR_CONFIDENCE,
-    PAIR_WEIGHT,
-    Document,
-    Entity,
-    Fact,
-    IndexedDocument,
-    Mention,
-    NewFact,
-    Passage,
-)
+from waylore.types.identity import entity_id, fact_id
+from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage, make_pair
 
 
 def assemble_document(
@@ -167,20 +157,7 @@ def _build_fact(fact: NewFact, passage: Passage, document: Document) -> Fact:
 
 
 def _build_pair(fact: NewFact, passage: Passage, document: Document) -> Fact:
-    subject, object_ = entity_id(fact.subject), entity_id(fact.object)
-    return Fact(
-        id=pair_id(subject, object_),
-        subject_id=subject,
-        subject=fact.subject,
-        predicate="",
-        object=fact.object,
-        object_id=object_,
-        passage_id=passage.id,
-        statement=fact.statement,
-        weight=PAIR_WEIGHT,
-        confidence=PAIR_CONFIDENCE,
-        recorded_at=document.recorded_at,
-    )
+    return make_pair(fact, (entity_id(fact.subject), entity_id(fact.object)), passage.id, document.recorded_at)
 
 
 def _find_passage(fact: NewFact, texts: Sequence[str]) -> int:

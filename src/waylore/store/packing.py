@@ -349,7 +349,7 @@ def split_ids(joined: bytes) -> tuple[str, ...]:
     return tuple(digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS))
 
 
-def group_pairs(source: PassagePacks, mentions: MentionColumns, limit: int) -> FactColumns:
+def group_pairs_by_entity(source: PassagePacks, mentions: MentionColumns, limit: int) -> FactColumns:
     """Group pairs by the entities of mentions, each once, in the order of the mentions and then by id."""
     packs = source.packs
     ranks = {ends: rank for rank, ends in enumerate(zip(mentions.entities, mentions.passages, strict=True))}

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
 from waylore.text import normalise
-from waylore.types.identity import identity
+from waylore.types.identity import identity, pair_id
 from waylore.types.quotes import quote_between
 
 Vector: TypeAlias = npt.NDArray[np.float32]
@@ -172,6 +172,26 @@ class Fact:
     def embeddable(self) -> str:
         """The text whose vector finds this fact."""
         return self.statement or f"{self.subject} {self.predicate} {self.object}"
+
+
+def make_pair(
+    fact: "Fact | NewFact", ends: tuple[str, str], passage_id: str, recorded_at: datetime, vector: Vector | None = None
+) -> Fact:
+    """Make the pair of the two entities of a fact, given by their ids, with its names and statement."""
+    return Fact(
+        pair_id(*ends),
+        ends[0],
+        fact.subject,
+        "",
+        fact.object,
+        ends[1],
+        passage_id,
+        fact.statement,
+        PAIR_WEIGHT,
+        PAIR_CONFIDENCE,
+        recorded_at=recorded_at,
+        vector=vector,
+    )
 
 
 Embeddable: TypeAlias = Passage | Entity | Fact

@@ -14,7 +14,7 @@ from waylore.store.packing import (
     find_stated,
     group_facts,
     group_mentions,
-    group_pairs,
+    group_pairs_by_entity,
     list_facts,
     list_mentions,
     make_parts,
@@ -168,7 +168,7 @@ def test_pairs_are_grouped_in_the_order_of_mentions(
         key=lambda m: (m.entity_id, -m.is_own, -m.count, m.passage_id),
     )
     ranked = to_mention_columns({id_: list(own) for id_, own in groupby(mentions, key=lambda m: m.entity_id)})
-    groups = group_pairs(read(passages), ranked, limit)
+    groups = group_pairs_by_entity(read(passages), ranked, limit)
     pairs = {(f.passage_id, f.id): f for _, _, facts in passages for f in facts if not f.is_typed}
     for entity, own in groupby(mentions, key=lambda m: m.entity_id):
         found = [

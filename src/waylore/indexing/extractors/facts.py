@@ -15,11 +15,12 @@ from waylore.indexing.extractors.structure import Structure
 from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import count_occurrences, is_unspaced, normalise
-from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, NewFact
+from waylore.types.knowledge import NewFact
 
 MAX_FACTS = 24  # in one passage
 MAX_PREDICATE_WORDS = 8
 MAX_PREDICATE_CHARACTERS = 80
+WEIGHT, CONFIDENCE = 4.0, 0.6
 MAX_STATEMENT_CHARACTERS = 600  # a table or a block of code may have no end of a sentence
 _PRONOUN = re.compile(
     r"^(he|she|it|they|(his|her|its|their)|this (?:page|document|guide|section|project|recipe|team|pep|rfc)) (?=\w)",
@@ -110,8 +111,8 @@ def _build_fact(subject: str, predicate: str, name: str, statement: str, types: 
         predicate,
         name,
         statement,
-        weight=PAIR_WEIGHT,
-        confidence=PAIR_CONFIDENCE,
+        weight=WEIGHT,
+        confidence=CONFIDENCE,
         subject_type=types.get(subject, ""),
         object_type=types.get(name, ""),
         is_pair=not predicate,

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from waylore.store import rows as columns
 from waylore.store.packing import EncodedParts, make_parts, pack_parts
 from waylore.store.rows import Row
-from waylore.types.identity import pair_id
-from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, Fact, Passage
+from waylore.types.knowledge import Fact, Passage, make_pair
 
 UNTYPED = ("mentions", "links_to")
 
@@ -29,20 +28,7 @@ def _is_retracted(fact: Fact) -> bool:
 
 
 def _to_pair(fact: Fact) -> Fact:
-    return Fact(
-        id=pair_id(fact.subject_id, fact.object_id),
-        subject_id=fact.subject_id,
-        subject=fact.subject,
-        predicate="",
-        object=fact.object,
-        object_id=fact.object_id,
-        passage_id=fact.passage_id,
-        statement=fact.statement,
-        weight=PAIR_WEIGHT,
-        confidence=PAIR_CONFIDENCE,
-        recorded_at=fact.recorded_at,
-        vector=fact.vector,
-    )
+    return make_pair(fact, (fact.subject_id, fact.object_id), fact.passage_id, fact.recorded_at, fact.vector)
 
 
 def pack_rows(passage: Passage, mentions: Sequence[Row], facts: Sequence[Row], dimension: int | None) -> EncodedParts:

@@ -70,7 +70,7 @@ def pairs_of_entities(
     found = yield from read_rows("pairs_of_entities", entities, **scope.bindings, cap=passages_per_entity)
     rows = {row[4]: row[4:] for row in found if row[7] is not None}
     mentions = columns.group_by_entity((row[:4] for row in found), passages_per_entity)
-    return packing.group_pairs(packing.read_passage_packs(list(rows.values())), mentions, per_entity)
+    return packing.group_pairs_by_entity(packing.read_passage_packs(list(rows.values())), mentions, per_entity)
 
 
 def facts_of_passages(

@@ -53,7 +53,9 @@ def pairs_of_entities(
 ) -> FactColumns:
     """Return the pairs of entities in the passages that mention each of them most."""
     mentions, rows = passages_of_entities(db, scope, entities, passages_per_entity)
-    return packing.group_pairs(packing.read_passage_packs(run_by_rows(db, "packs", rows)), mentions, per_entity)
+    return packing.group_pairs_by_entity(
+        packing.read_passage_packs(run_by_rows(db, "packs", rows)), mentions, per_entity
+    )
 
 
 def facts_of_passages(

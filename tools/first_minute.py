@@ -2,8 +2,8 @@
 
     python -m tools.first_minute
 
-It checks that the first answer comes within a minute (with the model already on disk, as in tests), that the
-commands and the first program of the README print what the README shows, that the core installs nothing heavier
+It checks that the commands up to the first answer take a small part of the time that pip takes (with the model
+already on disk, as in tests), that the commands and the first program of the README print what the README shows, that the core installs nothing heavier
 than NumPy, that torch is not installed, and that the sizes in the README are right within a tenth.
 """
 
@@ -21,7 +21,7 @@ from tools.transcripts import normalize, update_transcripts
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 COMMAND_LINE_PACKAGE = ".[cli,local,files]"
-MAX_SECONDS = 60
+MAX_SHARE = 0.3  # of the processor time of the installation; pip alone takes 20 to 60 s, depending on the machine
 CORE_PACKAGES = {"waylore", "apsw", "cachetools", "numpy", "PyStemmer", "pip"}
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -67,15 +67,17 @@ def measure_processor_seconds() -> float:
 
 def check_first_answer(folder: Path) -> Path:
     """Install the command line, run the commands of the README and compare; return the environment's Python."""
-    start, used = time.monotonic(), measure_processor_seconds()
+    start = time.monotonic()
     python = create_environment(folder, COMMAND_LINE_PACKAGE)
+    installing = measure_processor_seconds()
     updated = update_transcripts(README, python.with_name("waylore"))
-    seconds, processor = time.monotonic() - start, measure_processor_seconds() - used
-    print(f"installation and first answer took {seconds:.0f} s, and {processor:.0f} s of processor time")
+    answering = measure_processor_seconds() - installing
+    print(f"installation and first answer took {time.monotonic() - start:.0f} s")
+    print(f"processor time: {installing:.0f} s for pip, {answering:.0f} s for the commands of the README")
     if normalize(updated) != normalize(README):
         sys.exit("the output in the README is outdated; run `python -m tools.transcripts README.md`")
-    if processor > MAX_SECONDS:  # not the clock, which depends on what else the machine does
-        sys.exit(f"the first answer took {processor:.0f} s of processor time; the limit is {MAX_SECONDS} s")
+    if answering > MAX_SHARE * installing:  # not the clock, which depends on what else the machine does
+        sys.exit(f"the commands took more than {MAX_SHARE:.0%} of the processor time of the installation")
     return python
 
 

@@ -180,9 +180,7 @@ def _join_words(fact: Fact) -> str:
     return f"{fact.subject} {fact.predicate} {fact.object}"
 
 
-def _place_statement(
-    text: str, statement: str | None, code: bytes | None, words: _Places
-) -> tuple[int, int, int, int]:
+def _place_statement(text: str, statement: str | None, code: bytes | None, words: _Places) -> tuple[int, int, int, int]:
     """Return the span, prefix and flags of a statement; None for one that is the words of its fact."""
     flags = 0 if code is None else HAS_VECTOR
     if statement is None:

@@ -65,7 +65,9 @@ def draw_facts(draw: st.DrawFn, passage: str) -> Fact:
         object=object_,
         object_id="" if object_ == "855" else identity("entity", object_),
         passage_id=passage,
-        statement=draw(st.sampled_from(["", joined, TEXT[:20], TEXT[21:], f"Lothair: {TEXT[21:]}", "Not in the text: ‽"])),
+        statement=draw(
+            st.sampled_from(["", joined, TEXT[:20], TEXT[21:], f"Lothair: {TEXT[21:]}", "Not in the text: ‽"])
+        ),
         weight=draw(st.floats(1, 10)),
         confidence=draw(st.floats(0, 1)),
         source=draw(st.sampled_from(SOURCES)),

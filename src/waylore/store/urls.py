@@ -71,7 +71,7 @@ def parse_url(url: str) -> StoreUrl:
 
 
 def without_password(url: str) -> str:
-    """Return an address with its password masked, and rather too much of it than too little.
+    """Return an address with its password masked. In doubt, more of the address is masked.
 
     libpq's own parser does not help: it takes `u:p/a@ss@host` for the host `u` and the database `a@ss@host`.
     """

@@ -4,6 +4,7 @@ A store reads packs with the ids and texts of their passages (`PassagePacks`). S
 (`types.columns`), and a fact becomes an object when it is looked up. This module knows no SQL.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
@@ -19,6 +20,7 @@ from waylore.store.packs import (
     HAS_VECTOR,
     ID,
     IS_CLAIM,
+    IS_JOINED,
     IS_OWN,
     MENTION,
     PAIR,
@@ -39,6 +41,8 @@ from waylore.types.search import FactFilter
 T = TypeVar("T")
 SIGN = np.uint64(1 << 63)
 ID_DIGITS = 32
+MAX_CUTS = 16  # words at the beginning of a statement that may form its prefix
+MAX_PREFIXES = np.iinfo(STATEMENT["prefix"]).max
 Uses = Mapping[int, tuple[int, int]]
 FindUses = Callable[[Column], Uses]
 
@@ -94,7 +98,7 @@ def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
             bytes.fromhex(fact.id),
             entities.find(fact.subject_id) + 1,
             entities.find(fact.object_id) + 1 if fact.object_id else 0,
-            statements.find((fact.statement, code)),
+            statements.find((None if fact.statement == _join_words(fact) else fact.statement, code)),
             trust.find(_get_trust(fact)),
             *map(words.find, (fact.subject, fact.predicate, fact.object)),
             SOURCES.index(fact.source),
@@ -145,8 +149,8 @@ def replace_vectors(blob: bytes, codes: Mapping[int, bytes]) -> tuple[bytes, byt
     """Return a pack with other vectors, given by the places of facts in eight bits per dimension."""
     packs = Packs([blob])
     statements, facts = _Places(), packs.facts.copy()
-    for place, (start, end, flags) in enumerate(packs.statements[packs.statement_of].tolist()):
-        facts["statement"][place] = statements.find(((start, end, flags | HAS_VECTOR), codes[place]))
+    for place, (*span, flags) in enumerate(packs.statements[packs.statement_of].tolist()):
+        facts["statement"][place] = statements.find(((*span, flags | HAS_VECTOR), codes[place]))
     pack = Pack(
         entities=packs.entities[1:],
         statements=np.array([statement for statement, _ in statements.items], STATEMENT),
@@ -172,13 +176,21 @@ def split_codes(joined: bytes, size: int) -> list[bytes]:
     return [joined[start : start + size] for start in range(0, len(joined), size)]
 
 
-def _place_statement(text: str, statement: str, code: bytes | None, words: _Places) -> tuple[int, int, int]:
-    """Return the span of a statement in the text, or its place among the words if it is not in the text."""
+def _join_words(fact: Fact) -> str:
+    return f"{fact.subject} {fact.predicate} {fact.object}"
+
+
+def _place_statement(text: str, statement: str | None, code: bytes | None, words: _Places) -> tuple[int, int, int, int]:
+    """Return the span, prefix and flags of a statement; None means that it is the words of its fact."""
     flags = 0 if code is None else HAS_VECTOR
-    start = text.find(statement)
-    if start < 0:
-        return words.find(statement), 0, flags | IS_CLAIM
-    return start, start + len(statement), flags
+    if statement is None:
+        return 0, 0, 0, flags | IS_JOINED
+    for cut in (0, *islice((space.end() for space in re.finditer(" ", statement)), MAX_CUTS)):
+        start = text.find(statement[cut:])
+        prefix = words.find(statement[:cut]) + 1 if cut and start >= 0 else 0
+        if start >= 0 and prefix <= MAX_PREFIXES:
+            return start, start + len(statement) - cut, prefix, flags
+    return words.find(statement), 0, 0, flags | IS_CLAIM
 
 
 def _get_trust(fact: Fact) -> tuple[float, float, int, int]:
@@ -210,15 +222,14 @@ class PassagePacks:
         weight, confidence, since, until = self.packs.trust[place].tolist()
         id_ = self.packs.ids[place].tobytes()
         count, last = self.uses.get(make_sort_key(id_), (0, None))
+        named = words[subject_word], words[predicate_word] if place < self.packs.typed else "", words[object_word]
         return Fact(
             id_.hex(),
             self._get_entity(self.packs.subject_of[place]),
-            words[subject_word],
-            words[predicate_word] if place < self.packs.typed else "",
-            words[object_word],
+            *named,
             self._get_entity(self.packs.object_of[place]) if object_ else "",
             self.ids[of],
-            self._get_statement(place, of, words),
+            self._get_statement(place, of, words, named),
             weight,
             confidence,
             SOURCES[source],
@@ -235,9 +246,12 @@ class PassagePacks:
         id_: bytes = self.packs.entities[place].tobytes()
         return id_.hex()
 
-    def _get_statement(self, place: int, of: int, words: Sequence[str]) -> str:
-        start, end, flags = self.packs.statements[self.packs.statement_of[place]].tolist()
-        return words[start] if flags & IS_CLAIM else self.texts[of][start:end]
+    def _get_statement(self, place: int, of: int, words: Sequence[str], named: tuple[str, str, str]) -> str:
+        """Return the statement of a fact, whose subject, predicate and object are given."""
+        start, end, prefix, flags = self.packs.statements[self.packs.statement_of[place]].tolist()
+        if flags & (IS_CLAIM | IS_JOINED):
+            return words[start] if flags & IS_CLAIM else " ".join(named)
+        return (words[prefix - 1] if prefix else "") + self.texts[of][start:end]
 
 
 def read_passage_packs(rows: Sequence[tuple[bytes, str, int, bytes, bytes | None]]) -> PassagePacks:

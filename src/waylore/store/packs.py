@@ -1,10 +1,10 @@
 """Encode the knowledge of one passage as a pack, one blob of columns, and decode many packs at once.
 
 A pack has the mentions of a passage, its facts, its pairs (facts without a predicate), the statements that assert them,
-and the ids of all these entities.
-A statement is a span of the passage's text; words that are not in the text (names as the document spells them,
-predicates, plain values, other statements) are in the pack, so deleting it deletes them. The vectors of statements are
-stored beside the pack, because only a search for facts reads them. A pack has no row numbers, so it is the same in
+and the ids of all these entities. A statement is a span of the passage's text, which may have a prefix, or the three
+words of its fact. Words that are not in the text (names as the document spells them, predicates, plain values,
+prefixes, other statements) are in the pack, so deleting it deletes them. The vectors of statements are stored beside
+the pack, because only a search for facts reads them. A pack has no row numbers, so it is the same in
 every store. Decoding gives NumPy columns over all packs and makes no object for an item. This module knows no SQL.
 """
 
@@ -25,8 +25,8 @@ VERSION = 1
 SECTIONS = ("entities", "statements", "mentions", "facts", "pairs", "trust")
 HEAD = np.dtype([("version", "<u2"), *((name, "<u4") for name in (*SECTIONS, "words"))])  # the words come last
 ID = np.dtype("V16")
-# A claim is not in the passage's text: its start is its place among the words.
-STATEMENT = np.dtype([("start", "<u4"), ("end", "<u4"), ("flags", "<u2")])
+# A claim is not in the passage's text: its start is its place among the words. A prefix is a place too, counted from 1.
+STATEMENT = np.dtype([("start", "<u4"), ("end", "<u4"), ("prefix", "<u2"), ("flags", "u1")])
 MENTION = np.dtype([("entity", "<u4"), ("rank", "<u4")])
 # Entities of mentions and facts are places among the entities of the pack, counted from 1; the object of a plain value
 # is 0. The other columns of a fact are places too: of the statement, of the trust, and of three words.
@@ -41,7 +41,7 @@ PAIR_COLUMNS = ("subject", "object", "statement", "subject_word", "object_word")
 PAIR = np.dtype([(name, "<u4") for name in PAIR_COLUMNS])  # as in FACT, without the columns that are equal for all
 TRUST = np.dtype([("weight", "<f8"), ("confidence", "<f8"), ("valid_from", "<i8"), ("valid_to", "<i8")])
 
-IS_CLAIM, HAS_VECTOR = 1, 2  # in the flags of a statement
+IS_CLAIM, HAS_VECTOR, IS_JOINED = 1, 2, 4  # in the flags of a statement; a joined one is the words of its fact
 IS_OWN = 1 << 31  # in the rank of a mention: the passage is about the entity; the other bits count its occurrences
 ALWAYS = np.iinfo(np.int64)  # its limits mean no valid_from and no valid_to
 TRUST_OF_PAIRS = np.array([(PAIR_WEIGHT, PAIR_CONFIDENCE, ALWAYS.min, ALWAYS.max)], TRUST)

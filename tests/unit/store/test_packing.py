@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def find_no_uses(_: object) -> dict[int, tuple[int, int]]:
 def draw_facts(draw: st.DrawFn, passage: str) -> Fact:
     subject, object_ = draw(st.sampled_from(NAMES)), draw(st.sampled_from([*NAMES, "855"]))
     predicate = draw(st.text(min_size=1, max_size=5))
+    joined = f"{subject} {predicate} {object_}"
     seed = draw(st.integers(0, 3))
     fact = Fact(
         id=identity("fact", subject, predicate, object_),
@@ -63,7 +65,9 @@ def draw_facts(draw: st.DrawFn, passage: str) -> Fact:
         object=object_,
         object_id="" if object_ == "855" else identity("entity", object_),
         passage_id=passage,
-        statement=draw(st.sampled_from(["", TEXT[:20], TEXT[21:], "Not in the text: ‽"])),
+        statement=draw(
+            st.sampled_from(["", joined, TEXT[:20], TEXT[21:], f"Lothair: {TEXT[21:]}", "Not in the text: ‽"])
+        ),
         weight=draw(st.floats(1, 10)),
         confidence=draw(st.floats(0, 1)),
         source=draw(st.sampled_from(SOURCES)),
@@ -207,6 +211,21 @@ def test_shared_statement_is_stored_once() -> None:
     packs = Packs([packed.pack], [packed.codes])
     assert len(packs.statements) == len(packs.vectors) == len(packs.distinct_trust) == 1
     assert len(packs.decode_words(0)) == 2 + len(facts)
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (TEXT[21:], ("Lothair II", "married", "Teutberga")),
+        ("Lothair II married Teutberga", ("Lothair II", "married", "Teutberga")),
+        (f"Lothair II: {TEXT[21:]}", ("Lothair II", "married", "Teutberga", "Lothair II: ")),
+    ],
+)
+def test_text_of_a_statement_is_not_stored_again(statement: str, words: tuple[str, ...]) -> None:
+    lothair, teutberga = (identity("entity", name) for name in NAMES[:2])
+    fact = Fact("0" * 32, lothair, NAMES[0], "married", NAMES[1], teutberga, statement=statement)
+    packed = pack_parts(make_parts(Passage("", "", TEXT), [], [fact]), None)
+    assert Packs([packed.pack]).decode_words(0) == words
 
 
 @given(st.lists(st.binary(min_size=16, max_size=16), max_size=5))

@@ -74,7 +74,7 @@ def test_equal_packs_give_equal_bytes(pack: Pack) -> None:
 
 def test_sizes_are_those_of_the_layout() -> None:
     """`docs/explanation/scale.md` counts with them."""
-    assert [d.itemsize for d in (HEAD, STATEMENT, MENTION, FACT, PAIR, TRUST)] == [30, 10, 8, 46, 20, 32]
+    assert [d.itemsize for d in (HEAD, STATEMENT, MENTION, FACT, PAIR, TRUST)] == [30, 11, 8, 46, 20, 32]
 
 
 def test_pack_of_a_later_version_is_refused() -> None:

@@ -265,9 +265,6 @@ def to_path(name: str, value: object) -> Path:
     raise ArgumentError(f"{name} must be the path of a file or folder, got {value!r:.60}")
 
 
-# -- how to open and search ----------------------------------------------------------------------------
-
-
 def check_exist(paths: Iterable[Path]) -> list[Path]:
     """Return paths of files and folders that exist."""
     found = list(paths)
@@ -275,6 +272,9 @@ def check_exist(paths: Iterable[Path]) -> list[Path]:
         if not path.exists():
             raise NotFound(f"no file or folder {path}; check the path")
     return found
+
+
+# -- how to open and search ----------------------------------------------------------------------------
 
 
 def check_url(value: object) -> str:

@@ -3,9 +3,9 @@
     python -m tools.first_minute
 
 It checks that the commands up to the first answer take a small part of the time that pip takes (with the model
-already on disk, as in tests), that the commands and the first program of the README print what the README shows,
-that the core installs nothing heavier than NumPy, that torch is not installed, and that the sizes in the README are
-right within a tenth.
+already on disk, as in tests), and that the commands and the first program of the README print the output shown there.
+It also checks that the core installs nothing heavier than NumPy, that torch is not installed, and that the sizes in the
+README are right within a tenth.
 """
 
 import re

@@ -48,7 +48,7 @@ QUESTIONS = [
     (
         "Which files does gitignore leave out of a folder?",
         "docs/how-to/files.md",
-        "What is left out of a folder",
+        "Which files of a folder are left out",
         "gitignore",
         3,
     ),

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from waylore.errors import (
 )
 from waylore.protocols import Vectors
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.recipes import CHAIN
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import Author
 from waylore.types.knowledge import Vector
@@ -193,6 +196,51 @@ def test_export_contains_everything(tmp_path: Path, memory: Waylore) -> None:
         copy.export(tmp_path / "b.jsonl")
         assert copy.search("father of Ada").hits == memory.search("father of Ada").hits
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+def test_failed_export_keeps_the_one_before(tmp_path: Path, memory: Waylore) -> None:
+    def fail(_: int) -> None:
+        raise KeyboardInterrupt
+
+    memory.export(tmp_path / "a.jsonl")
+    before = (tmp_path / "a.jsonl").read_bytes()
+    memory.add("A text that is not exported.")
+    with pytest.raises(KeyboardInterrupt):
+        memory.export(tmp_path / "a.jsonl", progress=fail)
+    assert (tmp_path / "a.jsonl").read_bytes() == before
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_import_without_vectors_is_embedded(tmp_path: Path) -> None:
+    with Waylore.open(tmp_path / "words.waylore") as words:
+        words.add("A text about boats.")
+        words.export(tmp_path / "words.jsonl")
+    with Waylore.open(tmp_path / "copy.waylore", embedder=EMBEDDER) as copy:
+        copy.import_(tmp_path / "words.jsonl")
+        copy.add("A text about sails.")
+        assert copy.stats().model == EMBEDDER.name
+        assert copy.search("boats").missing == ()
+
+
+def test_import_of_another_model_is_refused_before_writing(tmp_path: Path, memory: Waylore) -> None:
+    memory.export(tmp_path / "a.jsonl")
+    with Waylore.open(tmp_path / "copy.waylore", embedder=HashingEmbedder(96, quiet=True)) as copy:
+        with pytest.raises(ModelMismatch, match=r"vectors of hashing-64, not of hashing-96"):
+            copy.import_(tmp_path / "a.jsonl")
+        assert copy.stats().documents == 0
+        copy.add("A text about sails.")
+
+
+def test_recipe_may_have_lists(memory: Waylore) -> None:
+    ways: Any = ["names"]
+    recipe = replace(CHAIN, linking=replace(CHAIN.linking, ways=ways))
+    assert memory.search("father of Ada", method=recipe).hits == memory.search("father of Ada", method="chain").hits
+
+
+def test_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Waylore.open("~/mine.waylore").close()
+    assert (tmp_path / "mine.waylore").exists()
 
 
 def test_collections_of_one_file_are_separate(path: Path, memory: Waylore) -> None:

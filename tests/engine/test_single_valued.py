@@ -64,6 +64,15 @@ def test_valid_from_decides_which_fact_is_newer(memory: Waylore, today: list[dat
     assert list_objects(memory.facts("Mara", as_of=YEARS[2])) == {"Acme"}
 
 
+def test_time_without_a_zone_is_utc(memory: Waylore) -> None:
+    for year, place in ((0, "Acme"), (2, "Globex")):
+        memory.add_facts([NewFact("Ada", "works at", place, valid_from=YEARS[year])])
+    for moment in (datetime(2021, 6, 1), "2021-06-01", datetime(2021, 6, 1, tzinfo=UTC)):
+        assert list_objects(memory.facts("Ada", as_of=moment)) == {"Acme"}
+        assert [graph.entity.name for graph in memory.graph("Ada", as_of=moment)] == ["Ada"]
+        assert "Acme" in list_objects(memory.search("Where does Ada work?", as_of=moment).facts)
+
+
 def test_forgetting_the_newer_fact_restores_the_older(memory: Waylore, today: list[datetime]) -> None:
     memory.add_facts([("Mara", "works_at", "Acme")])
     today[0] = YEARS[3]

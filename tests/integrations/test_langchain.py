@@ -16,6 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
 
 from integrations.knowledge import QUESTION, open_memory
 from waylore import HYBRID, Filter, Waylore
@@ -93,6 +94,10 @@ def test_mistakes_raise_with_remedy(memory: Waylore) -> None:
     retriever = WayloreRetriever(memory=memory)
     with pytest.raises(ConfigError, match=r"unknown option top_k; use k, method"):
         retriever.invoke(QUESTION, top_k=3)
+    options: tuple[dict[str, Any], ...] = ({"top_k": 3}, {"search_kwargs": {"k": 2}})
+    for option in options:
+        with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+            WayloreRetriever(memory=memory, **option)
     with pytest.raises(ArgumentError, match="unknown method 'semantic'"):
         retriever.invoke(QUESTION, method="semantic")
     with pytest.raises(ArgumentError, match="empty"):

@@ -33,6 +33,7 @@ from retrieval.worlds import (
 )
 from waylore.config import GateConfig, MergeConfig, WalkConfig
 from waylore.recipes import CHAIN, GRAPH_ONLY, GUIDED, NEIGHBOURHOOD, RECIPES, Recipe
+from waylore.retrieval.graph.activation import WIDER
 from waylore.retrieval.graph.citations import NAMES_PER_PAPER
 from waylore.retrieval.relevance import BEST
 from waylore.store.sqlite.store import SqliteStore
@@ -225,7 +226,7 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
             "passages_of_entities": links * walk.passages_per_entity + read,
         },
         "guided": {"facts_of_entities": hops, "dense": expanded, "lexical": expanded},
-        "activation": {"facts_of_entities": hops},
+        "activation": {"facts_of_entities": (1 + WIDER) * hops},
         "citations": {
             "facts_of_entities": walk.max_hops * walk.max_entities * walk.facts_per_entity,
             "passages_of_entities": links * walk.passages_per_entity + read,
@@ -326,6 +327,16 @@ def test_activation_follows_surest_outward_facts(sample: SqliteStore) -> None:
     assert [str(f) for f in found.facts] == ["Byron —cites→ Lothair", "Lothair —knows→ Zeno"]
     few = replace(recipe, walk=replace(recipe.walk, max_facts=1))
     assert len(search_store(sample, "What of Ada?", few, embedder=None).facts) == 1
+
+
+def test_activation_reads_ten_facts_by_subject() -> None:
+    inward = [NewFact(f"Person {i}", "knows", "Ada", weight=9) for i in range(40)]
+    outward = [NewFact("Ada", "knows", f"Friend {i}", weight=1) for i in range(12)]
+    told = [DrawnDocument(f"Ada and {fact.subject} and {fact.object}", facts=(fact,)) for fact in inward + outward]
+    walk = replace(RECIPES["activation"].walk, max_hops=1)
+    with fill_store(index_world(told), SqliteStore) as store:
+        found = search_store(store, "What of Ada?", replace(RECIPES["activation"], gate=OPEN, walk=walk), embedder=None)
+    assert [fact.subject for fact in found.facts] == ["Ada"] * walk.facts_per_entity
 
 
 def test_graph_only_follows_facts_and_does_not_search_words(sample: SqliteStore) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore import types
+from waylore.errors import ArgumentError
 from waylore.types.identity import document_id, entity_id, fact_id, identity, passage_id
 from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
 from waylore.types.search import Explanation, GraphPath, Hit, Placement, Step
@@ -256,6 +257,12 @@ def test_explanation_is_an_indented_tree() -> None:
     leaf = Explanation(0.25, "leaf")
     tree = Explanation(1, "root", (Explanation(0.5, "branch", (leaf,)), leaf))
     assert str(tree) == "1.0000  root\n  0.5000  branch\n    0.2500  leaf\n  0.2500  leaf"
+
+
+def test_unknown_source_is_refused() -> None:
+    source: Any = "web"
+    with pytest.raises(ArgumentError, match="source must be one of"):
+        Document("d", source=source)
 
 
 def test_hit_explains_its_searches_and_path() -> None:

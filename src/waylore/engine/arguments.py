@@ -1,8 +1,8 @@
 """Check and convert the arguments of the public API, in one place.
 
-Every function takes the argument's name and value, and returns what the engine works with. A wrong value raises an
-ArgumentError that names the argument and the remedy. None stands for "not given" where a default exists. Nothing
-here reads the store.
+Every function takes the argument's name and value, and returns the value that the engine uses. A wrong value raises an
+ArgumentError that names the argument and the remedy. None means "not given" if a default exists. This module does not
+read the store.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from waylore.config import CacheConfig
 from waylore.dates import Moment, to_datetime
-from waylore.errors import ArgumentError
+from waylore.errors import ArgumentError, NotFound
 from waylore.lengths import MAX_PATH, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.protocols import Embedder, Extractor, Observer, Reranker
 from waylore.recipes import Recipe, choose_recipe
@@ -25,6 +25,7 @@ Where: TypeAlias = Filter | Mapping[str, Any] | None
 FactLike: TypeAlias = NewFact | Sequence[Any] | Mapping[str, Any]
 Strings: TypeAlias = str | Iterable[str] | None
 T = TypeVar("T")
+Choice = TypeVar("Choice", bound=str)
 
 MAX_TOP_K = 10_000
 MAX_LIMIT = 1_000_000
@@ -85,6 +86,20 @@ def check_cosine(name: str, value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1.0 <= value <= 1.0:
         raise ArgumentError(f"{name} must be a number from -1 to 1 or None, got {value!r:.60}")
     return float(value)
+
+
+def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
+    """Return the choice that a value equals."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {value!r:.60}")
+
+
+def check_names(name: object, other: object) -> tuple[str, str]:
+    """Return the names of two entities."""
+    remedy = "give the names of two entities"
+    return check_text("name", name, remedy, MAX_TITLE), check_text("other", other, remedy, MAX_TITLE)
 
 
 def check_type(name: str, value: object, kind: type[T]) -> T:
@@ -180,10 +195,7 @@ def to_moment(value: Moment | None, name: str = "as_of") -> datetime | None:
 
 def check_source(value: object) -> Source:
     """Return one of the four sources."""
-    for source in SOURCES:
-        if value == source:
-            return source
-    raise ArgumentError(f"source must be one of {', '.join(SOURCES)}, got {value!r:.60}")
+    return check_choice("source", value, SOURCES)
 
 
 def to_facts(value: Iterable[FactLike], source: Source) -> list[NewFact]:
@@ -251,6 +263,15 @@ def to_path(name: str, value: object) -> Path:
     if isinstance(value, Path) and len(str(value)) <= MAX_PATH:
         return value
     raise ArgumentError(f"{name} must be the path of a file or folder, got {value!r:.60}")
+
+
+def check_exist(paths: Iterable[Path]) -> list[Path]:
+    """Return paths of files and folders that exist."""
+    found = list(paths)
+    for path in found:
+        if not path.exists():
+            raise NotFound(f"no file or folder {path}; check the path")
+    return found
 
 
 # -- how to open and search ----------------------------------------------------------------------------
@@ -328,10 +349,7 @@ def to_recipe(method: str | Recipe, query: str) -> tuple[Recipe, str]:
 
 def check_layout(value: object) -> Layout:
     """Return the layout of a context."""
-    for layout in LAYOUTS:
-        if value == layout:
-            return layout
-    raise ArgumentError(f"layout must be one of {', '.join(LAYOUTS)}, got {value!r:.60}")
+    return check_choice("layout", value, LAYOUTS)
 
 
 def _has_methods(value: object, *names: str) -> bool:

@@ -128,12 +128,12 @@ class Waylore:
         collection: the name of the collection.
         embedder: makes vectors; None searches by words only.
         extractor: finds names and facts in added texts; None stores texts without them.
-        single_valued: predicates, such as `works_at`, of which a subject has one object at a time. A newer fact
+        single_valued: predicates, such as `works_at`, with one object at a time for each subject. A newer fact
             ends the older one.
         clock: returns the current time.
         cache: how long answers are cached; a number of seconds, or None to cache none.
         observer: is called around each method.
-        method, top_k, reranker: what `search` uses if a call does not give them.
+        method, top_k, reranker: the defaults of `search`.
         author: the reader and writer, with its labels; the owner of the store has all of them.
         """
         address = arguments.check_url(url)
@@ -193,8 +193,8 @@ class Waylore:
         labels: permissions; a document without labels is visible to every caller of the collection. An author with
             labels writes only with its own, and with all of them if none are given.
         source: user_edit, file, system or conversation, but not above the author's. With conversation and no `uri`,
-            sentences that the same readers already have are not stored again; their use count grows. If nothing is
-            new, the id of the existing document is returned.
+            sentences that the same readers already have are not stored again; their use count grows. If all
+            sentences are known, the id of the existing document is returned.
         facts: the facts that the text states; without them the extractor finds names and facts.
         """
         remedy = "call add for each text, or add_files for files"
@@ -248,7 +248,7 @@ class Waylore:
         from waylore.indexing.files.add import add_files  # noqa: PLC0415 (a search starts without it)
 
         project = find_project_folder()
-        located = [locate(each, below) for each in _check_exists(arguments.to_paths(path))]
+        located = [locate(each, below) for each in arguments.check_exist(arguments.to_paths(path))]
         tasks = [Task(top, above, project, frame, self._author, limits, prune, address) for top, above in located]
         return merge_reports(
             [add_files(self._store, self._embedder, self._extractor, task, progress) for task in tasks]
@@ -266,8 +266,8 @@ class Waylore:
         """Add facts that come without a text, and return the ids of their documents, one for each fact.
 
         facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that is stored
-            already counts as used again. With the source conversation this holds also if another document states
-            it, or if only its spelling differs.
+            already counts as used again. With the source conversation, this also holds if another document
+            states the fact, or if only its spelling differs.
         metadata, labels, source: as in `add`.
         """
         source = arguments.check_source(source)
@@ -283,11 +283,11 @@ class Waylore:
 
     @check_call
     def mark_distinct(self, name: str, other: str, *, labels: Strings = ()) -> str:
-        """State that two names mean different things, whatever documents or similar spelling suggest.
+        """State that two names mean different things, even if documents or similar spellings suggest otherwise.
 
         Returns the id of a document that holds this; forget it to undo it.
         """
-        pair = _check_pair(name, other)
+        pair = arguments.check_names(name, other)
         document = pipeline.build_distinct_document(*pair, self._make_document(None, labels, "user_edit"))
         self._write([document])
         return document.document.id
@@ -298,7 +298,7 @@ class Waylore:
 
         Returns the id of a document that holds this; forget it to undo it.
         """
-        first, second = _check_pair(name, other)
+        first, second = arguments.check_names(name, other)
         [id_] = self.add_facts([NewFact(first, SAME, second)], labels=labels)
         return id_
 
@@ -314,7 +314,7 @@ class Waylore:
         limits: Limits = dispatch.IMPORT_LIMITS,
         progress: Callable[[int], None] = _ignore,
     ) -> ImportReport:
-        """Add what `export` wrote, or what another program knows.
+        """Import an export of Waylore, or the data of another program.
 
         path: a file or folder. Importing the same again changes nothing.
         format: auto, waylore (an export), triples, ntriples, research, graphrag, lightrag or mcp-memory.
@@ -325,11 +325,11 @@ class Waylore:
 
         Broken lines are skipped and reported with their reason.
         """
-        [file] = _check_exists([arguments.to_path("path", path)])
+        [file] = arguments.check_exist([arguments.to_path("path", path)])
         frame = self._make_document(metadata, labels, "file")
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
-        kind = _check_format(format)
+        kind = arguments.check_choice("format", format, (dispatch.AUTO, transfer.EXPORT, *dispatch.FORMATS))
         address = arguments.check_optional("uri", uri)
         if kind == transfer.EXPORT or (kind == dispatch.AUTO and exports.is_export(file)):
             return transfer.import_export(self._store, self._embedder, file, progress, author=self._author)
@@ -412,7 +412,7 @@ class Waylore:
 
         Each passage is put between the marks of a fence, and the first sentence says that it is data.
 
-        result: what `search` returned, or a question to search for first.
+        result: the result of `search`, or a question to search for first.
         layout: passages, graph or narrative.
         max_tokens: length of the text in tokens; None takes the config's (4,000).
         config: which parts the text has; None takes the default.
@@ -439,10 +439,10 @@ class Waylore:
 
     @check_call
     def warm_cache(self, *names: str, limit: int = 20) -> int:
-        """Search for entities ahead of time, so that their answers are cached; return how many that were.
+        """Search for entities ahead of time, so that their answers are cached; return the number of searches.
 
-        names: the entities; without any, those that questions named most often.
-        limit: the number of these.
+        names: the entities; without any, the entities that questions named most often.
+        limit: the number of entities if no names are given.
         """
         frequent = arguments.check_count("limit", limit)
         searched = arguments.to_strings("names", names) or self._answers.list_frequent_names(frequent)
@@ -452,7 +452,7 @@ class Waylore:
 
     @observe
     def get(self, document: str, *, where: Where = None) -> IndexedDocument:
-        """Return a document with everything that was found in it."""
+        """Return a document with all its passages, entities, mentions and facts."""
         id_ = arguments.check_text("document", document, "give the id of a document")
         known = self._store.get_indexed_documents([id_], where=self._narrow(where))
         if id_ not in known:
@@ -557,11 +557,11 @@ class Waylore:
 
     @observe
     def forget(self, *documents: str | Iterable[str], where: Where = None) -> Receipt:
-        """Remove documents with everything that no other document supports, and return what was removed.
+        """Remove documents with everything that no other document supports, and return a receipt.
 
-        documents: ids, addresses and paths of files, one by one or as a list. A file stands for all its documents.
-            Those that do not exist are in `Receipt.missing`.
-        where: documents outside of this filter are left alone, as if they did not exist.
+        documents: ids, addresses and paths of files, one by one or as a list. The path of a file means all
+            its documents. Names without a document are in `Receipt.missing`.
+        where: documents outside of this filter are treated as if they did not exist.
         """
         visible = self._narrow(where)
         names = arguments.to_documents(documents)
@@ -604,7 +604,7 @@ class Waylore:
 
     @check_call
     def export_lines(self) -> Generator[str]:
-        """Return what `export` writes, line by line."""
+        """Return the lines of an export, one by one."""
         self._author.require_all()
         return exports.to_lines(self._store.statistics(), self._store.export())
 
@@ -708,7 +708,7 @@ class Waylore:
         return recipe, reason
 
     def _find_documents(self, name: str, where: Filter) -> tuple[str, ...]:
-        """Return the ids of the visible documents that an id, an address or a path stands for."""
+        """Return the ids of the visible documents with this id, address or path."""
         if name in self._store.documents([name], where=where):
             return (name,)
         for uri in (name, find_address(name)):
@@ -718,7 +718,7 @@ class Waylore:
         return ()
 
     def _make_document(self, metadata: Metadata | None, labels: Strings, source: Source) -> Document:
-        """Return what all documents of a call share, without an id."""
+        """Return the common fields of all documents of a call, without an id."""
         return Document(
             id="",
             source=self._author.cap(source),
@@ -739,25 +739,3 @@ def _read_secret(store: Store) -> bytes:
     """Return the key of the marks around recalled texts. With cells, one that cannot be reached is left out."""
     with partial_answers():
         return store.secret()
-
-
-def _check_pair(name: object, other: object) -> tuple[str, str]:
-    remedy = "give the names of two entities"
-    first = arguments.check_text("name", name, remedy, MAX_TITLE)
-    return first, arguments.check_text("other", other, remedy, MAX_TITLE)
-
-
-def _check_format(format_: object) -> str:
-    known = (dispatch.AUTO, transfer.EXPORT, *dispatch.FORMATS)
-    name = arguments.check_text("format", format_, f"use one of {', '.join(known)}")
-    if name not in known:
-        raise ArgumentError(f"format must be one of {', '.join(known)}, got {name!r:.60}")
-    return name
-
-
-def _check_exists(paths: Iterable[Path]) -> list[Path]:
-    found = list(paths)
-    for path in found:
-        if not path.exists():
-            raise NotFound(f"no file or folder {path}; check the path")
-    return found

@@ -55,7 +55,7 @@ def main(
 
 
 def _find_problem(options: argparse.Namespace) -> str:
-    """Return what is wrong with the combination of options, empty if nothing is."""
+    """Return the problem with the combination of options; empty if there is none."""
     ways = [options.path, options.folders, options.data and options.sets]
     if sum(map(bool, ways)) != 1:
         return "pass either FOLDER, --folders DIR, or --data DIR with --sets NAME"

@@ -70,7 +70,7 @@ def _make_question(row: dict[str, Any]) -> EvaluationQuestion:
 
 
 def _make_page(row: dict[str, Any], annotations: dict[str, Any]) -> IndexedDocument:
-    """Return a page of the corpus with facts from its triples. It mentions their ends and its title."""
+    """Return a page of the corpus with facts from its triples. It mentions its title and the ends of its facts."""
     document = Document(
         id=document_id(uri=row["id"]),
         uri=row["id"],

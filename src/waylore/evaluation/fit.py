@@ -3,10 +3,10 @@
     python -m waylore.evaluation.fit --data SETS --sets musique-train100 hotpotqa-train100 --folders FOLDERS \\
         --model WEIGHTS --vectors CACHE --write src/waylore/chain_weights.json
 
-scikit-learn fits the model (`pip install 'waylore[fit]'`); a search needs only the table that this writes. Use
-only questions of training sets: figures on fitted questions would prove nothing. Of folders only the questions of the
-split `dev` are used. Sets and folders are two kinds of text, and each kind has the same weight in all. The penalty is
-the one that is best for the set or folder that was left out.
+scikit-learn fits the model (`pip install 'waylore[fit]'`); a search needs only the table that this writes. Use only
+questions of training sets: figures on fitted questions would prove nothing. Only the questions of the split `dev` of
+folders are used. Sets and folders are two kinds of text, and both kinds have the same total weight. The penalty is the
+one that is best for held-out sets and folders.
 """
 
 import argparse
@@ -118,7 +118,7 @@ def weigh_equally(*kinds: Sequence[Example]) -> list[Example]:
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
-    """Return the candidates of a question without asking the gate."""
+    """Return the candidates of a question, whatever the gate decides."""
     depth = recipe.hybrid.count_candidates(recipe.top_k)
     by_vector, by_keyword, links = yield from read_together(
         search_vectors(query, top_k=depth),
@@ -133,7 +133,7 @@ def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
 
 
 def fit(questions: Sequence[Example], penalty: float) -> dict[str, Weights]:
-    """Return the weights of both judgements. For the second, first judgements are made without the question."""
+    """Return the weights of both judgements. First judgements of a question use weights fitted without it."""
     first = _fit_weights(questions, FIRST_FEATURES, penalty)
     second: list[Example] = []
     for fold in range(FOLDS // 2):

@@ -3,9 +3,9 @@
     python -m waylore.evaluation.fit_relevance --folders FOLDERS --model WEIGHTS --vectors CACHE \\
         --write src/waylore/relevance_weights.json
 
-Questions without an answer are few. So each question with an answer is also used as one without: then the passages
-of the files that answer it are left out of its rankings. The minimum score is that which few questions with an answer
-miss.
+Questions without an answer are few. So each question with an answer is used a second time as a question
+without an answer: the passages of the files that answer it are left out of its rankings. The minimum score is chosen so
+that few questions with an answer are below it.
 """
 
 import argparse
@@ -32,8 +32,8 @@ from waylore.types.knowledge import EPOCH
 from waylore.types.search import Query, Ranking
 
 PENALTY = 0.1  # scikit-learn's C
-UNANSWERED_WEIGHT = 8.0  # of a question that has no answer; one whose answer was left out counts once
-MISSED_SHARE = 0.03  # of the questions with an answer, which score less than the minimum
+UNANSWERED_WEIGHT = 8.0  # weight of a question without an answer; a question whose answer was left out has weight 1
+MISSED_SHARE = 0.03  # share of the questions with an answer that may score less than the minimum
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def create_embedder(options: argparse.Namespace) -> Embedder:
 
 
 def load_embedder(kind: str | None, path: Path | None) -> Embedder:
-    """Load the embedder of a kind, fastembed if it is None, with its default model or the one in `path`."""
+    """Load the embedder of a kind (None means fastembed), with its default model or the model in `path`."""
     if kind == "hashing":
         return HashingEmbedder(quiet=True)
     if path is not None and not path.exists():

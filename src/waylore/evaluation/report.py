@@ -43,8 +43,8 @@ class ReportRow:
 class GateErrors:
     """How often the gate was wrong.
 
-    `skipped_help` is the percentage of the questions that the graph helps and the gate skipped. `used_harm` is
-    the percentage of those that it harms and the gate did not skip.
+    `skipped_help` is the percentage of questions that the graph helps and the gate skips.
+    `used_harm` is the percentage of questions that the graph harms and the gate does not skip.
     """
 
     helps: int

@@ -1,8 +1,8 @@
 """Run the questions of a benchmark set with one recipe and collect the results.
 
-The question is embedded beforehand and not timed, because that is the model's time. The facts of the sets have
-no dates, so the search uses the day of their recording as now, and no fact has decayed. An incomplete answer
-raises an error, because figures over such answers would mean nothing. `report` judges the results.
+The question is embedded beforehand, so the time of the model is not measured. The facts of the sets have no
+dates, so the search uses the day of their recording as the current day, and no fact has decayed. An incomplete answer
+raises an error, because figures over such answers would be wrong. `report` scores the results.
 """
 
 import sys

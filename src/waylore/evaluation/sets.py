@@ -80,7 +80,7 @@ def _make_fusion(fusion: Fusion) -> Recipe:
 
 
 def _list_recipes(options: argparse.Namespace) -> Sequence[str]:
-    """Return the recipes of the options. None at all are wanted if only fusions are compared."""
+    """Return the recipes of the options; no recipe if only fusions are compared."""
     return ("hybrid", CHAIN.name) if options.recipes is None else options.recipes
 
 

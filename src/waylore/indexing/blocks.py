@@ -1,4 +1,4 @@
-"""Define what a reader returns: a text with its blocks and the author's marks, or why a file was skipped.
+"""The result of a reader: a text with its blocks and the author's marks, or the reason why a file was skipped.
 
 The types, limits and helper functions here are shared by all readers and importers. The module knows no format:
 apart from `Source.read_bytes` nothing here opens a file.
@@ -90,7 +90,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a part of one, that was skipped; the reason says what to change."""
+    """A file, or a part of one, that was skipped, with a reason that names the remedy."""
 
     uri: str
     reason: str
@@ -156,7 +156,7 @@ class Source:
 
 
 def catch_read_errors(uri: str, read: Callable[[], Iterator[T]]) -> Iterator[T | Skipped]:
-    """Yield what a reader yields, and a `Skipped` instead of any error that it raises."""
+    """Yield the results of a reader, and a `Skipped` instead of any error that it raises."""
     try:
         yield from read()
     except ReadError as error:

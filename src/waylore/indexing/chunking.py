@@ -1,7 +1,7 @@
 """Split a text into passages: by structure first, then at sentences, then at words.
 
 Blocks are joined until a passage is full. It ends before its last section if it is half full there, so that short
-sections stand together. The line that leads a list stays with its first item, and fields stay with the
+sections stay together. The line that leads a list stays with its first item, and fields stay with the
 text that follows them. A block is split only if it is too long by itself, and only then do its pieces overlap. Each
 passage has its offsets in the file. The module knows no formats: the readers find the blocks.
 """
@@ -20,7 +20,7 @@ from waylore.types.knowledge import Document, Passage
 MAX_TOKENS = 300
 OVERLAP_TOKENS = 40
 MIN_WORDS = 12  # a passage with fewer joins its neighbour
-MAX_WORD_CHARACTERS = 100  # a text with longer words on average is not short, whatever their number
+MAX_WORD_CHARACTERS = 100  # a text with longer words on average is never short
 MAX_LEAD_CHARACTERS = 300  # a longer paragraph is not just the line that leads a list
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
@@ -112,7 +112,7 @@ def _begins_definition(last: Block, block: Block) -> bool:
 
 
 def _find_end(text: str, group: list[Block], costs: list[int], block: Block, longest: int) -> int:
-    """Return how many blocks of a full group make a passage; the others stand with the next block.
+    """Return how many blocks of a full group make a passage; the others join the next block.
 
     Headings and the line that leads a list do so, and the last section if the passage is half full without it. 0
     means that all of the group leads the block.
@@ -134,7 +134,7 @@ def _begins_section(last: Block, block: Block) -> bool:
 
 
 def _has_text(group: list[Block]) -> bool:
-    """Return whether a group has more than headings and the fields of the page, which stand with the text below."""
+    """Return whether a group has more than headings and the fields of the page, which join the text below."""
     return any(map(_is_text, group))
 
 

@@ -38,7 +38,7 @@ T = TypeVar("T")
 def index_text(
     document: Document, text: str, facts: Sequence[NewFact] = (), *, extractor: Extractor | None = None
 ) -> IndexedDocument:
-    """Split a text into passages and index it with the given facts, or with those that the extractor finds."""
+    """Split a text into passages and index it with the given facts, or with facts that the extractor finds."""
     blocks = find_paragraphs(text, max_blocks=len(text))
     passages = split_into_passages(Reading(document.uri, document.title, text, blocks), document)
     if not passages:

@@ -26,7 +26,7 @@ from waylore.types.search import Hit, SearchResult
 Layout = Literal["passages", "graph", "narrative"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
-_MIN_CUT_CHARACTERS = 80  # a shorter part of a passage is not worth its heading
+_MIN_CUT_CHARACTERS = 80  # a shorter part of a passage is left out
 _MAX_SHORT_CHARACTERS = 240  # of a description, a statement or a value
 _USER_NAMES = ("user", "i", "me")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？।؟۔]+|(?<=\S)(?=\n\n)")

@@ -24,7 +24,7 @@ class FusedCandidate(NamedTuple):
 def fuse(
     rankings: Mapping[str, Ranking], config: HybridConfig, *, graph_weight: float = 1.0
 ) -> tuple[FusedCandidate, ...]:
-    """Return one ranking of all candidates by what the rankings alone say, best first, ties by id (S1, S15).
+    """Return one ranking of all candidates by the rankings alone, best first, ties by id (S1, S15).
 
     Scores are scaled within each ranking; with the fusion "rrf" ranks count instead.
     """
@@ -48,8 +48,9 @@ def fuse_anchored(
     """Return one ranking of all candidates by both scores of each, measured from the best, ties by id.
 
     `fetched` has the scores, by search, of candidates that a ranking does not list. The first `config.candidates` of
-    each ranking form a block. It stands above the next block, so that longer rankings do not change the result: the
-    best are those of the first block, and a rank that lies in a later block than its candidate does not count.
+    each ranking form a block. It comes before the next block, so that
+    longer rankings do not change the result. The best scores are taken from the first block, and a rank in a later
+    block than that of the candidate does not count.
     """
     ranks = {search: {s.id: rank for rank, s in enumerate(ranking, 1)} for search, ranking in rankings.items()}
     blocks = _number_blocks(ranks.values(), config.candidates)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from waylore.config import GateConfig
 from waylore.types.search import GateOutcome
 
-FULL_LENGTH = 100  # characters from which on a question counts as fully specific
+FULL_LENGTH = 100  # a question of this many characters counts as fully specific
 
 
 @dataclass(frozen=True, slots=True)

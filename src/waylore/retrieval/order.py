@@ -1,7 +1,7 @@
 """Choose the hits among all candidates: their order, and passages with the same text.
 
-The order does not depend on the number of hits. Of the first n, for every n, a third are the best of hybrid search
-(promise 1). Passages with nearly the same words take one place. Pure functions: nothing here reads the store.
+The order does not depend on the number of hits. For every n, a third of the first n hits are the best of hybrid search
+(promise 1). Passages with nearly the same words take one place. Pure functions: this module does not read the store.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from itertools import count
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.text import split_words
 
-KEPT_SHARE = 3  # one of three hits is the best of hybrid search that is not among those before it
-SAME_WORDS = 0.95  # Jaccard similarity of the sets of words from which on two long texts are the same
-MIN_WORDS = 20  # of a long text
+KEPT_SHARE = 3  # every third hit is the best of hybrid search that is not among the hits before it
+SAME_WORDS = 0.95  # minimum Jaccard similarity of the words of two long texts that count as the same
+MIN_WORDS = 20  # minimum length of a long text
 
 
 def arrange(
@@ -20,7 +20,7 @@ def arrange(
 ) -> Iterator[FusedCandidate]:
     """Yield the candidates in their order, with the best of hybrid search at every third place at the latest.
 
-    Candidates in `left_out`, which repeat another one or are gone, count in neither list.
+    Candidates in `left_out`, which repeat another one or were deleted, count in neither list.
     """
     by_id = {candidate.id: candidate for candidate in candidates if candidate.id not in left_out}
     kept = [candidate.id for candidate in hybrid if candidate.id in by_id]
@@ -51,7 +51,7 @@ def keep_all(
 
 
 def find_repeats(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the passages that repeat the text of one before them, by id, with the id of that one.
+    """Return the passages that repeat the text of an earlier passage, by id, with the id of the earlier one.
 
     `texts` are pairs of id and text, best first.
     """
@@ -71,7 +71,7 @@ def find_repeats(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
 def has_same_words(one: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether two texts have the same words in the same order, or, if they are long, nearly the same words.
 
-    In a short text the order decides what it says: "from Rome to Paris" is not "from Paris to Rome".
+    In a short text the order changes the meaning: "from Rome to Paris" is not "from Paris to Rome".
     """
     if one == other:
         return bool(one)
@@ -83,7 +83,7 @@ def has_same_words(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def group_repeats(repeats: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the passages that repeat one, by the id of that one. A repeat of a repeat counts for the first."""
+    """Return the repeats of each passage, by its id. A repeat of a repeat belongs to the first passage."""
     groups: dict[str, list[str]] = {}
     for id_ in repeats:
         first = repeats[id_]

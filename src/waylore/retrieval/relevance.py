@@ -1,8 +1,8 @@
-"""Judge whether the best hit is likely to answer the question at all.
+"""Judge whether the best hit is likely to answer the question.
 
-A logistic model over five numbers that every search has. `waylore.evaluation.fit_relevance` fits its weights and
-chooses the minimum score. It hides nothing: the result only reports the judgement and its reason. Pure arithmetic: it
-reads neither the store nor a model.
+The judge is a logistic model over five numbers that every search has. `waylore.evaluation.fit_relevance` fits its
+weights and chooses the minimum score. No hits are removed: the result only reports the judgement and its reason. Pure
+arithmetic: it reads neither the store nor a model.
 """
 
 import math
@@ -18,7 +18,7 @@ from waylore.types.search import Query, Ranking
 from waylore.words import DEFAULT_LANGUAGE, detect_language, load_words
 
 BEST = 5  # passages of each ranking that are compared
-TENTH = 9  # place from whose cosine the best one is measured
+TENTH = 9  # rank of the cosine that the best one is compared with
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "cosine": "no passage is similar to the question",
@@ -32,7 +32,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """Whether the best hit likely answers the question, None if that cannot be judged, and the reason if not."""
+    """Whether the best hit likely answers the question (None if unknown), and the reason if it does not."""
 
     is_relevant: bool | None = None
     reason: str = ""
@@ -41,7 +41,7 @@ class Relevance:
 def judge_relevance(query: Query, rankings: Mapping[str, Ranking], texts: Sequence[str]) -> Relevance:
     """Judge a search by its rankings and the texts of its best passages, best first.
 
-    Without vectors, or if the spread of the model's cosines is unknown, nothing is judged.
+    Without vectors, or if the spread of the model's cosines is unknown, there is no judgement.
     """
     if not texts:
         return Relevance(is_relevant=False, reason="nothing was found")
@@ -75,7 +75,7 @@ def compute_relevance_features(
 
 
 def _count_unknown_names(question: str, texts: Iterable[str]) -> int:
-    """Return how many names the question writes as names that have a word which none of the texts has."""
+    """Return the number of names in the question with a word that none of the texts has."""
     known = {term for text in texts for term in terms(text)}
     words = Counter(word.strip() for word in split_units(normalise(question)))
     names = find_written_names(question, load_words(detect_language(words) or DEFAULT_LANGUAGE))

@@ -22,7 +22,7 @@ def rerank(reranker: Reranker, question: str, hits: Sequence[Hit]) -> tuple[Hit,
 
 
 def _format_hit(hit: Hit) -> str:
-    """Return the passage and the facts that led to it, without which a passage two hops away makes no sense."""
+    """Return the passage with the facts that led to it. A distant passage cannot be judged without them."""
     facts = "; ".join(fact.embeddable for fact in hit.path.facts) if hit.path else ""
     return f"{hit.passage.embeddable}\n{facts}".rstrip()
 

@@ -1,7 +1,7 @@
 """The unit of an embedder: the difference of two cosines that counts as the whole weight of vector search.
 
 Models spread their cosines differently: two random texts differ by a few hundredths with one, by tenths with another.
-The unit is a number of the model and never of a collection, so that hidden documents cannot change a score. For
+The unit depends on the model and never on a collection, so that hidden documents cannot change a score. For
 models in the table it was measured on training questions. For any other it is computed from the cosines of 64
 sentences that the package ships.
 """
@@ -14,14 +14,14 @@ import numpy as np
 from waylore.protocols import Embedder
 from waylore.types.search import CosineSpread
 
-DEFAULT_UNIT = 0.30  # if nothing is known of the model; the unit of the default model
+DEFAULT_UNIT = 0.30  # for unknown models: the unit of the default model
 DEVIATIONS = 5.0  # deviations of the cosines of two sentences in a unit
 UNITS = {"bge-small-en-v1.5": 0.30, "potion-base-8m": 1.25}  # by name, without the organisation
 SPREADS = {"bge-small-en-v1.5": CosineSpread(0.384, 0.061), "potion-base-8m": CosineSpread(0.070, 0.091)}
 WEIGHTS = {"f65d0f32": "potion-base-8m"}  # weights in a directory that may have any name, by their fingerprint
 
-# Measured units by the name of the model, which says all about its vectors. They are kept in the process, because a
-# store has no column for them yet.
+# Measured units by the name of the model, which identifies its vectors. They are cached in the process, because a store
+# has no column for them yet.
 _measured: dict[str, float] = {}
 _measured_spreads: dict[str, CosineSpread] = {}
 

@@ -35,7 +35,7 @@ def _cap_fact(author: Author, fact: Fact) -> Fact:
 
 
 def check_changes(author: Author, stored_labels: Iterable[str]) -> None:
-    """Raise Forbidden if one of the stored documents, given by their labels in JSON, is not the author's to change."""
+    """Raise Forbidden if the author may not change one of the stored documents, given by their labels in JSON."""
     if not all(author.may_change(frozenset(json.loads(labels))) for labels in set(stored_labels)):
         raise Forbidden(
             "a document that this would change is public or has a label that you have not; choose another address, "

@@ -1,6 +1,6 @@
-"""List the rows by which entities and facts find packs: mentions, assertions and edges, the same on every engine.
+"""List the index rows of packs: mentions, assertions and edges, the same on every engine.
 
-Pairs have no rows of their own: an entity finds them by its mentions.
+These rows lead from an entity or a fact to packs. Pairs have no rows: they are found through the mentions of an entity.
 The rows are computed from the packs alone, so inserting, deleting, verifying and carrying over agree on them. Entities,
 facts and passages have the keys of the engine: numbers of rows or ids. This module knows no SQL.
 """
@@ -115,7 +115,7 @@ def _map_ends(packs: Packs, facts: Sequence[Any], entities: Sequence[Any]) -> En
 
 
 def strengthen(strengths: Strengths, found: Iterator[tuple[Any, int, float]]) -> Strengths:
-    """Return strengths with those of more assertions, given by fact and permission: the greatest counts."""
+    """Return the strength of each fact and permission after more assertions: the greatest of all."""
     after = dict(strengths)
     for fact, access, strength in found:
         after[fact, access] = max(after.get((fact, access), strength), strength)
@@ -123,7 +123,7 @@ def strengthen(strengths: Strengths, found: Iterator[tuple[Any, int, float]]) ->
 
 
 def list_edges(ends: Ends, strengths: Strengths, other: Strengths) -> list[Row]:
-    """Return the edges that facts have with these strengths and not with the others.
+    """Return the edges that facts have with the first strengths and not with the second.
 
     An edge is the entity, the permission, the strength, the fact, and the key of the predicate.
     """
@@ -136,7 +136,7 @@ def list_edges(ends: Ends, strengths: Strengths, other: Strengths) -> list[Row]:
 
 
 def describe_differences(wanted: Counter[str], found: Counter[str], stored: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each kind of rows that packs give and that are missing, or that no pack gives."""
+    """Yield a line for each kind of rows that is missing for a pack, or stored without a pack."""
     missing = wanted - found
     for kind, problem in MISSING.items():
         if missing[kind]:

@@ -1,6 +1,6 @@
 """Pack the mentions and facts of a passage, and make columns and objects from packs, the same on every engine.
 
-A store reads packs with the ids and texts of their passages (`PassagePacks`). Searches get columns of these
+A store reads packs with the ids and texts of their passages (`PassagePacks`). Searches get columns of them
 (`types.columns`), and a fact becomes an object when it is looked up. This module knows no SQL.
 """
 
@@ -172,7 +172,7 @@ def _encode_vectors(facts: Sequence[Fact], dimension: int | None) -> list[bytes]
 
 
 def split_codes(joined: bytes, size: int) -> list[bytes]:
-    """Return vectors in eight bits per dimension that stand one behind the other."""
+    """Split concatenated vectors of eight bits per dimension."""
     return [joined[start : start + size] for start in range(0, len(joined), size)]
 
 
@@ -181,7 +181,7 @@ def _join_words(fact: Fact) -> str:
 
 
 def _place_statement(text: str, statement: str | None, code: bytes | None, words: _Places) -> tuple[int, int, int, int]:
-    """Return the span, prefix and flags of a statement; None for one that is the words of its fact."""
+    """Return the span, prefix and flags of a statement; None means that it is the words of its fact."""
     flags = 0 if code is None else HAS_VECTOR
     if statement is None:
         return 0, 0, 0, flags | IS_JOINED
@@ -276,7 +276,7 @@ def compute_fact_keys(ids: Column) -> Column:
 
 
 def find_stated(packs: Packs, only: FactFilter) -> Column:
-    """Return the places of the facts that their passages state with one of the statuses and for the time."""
+    """Return the places of the facts that have one of the statuses and are valid at the time."""
     statuses = [STATUSES.index(status) for status in only.statuses]
     is_stated = np.isin(packs.facts["status"], statuses)
     if only.as_of is not None:
@@ -307,7 +307,7 @@ def _number_groups(of: Sequence[str]) -> Column:
 
 
 def _cap(order: Column, groups: Column, halves: Column, limit: int) -> Column:
-    """Return at most `limit` rows of each group, without those that repeat the fact before them."""
+    """Return at most `limit` rows of each group. A row with the same fact as the row before it is skipped."""
     is_new = np.append(True, (np.diff(groups[order]) != 0) | (np.diff(halves[order], axis=0) != 0).any(axis=1))
     distinct = order[is_new]
     kept: Column = distinct[count_before(groups[distinct]) < limit]
@@ -357,7 +357,7 @@ def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
 
 
 def split_ids(joined: bytes) -> tuple[str, ...]:
-    """Return ids that stand one behind the other."""
+    """Split concatenated ids."""
     digits = joined.hex()
     return tuple([digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS)])
 

@@ -1,11 +1,10 @@
-"""Encode what one passage says as a pack, one blob of columns, and decode many packs at once.
+"""Encode the knowledge of one passage as a pack, one blob of columns, and decode many packs at once.
 
 A pack has the mentions of a passage, its facts, its pairs (facts without a predicate), the statements that assert them,
-and the ids of the entities of all.
-A statement is a span of the passage's text, which may have a prefix, or the three words of its fact.
-Words that are not in the text (names as the document spells them, predicates, plain values, prefixes, other statements)
-are in the pack, so deleting it deletes them. The vectors of statements are
-stored beside the pack, because only a search for facts reads them. A pack has no number of a row, so it is the same in
+and the ids of all these entities. A statement is a span of the passage's text, which may have a prefix, or the three
+words of its fact. Words that are not in the text (names as the document spells them, predicates, plain values,
+prefixes, other statements) are in the pack, so deleting it deletes them. The vectors of statements are stored beside
+the pack, because only a search for facts reads them. A pack has no row numbers, so it is the same in
 every store. Decoding gives NumPy columns over all packs and makes no object for an item. This module knows no SQL.
 """
 
@@ -39,19 +38,19 @@ FACT = np.dtype(
     ]
 )
 PAIR_COLUMNS = ("subject", "object", "statement", "subject_word", "object_word")
-PAIR = np.dtype([(name, "<u4") for name in PAIR_COLUMNS])  # as in FACT; what all pairs have in common is not stored
+PAIR = np.dtype([(name, "<u4") for name in PAIR_COLUMNS])  # as in FACT, without the columns that are equal for all
 TRUST = np.dtype([("weight", "<f8"), ("confidence", "<f8"), ("valid_from", "<i8"), ("valid_to", "<i8")])
 
 IS_CLAIM, HAS_VECTOR, IS_JOINED = 1, 2, 4  # in the flags of a statement; a joined one is the words of its fact
 IS_OWN = 1 << 31  # in the rank of a mention: the passage is about the entity; the other bits count its occurrences
-ALWAYS = np.iinfo(np.int64)  # its ends stand for no valid_from and no valid_to
+ALWAYS = np.iinfo(np.int64)  # its limits mean no valid_from and no valid_to
 TRUST_OF_PAIRS = np.array([(PAIR_WEIGHT, PAIR_CONFIDENCE, ALWAYS.min, ALWAYS.max)], TRUST)
 SOURCE_OF_PAIRS, STATUS_OF_PAIRS = SOURCES.index("file"), STATUSES.index("confirmed")
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What one passage says. Columns of a section have one row for each of its items."""
+    """The knowledge of one passage. Columns of a section have one row for each of its items."""
 
     entities: Column
     statements: Column
@@ -63,7 +62,7 @@ class Pack:
 
 
 class Packs:
-    """Several packs as columns, one behind the other in the given order. A column is decoded when it is first read.
+    """Several packs as columns, concatenated in the given order. A column is decoded when it is first read.
 
     Columns of facts have the facts with a predicate first, then the pairs. `codes` has the vectors of the statements of
     each pack, in eight bits per dimension.
@@ -87,7 +86,7 @@ class Packs:
 
     @cached_property
     def entities(self) -> Column:
-        """The ids of entities, of type ID, behind one that stands for no entity: places count from 1."""
+        """The ids of entities, of type ID. The first one is blank, because places count from 1."""
         return np.concatenate([np.zeros(1, ID), self._join("entities", ID)])
 
     @cached_property
@@ -148,7 +147,7 @@ class Packs:
 
     @cached_property
     def ids(self) -> Column:
-        """The ids of facts, of type ID. That of a pair has halves of the ids of its entities."""
+        """The ids of facts, of type ID. The id of a pair consists of halves of the ids of its entities."""
         ids = self.facts["id"].copy()
         halves = ids.view(">u8").reshape(-1, 2)
         for column, ends in enumerate((self.subject_of, self.object_of)):
@@ -181,11 +180,11 @@ class Packs:
 
     @cached_property
     def by_pack(self) -> Column:
-        """The places of facts in the order of their packs and of their places in these."""
+        """The places of facts, in the order of their packs and within each pack."""
         return np.lexsort((self.place_of, self.fact_of))
 
     def find_places(self, of: Column, in_pack: Column) -> Column:
-        """Return the places of facts, given by the places of their packs and their places in these."""
+        """Return the places of facts, given by pack and by place within that pack."""
         beyond = in_pack - self._heads["facts"][of].astype(np.int64)
         places: Column = np.where(beyond < 0, self.first_fact[of] + in_pack, self.first_pair[of] + beyond)
         return places

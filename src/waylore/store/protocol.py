@@ -55,7 +55,7 @@ class Store(Protocol):
         labels are read inside the transaction. A document that is stored already is replaced, or left
         unchanged if its digest is the same. `model` names the model that made the vectors; None means that there
         are no vectors. ModelMismatch is raised if the collection has another model. The documents named in
-        `replacing` are removed in the same transaction. `fingerprints` belong to the files from which documents
+        `replacing` are removed in the same transaction. `fingerprints` belong to the files whose documents
         were read.
         """
         ...
@@ -74,13 +74,13 @@ class Store(Protocol):
     def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
 
-        Forbidden is raised, and nothing removed, if `author` may not change one of them. `missing` are ids for what
-        the caller asked for and did not find; the receipt lists them.
+        Forbidden is raised, and nothing removed, if `author` may not change one of them. `missing` are ids of requested
+        documents that do not exist; the receipt lists them.
         """
         ...
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
-        """Return what a request has forgotten; None if there is no record of it that the author may read.
+        """Return the receipt of a request; None if there is no record of it that the author may read.
 
         An author with labels may read the records of its own requests, an author without labels all.
 
@@ -131,8 +131,8 @@ class Store(Protocol):
     ) -> Mapping[str, tuple[str, ...]]:
         """Find the ids of entities by the keys of their names (`waylore.names.keys`).
 
-        If more than `max_per_key` entities share a key, more than `max_per_key` of them are returned, in no
-        particular choice.
+        If more than `max_per_key` entities share a key, more than `max_per_key` of them are returned; which ones is
+        not defined.
         """
         ...
 
@@ -179,7 +179,7 @@ class Store(Protocol):
     def pairs_of_entities(
         self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
     ) -> FactColumns:
-        """Return the pairs of entities: first of passages about each, then of those that mention it most.
+        """Return the pairs of entities: first from passages about each entity, then from passages that mention it most.
 
         Only the first `passages_per_entity` passages are read. A pair has an entity as its subject or object.
         """
@@ -298,7 +298,7 @@ class Store(Protocol):
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream.
 
-        `write` accepts what `export` yields.
+        `write` accepts the documents that `export` yields.
         """
         ...
 

@@ -164,7 +164,7 @@ def run_together(
 
 
 def drive(steps: Generator[Sequence[Q], Sequence[Any], T], fetch: Callable[[Sequence[Q]], Sequence[Any]]) -> T:
-    """Run a generator with a function that fetches what it yields, and return its result.
+    """Run a generator, fetch the requests that it yields with `fetch`, and return its result.
 
     An empty list of requests is answered without a call of `fetch`. The deadline is checked before each step.
     """

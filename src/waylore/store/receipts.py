@@ -1,8 +1,8 @@
-"""Record what a request has changed, in the transaction of the change itself, under the id of the request.
+"""Record the changes of a request under its id, in the same transaction as the changes.
 
-If the answer to a request is lost, the request may come again. Its write then finds the record, changes nothing
-and returns what it returned before. The record of documents that were forgotten is their receipt. A record has
-ids and no content. An author with labels reads its own records only. This module knows no SQL.
+If the answer to a request is lost, the client may repeat the request. Its write then finds the record, changes nothing
+and returns the earlier result. The record of forgotten documents is their receipt. A record has ids and no content. An
+author with labels reads its own records only. This module knows no SQL.
 """
 
 import time
@@ -32,7 +32,7 @@ _current: ContextVar[_Record | None] = ContextVar("record", default=None)
 
 @contextmanager
 def record_as(request: str) -> Iterator[None]:
-    """Record what the first write of the block changes under the id of a request; "" for no record."""
+    """Record the changes of the first write in the block under the id of a request; "" for no record."""
     token = _current.set(_Record(request))
     try:
         yield
@@ -54,7 +54,7 @@ def mark_recorded() -> None:
 
 
 def hide_name(name: str) -> str:
-    """Return an id for a name of which there is no document: an address may be what was to be forgotten."""
+    """Return a hash of a name without a document, because the name itself may be what the caller wants to forget."""
     return name if is_id(name) else identity("missing", name)
 
 

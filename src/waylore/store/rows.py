@@ -87,7 +87,7 @@ class StoredDocument:
 
     @property
     def tags(self) -> list[str]:
-        """The tags by which filters find the document, each once."""
+        """The tags of the document that filters compare, each once."""
         return list(dict.fromkeys(tag for tags in list_tags(self.indexed.document.metadata) for tag in tags))
 
 
@@ -144,7 +144,7 @@ def format_labels(where: Filter) -> str | None:
 
 
 def list_names(name: str, aliases: Sequence[str]) -> list[str]:
-    """Return the normalised names by which an entity is found, each once."""
+    """Return the normalised names of an entity that searches look up, each once."""
     return list(dict.fromkeys(map(normalise, (name, *aliases))))
 
 

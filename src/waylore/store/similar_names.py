@@ -1,6 +1,6 @@
-"""Pair entities by the keys of their names, the same on every engine and across cells.
+"""Match entities by the keys of their names, the same on every engine and across cells.
 
-A store finds entities by key and returns them with the vectors of their names. This module makes the pairs and
+A store finds entities by key and returns them with the vectors of their names. This module lists the matches and
 computes the cosine of each. It does not decide whether two entities are the same.
 """
 
@@ -35,7 +35,7 @@ def find_others(
 def pair_entities(
     others: Mapping[str, Mapping[str, str]], entities: Mapping[str, Entity]
 ) -> dict[str, tuple[SimilarEntities, ...]]:
-    """Return the pairs of known entities with the cosine of their names, by the first entity."""
+    """Return the matches of known entities with the cosine of their names, by the first entity."""
     pairs = {
         id_: [
             SimilarEntities(entities[id_], entities[other], key, _cosine(entities[id_].vector, entities[other].vector))

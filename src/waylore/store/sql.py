@@ -1,7 +1,7 @@
 """Load named SQL from the files of a package, and bring a schema up to date by recorded migrations.
 
-Each applied migration is recorded with a checksum. A schema that is newer than this Waylore is refused, and so
-is one that was made by other SQL than the files hold. This module knows no database: the caller passes the
+Each applied migration is recorded with a checksum. A schema that is newer than this Waylore is refused, and so is
+a schema that was made by different SQL. This module knows no database: the caller passes the
 functions that run a statement and record a migration, inside a transaction that the caller has begun.
 """
 

@@ -60,18 +60,18 @@ class StoreUrl:
 
 
 def parse_url(url: str) -> StoreUrl:
-    """Split the URL of a store into its parts."""
+    """Split the URL of a store into its parts. `~/` at the beginning of a file name is the home folder."""
     rest = url.removeprefix(CELLS)
     is_cells = rest != url
     if "://" not in rest:
-        return StoreUrl("sqlite", rest, is_cells)
+        return StoreUrl("sqlite", str(Path(rest).expanduser()) if rest.startswith("~/") else rest, is_cells)
     name = rest.partition("://")[0]
     scheme = SCHEMES.get(name, name)
     return StoreUrl(scheme, rest.removeprefix("sqlite:///") if scheme == "sqlite" else rest, is_cells)
 
 
 def without_password(url: str) -> str:
-    """Return an address with its password masked, and rather too much of it than too little.
+    """Return an address with its password masked. In doubt, more of the address is masked.
 
     libpq's own parser does not help: it takes `u:p/a@ss@host` for the host `u` and the database `a@ss@host`.
     """

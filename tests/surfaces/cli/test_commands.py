@@ -389,6 +389,11 @@ def test_init_writes_settings_once(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert 'next: waylore search "…"' in run("init")
 
 
+def test_init_creates_the_folder_of_the_store(folder: Path) -> None:
+    run("init", "--embedder", "none", "--store", "new/team.waylore")
+    assert (folder / "new" / "team.waylore").exists()
+
+
 def test_init_writes_any_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WAYLORE_STORE")
     run("init", "--embedder", "none", "--store", 'a "b" \\ 𝄞.waylore')

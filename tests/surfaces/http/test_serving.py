@@ -160,7 +160,7 @@ def test_shutdown_finishes_running_requests(tmp_path: Path, postgres: Server, nu
 def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) -> None:
     with start_service(create_database(), tmp_path, "--workers", "2") as service, service.client() as asked:
         children = psutil.Process(service.process.pid).children(recursive=True)
-        assert len([child for child in children if "multiprocessing" in " ".join(child.cmdline())]) >= 2
+        assert len([child for child in children if _is_worker(child)]) >= 2
         for number in range(10):
             read_json(asked.post(f"{NOTES}/documents", json={"text": f"Note {number}.", "uri": f"{number}"}))
         shown: list[str] = []
@@ -176,6 +176,14 @@ def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) 
         assert psutil.wait_procs(children, timeout=HANG_SECONDS)[1] == []
 
 
+def test_dead_worker_is_logged_and_replaced(tmp_path: Path, postgres: Server) -> None:
+    with start_service(create_database(), tmp_path, "--workers", "2") as service, service.client() as asked:
+        workers = [child for child in psutil.Process(service.process.pid).children() if _is_worker(child)]
+        workers[0].kill()
+        wait_until(lambda: f"Child process [{workers[0].pid}] died" in service.log.read_text())
+        assert read_json(asked.get(f"{NOTES}/documents"))["documents"] == []
+
+
 @pytest.mark.slow
 def test_processes_that_start_slowly_come_up(tmp_path: Path, postgres: Server) -> None:
     """Check that processes may take longer than the five seconds after which uvicorn kills them by default."""
@@ -185,6 +193,10 @@ def test_processes_that_start_slowly_come_up(tmp_path: Path, postgres: Server) -
         started = (tmp_path / "started").read_text().split()
         assert len(started) == 2  # none was killed and started again
         assert set(started) <= {str(child.pid) for child in psutil.Process(service.process.pid).children()}
+
+
+def _is_worker(child: psutil.Process) -> bool:
+    return "multiprocessing.spawn" in " ".join(child.cmdline())
 
 
 def _has_lock_waiter(url: str) -> bool:

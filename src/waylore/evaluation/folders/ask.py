@@ -1,4 +1,4 @@
-"""Ask the questions of a folder that is indexed, and collect rankings and the decisions of the gate."""
+"""Ask the questions of an indexed folder, and collect rankings and the decisions of the gate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ def choose_recipes(names: Iterable[str], without: Sequence[str] = ()) -> list[Re
 def ask(
     measurement: Measurement, memory: Waylore, questions: Sequence[FolderQuestion], recipes: Iterable[Recipe]
 ) -> None:
-    """Ask questions about an indexed folder with each recipe, and without the gate of those that have one."""
+    """Ask questions about an indexed folder with each recipe, and again without the gate if the recipe has one."""
     measurement.questions += questions
     for recipe in recipes:
         answers = ask_questions(memory, questions, recipe, show_progress(recipe.name))

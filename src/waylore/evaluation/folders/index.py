@@ -1,4 +1,4 @@
-"""Index a folder as a user does, measure what it costs, and read the stored names and relations of its pages."""
+"""Index a folder as a user does, measure the cost, and read the stored names and relations of its pages."""
 
 import os
 import time
@@ -70,7 +70,7 @@ class EmbedderWithCache:
 
 @dataclass(frozen=True, slots=True)
 class IndexCosts:
-    """What indexing a folder cost and gave. Vectors of `texts - embedded` texts were cached.
+    """The cost and the result of indexing a folder. Vectors of `texts - embedded` texts were cached.
 
     `unchanged` files were indexed by an earlier run, so the processor time is not that of the folder.
     """
@@ -111,7 +111,7 @@ def open_cached(embedder: Embedder | None, vectors: Path | None) -> Iterator[Emb
 def open_memory(files: Path, model: EmbedderWithCache, folder: Path | None, url: str | None) -> Iterator[Waylore]:
     """Open a collection for a folder of files: at `url` or in `folder`, which is reused, or a temporary one.
 
-    A folder of another path has another collection, whatever its name is.
+    Folders with different paths have different collections, even if their names are equal.
     """
     place = files.resolve()
     name = f"{place.name}-{identity('folder', str(place))[:DIGITS]}"
@@ -125,7 +125,7 @@ def open_memory(files: Path, model: EmbedderWithCache, folder: Path | None, url:
 def index_folder(
     memory: Waylore, files: Path, model: EmbedderWithCache, progress: Callable[[Progress], None] = lambda _: None
 ) -> IndexCosts:
-    """Add a folder with the defaults of `add_files`, and measure it. A reused collection forgets vanished files."""
+    """Add a folder with the defaults of `add_files`, and measure it. A reused collection forgets deleted files."""
     if not files.is_dir():
         raise NotFound(f"no folder {files}; pass a folder of files")
     requested, embedded = model.count()
@@ -163,7 +163,7 @@ def list_documents(memory: Waylore) -> Iterator[Document]:
 
 
 def read_stored(memory: Waylore, page: LabelledPage) -> StoredPage:
-    """Return the names and relations that are stored of a labelled page."""
+    """Return the stored names and relations of a labelled page."""
     listed = memory.documents(under=page.path)
     stored = [memory.get(document.id) for document in listed if normalise_path(document.uri) == page.path]
     names = dict.fromkeys(entity.name for each in stored for entity in each.entities)

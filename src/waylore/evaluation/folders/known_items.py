@@ -1,4 +1,4 @@
-"""Make questions from the passages of a folder, for an owner who has none.
+"""Make questions from the passages of a folder, for an owner without questions.
 
 Such a question looks for a known item: it has four words of a sentence of a passage. The sentence is the one whose
 words are rarest in the folder. Its three rarest words are left out, because an owner who remembers them needs no

@@ -1,4 +1,4 @@
-"""Score the names and relations that were stored of labelled pages.
+"""Score the stored names and relations of labelled pages.
 
 A labelled page lists names, strings that are no names (`not_names`) and relations. `aliases` are other spellings of
 its names, `either` strings that are neither right nor wrong, and `also` relations that are true but not required. A
@@ -46,7 +46,7 @@ class LabelledPage:
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """The names and relations that were stored of a page."""
+    """The stored names and relations of a page."""
 
     names: tuple[str, ...] = ()
     relations: tuple[Triple, ...] = ()
@@ -115,7 +115,7 @@ def score_pages(pages: Iterable[tuple[LabelledPage, StoredPage]]) -> dict[str, d
 
 
 def list_misses(page: LabelledPage, stored: StoredPage) -> dict[str, list[str]]:
-    """Return what was missed and what was wrong on a page: names as they are compared, relations as triples."""
+    """Return the missing and the wrong items of a page: names as they are compared, relations as triples."""
     found = _find_names(page, stored.names)
     gold, true, said = (
         [(triple, _make_relation(triple, page.aliases)) for triple in triples]
@@ -132,7 +132,7 @@ def list_misses(page: LabelledPage, stored: StoredPage) -> dict[str, list[str]]:
 
 
 def _find_names(page: LabelledPage, stored: Iterable[str]) -> set[str]:
-    """Return the stored names as they are compared, without those that are neither right nor wrong."""
+    """Return the stored names as they are compared, without names that are neither right nor wrong."""
     spellings = {alias: name for alias, name in page.aliases.items() if alias not in page.names}
     found = {spellings.get(name, name) for name in map(normalise_name, stored)} - {""}
     return found - (page.either - page.names)

@@ -1,6 +1,6 @@
 """Measure folders: index each, ask its questions with every recipe, and score the rankings.
 
-The result has all that the tables and the JSON show; `report` and `to_json` write them.
+The result has all figures of the tables and the JSON; `report` and `to_json` write them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class GateFigures:
-    """What the gate of a method did, and whether it was right by the recall of each question.
+    """The decisions of a method's gate, and how often they were wrong, judged by the recall of each question.
 
     `harms` and `helps` count questions on which the graph would be worse and better than the baseline if the gate
     were always open. Of these, `harmed` are worse than the baseline with the gate, and `lost` are not better.
@@ -137,12 +137,12 @@ def reports_relevance(measurement: Measurement) -> bool:
 
 
 def count_irrelevant(questions: Sequence[FolderQuestion], answers: Answers) -> int:
-    """Return how many answers report that nothing is relevant."""
+    """Return the number of answers that report no relevant hit."""
     return sum(answers[question.id].is_relevant is False for question in questions)
 
 
 def to_json(measurement: Measurement) -> dict[str, Any]:
-    """Return all figures and rankings as JSON. The rankings are those that `../shared/folders/score.py` reads."""
+    """Return all figures and rankings as JSON. `../shared/folders/score.py` can read the rankings."""
     return {
         "embedder": measurement.embedder,
         "folders": {

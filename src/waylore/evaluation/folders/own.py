@@ -1,4 +1,4 @@
-"""Run `waylore eval FOLDER`: compare methods in anybody's folder, with the owner's questions or with made ones."""
+"""Run `waylore eval FOLDER`: compare methods in a user's folder, with the user's questions or generated ones."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ from waylore.indexing.files.progress import Progress
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN
 
-MAX_READ = 500  # documents from which questions are made
+MAX_READ = 500  # maximum number of documents that questions are made from
 MAX_SHOWN = 3  # skipped files, and paths that do not exist
 SIGNIFICANT = 0.05
 MADE = (

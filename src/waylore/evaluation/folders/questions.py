@@ -1,8 +1,8 @@
 """Read questions about the files of a folder, with the passages that answer them.
 
-A file of questions has one JSON object a line: `question`, and `gold`, a list of passages that are all needed. A
-passage is a `path` in the folder and a `quote` of the file; without a quote the whole file counts. `alternatives`,
-a list for each passage, names other places that say the same. A question with empty `gold` has no answer in the
+A file of questions has one JSON object per line: `question`, and `gold`, the list of all passages that are needed. A
+passage is a `path` in the folder and a `quote` from the file; without a quote the whole file counts. `alternatives` has
+a list for each passage, of other places with the same content. A question with empty `gold` has no answer in the
 folder. `id`, `type` and `split` group the figures. This module neither searches nor scores.
 """
 

@@ -164,7 +164,7 @@ def _format_costs(measurement: Measurement) -> str:
 
 
 def _list_notes(measurement: Measurement) -> Iterator[str]:
-    """Yield a line for each thing that the reader of the figures must know."""
+    """Yield a line for each condition that affects the figures."""
     costs = measurement.costs.values()
     if cached := sum(one.texts - one.embedded for one in costs):
         texts = sum(one.texts for one in costs)

@@ -1,7 +1,7 @@
-"""Score rankings of passages: which of them have the gold passages, and how sure a difference is.
+"""Score rankings of passages: which hits contain the gold passages, and how certain a difference is.
 
-A hit has a gold passage if it is of the same file and has three fifths of the words of the quote. Recall is the mean
-share of the gold passages among the first five hits. Two methods are compared by a sign test of the recall of each
+A hit contains a gold passage if it is from the same file and has three fifths of the words of the quote. Recall is the
+mean share of the gold passages among the first five hits. Two methods are compared by a sign test of the recall of each
 question.
 """
 
@@ -57,7 +57,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class SignTest:
-    """On how many questions a method is better and worse than another, and the probability of that by chance."""
+    """The number of questions on which a method is better or worse than another, and the probability by chance."""
 
     better: int
     worse: int
@@ -70,7 +70,7 @@ def split_words(text: str) -> list[str]:
 
 
 def normalise_path(path: str) -> str:
-    """Return the path of a file as questions have it: without a leading `./` and a place in the file."""
+    """Return the path of a file as in questions: without a leading `./` and without a place in the file."""
     return get_file(path).removeprefix("./")
 
 

@@ -94,7 +94,7 @@ def _read_brackets(sentence: str, bracket: re.Match[str], known: Sequence[str]) 
 
 
 def _find_full_before(before: str, short: str, known: Sequence[str]) -> str:
-    """Return the name at the end of a text that a short form stands for, or an empty string."""
+    """Return the long form of a short form at the end of a text, or an empty string."""
     if is_unspaced(before[-1:]):
         ending = next((name for name in known if before.endswith(name)), "")
         return ending if ending and is_short(short) else _find_unspaced_full(short, before)

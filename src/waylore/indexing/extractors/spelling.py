@@ -1,7 +1,7 @@
 """Count how a page writes each word, and compute from it how likely a word is part of a name.
 
 The counts of a page are added to those of ordinary text (`waylore.words`), so a short page is judged by its
-language and a long one by itself. Other documents are not read: what is found in a document depends on it alone.
+language and a long one by itself. Other documents are not read: the names of a document depend on it alone.
 """
 
 import re
@@ -68,7 +68,7 @@ class Spelling:
         return self.compute_nameness(word) >= LEAST_NAMENESS
 
     def is_unknown(self, word: str) -> bool:
-        """Return whether neither the page nor ordinary text writes a word small, in whatever inflection."""
+        """Return whether neither the page nor ordinary text writes a word in lower case, in any inflection."""
         if self.count_small(word) or (self.capitalises_nouns and self.is_ordinary_noun(word)):
             return False
         return bool(self.ordinary.language) and not self.ordinary.is_inflected(word)

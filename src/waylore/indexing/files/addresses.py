@@ -1,9 +1,9 @@
 """Choose the address of each file, and find the addresses under which it may be stored already.
 
 An address begins in a folder. This is the `root` that a caller gives, or else the folder that holds `waylore.toml` if
-the file lies below it. The address of any other file is its absolute path. The fingerprint of a file names the
-folder, so that a file whose address changes is recognised. Links are not resolved in an address, because a path such
-as `current/docs` should have the same addresses whatever it links to. The module opens no file and no store.
+the file lies below it. The address of any other file is its absolute path. The fingerprint of a file names the folder,
+so that a file whose address changes is recognised. Links are not resolved in an address, because a path such as
+`current/docs` should keep its addresses when its link changes. The module opens no file and no store.
 """
 
 import os
@@ -24,7 +24,7 @@ UPLOAD_PLACE = "sent"  # place of uploaded files; stored in fingerprints, so the
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What is stored about a file: where its address begins, and an id of its content.
+    """The stored data of a file: the folder where its address begins, and an id of its content.
 
     `content` is empty until the file is read to its end; until then `former` has the addresses that it is moved from.
     """
@@ -99,7 +99,7 @@ def find_address(name: str) -> str:
 
 
 def list_beginnings(parent: Path) -> Iterator[Address]:
-    """Yield how the addresses of files in `parent` may begin, whichever their root and the working folder were."""
+    """Yield how the addresses of files in `parent` may begin, for any root and working folder."""
     for path in dict.fromkeys((parent, parent.resolve())):
         yield from (_begin_in(folder, path) for folder in (path, *path.parents))
     with suppress(FileNotFoundError):  # the working folder was removed

@@ -1,4 +1,4 @@
-"""Compare files with what is stored: choose their addresses, and find unchanged, moved and vanished files.
+"""Compare files with the store: choose their addresses, and find unchanged, moved and deleted files.
 
 The module reads the store and writes nothing.
 """

@@ -1,9 +1,8 @@
 """List the files of a folder in order of names, without those that `.gitignore` files or fixed rules exclude.
 
-The rules are Git's. A `.gitignore` applies to its folder and below, the nearest file first, and the last
-matching rule of a file decides. Nothing inside an ignored folder can be included again. Symbolic links are not
-followed, so that no walk runs in circles or leaves the folder. Git's global and per-clone exclude files are
-not read.
+The rules are Git's. A `.gitignore` applies to its folder and below, the nearest file first, and the last matching rule
+of a file decides. Nothing inside an ignored folder can be included again. Symbolic links are not followed, so that no
+walk is endless or leaves the folder. Git's global and per-clone exclude files are not read.
 """
 
 import os

@@ -64,7 +64,7 @@ def leave_network() -> bool:
 
 
 def set_limits(limits: Limits) -> None:
-    """Set the limits for the next file, on top of what the process has used so far."""
+    """Set the limits for the next file, in addition to the time that the process has used so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _set_limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime) + limits.seconds)
     _set_limit(resource.RLIMIT_AS, _measure_address_space() + limits.memory)

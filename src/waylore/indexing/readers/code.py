@@ -40,7 +40,7 @@ def read_code(source: Source) -> Iterator[Reading]:
 
 
 def _get_module_name(path: Path) -> str:
-    """Return the name by which Python imports a module of a package; the file name outside of packages."""
+    """Return the import name of a module of a package; the file name outside of packages."""
     names = [] if path.stem == "__init__" else [path.stem]
     folder = path.resolve().parent
     while (folder / "__init__.py").is_file():

@@ -29,7 +29,7 @@ _TOML_KEY = re.compile(r"[\s\[]*([\w.\"'-]+)")
 
 
 def read_yaml(source: Source) -> Iterator[Reading]:
-    """Read a YAML file as one document; its comments stand where they are written."""
+    """Read a YAML file as one document; its comments keep their places."""
     text = decode_text(source.read_bytes(), source.limits)
     try:
         documents = parse_yaml(text, source.limits.blocks)
@@ -78,7 +78,7 @@ def build_reading(
 
 
 def _name_data(source: Source) -> str:
-    """Return the name of a file with its suffix, because it often stands beside a page of the same name."""
+    """Return the name of a file with its suffix, because there is often a page of the same name."""
     return name_file(source) + PurePosixPath(source.uri).suffix
 
 

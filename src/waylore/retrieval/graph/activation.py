@@ -7,6 +7,7 @@ always hold, although the sketch in the specification lets facts exceed them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -21,6 +22,8 @@ from waylore.store.reads import Reads
 from waylore.types.columns import FactColumns, Numbers, to_fact_columns
 from waylore.types.knowledge import Fact
 from waylore.types.search import GraphPath, Query, Ranking, Scored, Step
+
+WIDER = 8  # times as many facts are read of an entity if most of its strongest facts lead to it
 
 
 def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
@@ -41,17 +44,35 @@ def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult
 
 
 def read_activated_facts(query: Query, anchors: Sequence[str], config: WalkConfig) -> Reads[tuple[Fact, ...]]:
-    """Read facts outward from the anchors, breadth first, the most certain first, with one read per hop."""
+    """Read facts outward from the anchors, breadth first, the most certain first, with one or two reads per hop."""
     found: dict[str, Fact] = {}
     visited, frontier = set(anchors), list(anchors)
     for _ in range(config.max_hops):
-        listed = yield from read_entity_facts(query, frontier, config)
-        outward = [f for id_ in frontier for f in listed.get(id_, ()) if f.subject_id == id_]
+        outward = yield from _read_outward(query, frontier, config)
         found |= {f.id: f for f in outward[: config.max_facts - len(found)] if f.id not in found}
         ends = dict.fromkeys(f.object_id for f in outward if f.object_id)
         frontier = [end for end in ends if end not in visited][: config.frontier]
         visited.update(frontier)
     return tuple(found.values())
+
+
+def _read_outward(query: Query, entities: Sequence[str], config: WalkConfig) -> Reads[list[Fact]]:
+    """Read the facts whose subjects are entities, strongest first, at most `facts_per_entity` of each entity.
+
+    The store lists facts of both directions. So more facts are read of an entity if facts that lead to it take the
+    places of others.
+    """
+    limit = config.facts_per_entity
+    listed = dict((yield from read_entity_facts(query, entities, config)))
+    if crowded := [id_ for id_, facts in listed.items() if _is_crowded(id_, facts, limit)]:
+        listed |= yield from read_entity_facts(query, crowded, replace(config, facts_per_entity=WIDER * limit))
+    return [f for id_ in entities for f in [f for f in listed.get(id_, ()) if f.subject_id == id_][:limit]]
+
+
+def _is_crowded(entity: str, facts: Sequence[Fact], limit: int) -> bool:
+    """Return whether the limit cuts the facts of an entity, and some of the listed ones lead to it."""
+    known = [fact for fact in facts if fact.predicate]  # pairs come last
+    return len(known) >= limit and any(fact.subject_id != entity for fact in known)
 
 
 def score_facts(facts: FactColumns, trust: TrustConfig, now: datetime) -> Numbers:

@@ -80,7 +80,7 @@ class ChainWalk:
 
 
 def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
-    """Rank the candidates of the walk and of hybrid search by the probability to be part of the answer."""
+    """Rank the candidates of the walk and of hybrid search by the probability that they are part of the answer."""
     question, chain_walk = yield from walk_from_question(question, recipe)
     if question.query.vector is None:
         ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])

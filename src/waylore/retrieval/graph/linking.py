@@ -2,7 +2,7 @@
 
 Every run of up to `max_name_words` words is looked up in one read; the longest match wins and no word is used
 twice. An ordinary word (`waylore.words`) does not link alone, unless the question writes it as a name or a caller
-stored an entity of that spelling; what rules read as code or as a plain term does not count. Only if no name is
+stored an entity of that spelling; entities that rules read as code or as a plain term do not count. Only if no name is
 found, the entities with the nearest names are used. The facts most similar to the question link too: their ends
 become seeds of the walk. This module does not decide whether the graph is used; the gate does.
 """

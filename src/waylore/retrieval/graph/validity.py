@@ -1,4 +1,4 @@
-"""End a fact when another contradicts it: by a single-valued predicate a subject has one object at a time.
+"""End a fact when another one contradicts it: with a single-valued predicate, a subject has one object at a time.
 
 The ends are computed and not stored. A staged fact never ends a confirmed one. Otherwise the fact of the more trusted
 source ends the other, and of equal sources the newer ends the older. The ended fact gets the start of the other as

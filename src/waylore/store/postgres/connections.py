@@ -59,7 +59,7 @@ class IdleConnections:
         self._is_closed = False
 
     def connect(self) -> Connection:
-        """Open a new connection, which the caller closes. It prepares no statements, so a pooler may be in between."""
+        """Open a new connection, which the caller closes. It prepares no statements, so it works through a pooler."""
         return connect(self._url, self._wait_seconds)
 
     def run_with_retry(self, verb: Callable[[Connection], T]) -> T:
@@ -116,16 +116,15 @@ def connect(url: str, wait_seconds: float) -> Connection:
 def is_pooled(db: Connection) -> bool:
     """Return whether a pooler such as PgBouncer is between us and the server.
 
-    A pooler gives its clients numbers of its own for cancelling, so the number of the backend differs. Behind one,
-    a statement that was prepared may be missing or another one in the next transaction, and settings of the session
-    are not kept.
+    A pooler gives its clients its own numbers for cancelling, so the number of the backend differs. Behind a pooler,
+    a prepared statement may be missing or different in the next transaction, and settings of the session are lost.
     """
     row = db.execute("SELECT pg_backend_pid()").fetchone()
     return row is not None and row[0] != db.info.backend_pid
 
 
 def require_session(db: Connection, url: str) -> None:
-    """Raise ConfigError if a pooler is in between, which keeps neither settings nor locks of a session."""
+    """Raise ConfigError if a pooler is in use, because it keeps neither settings nor locks of a session."""
     if is_pooled(db):
         raise ConfigError(
             f"{format_address(url)} is a pooler, and this work needs a session of its own: use the address of the "
@@ -134,7 +133,7 @@ def require_session(db: Connection, url: str) -> None:
 
 
 def watch_connection(db: Connection) -> AbstractContextManager[None]:
-    """End what waits for the server within the block when the deadline comes: a server that hangs keeps no timeout."""
+    """End waits for the server within the block at the deadline. A server that hangs ignores its own timeouts."""
     return watch(partial(_shut_socket, db), "an answer of the database")
 
 
@@ -226,11 +225,11 @@ class ReconnectingPool(ConnectionPool[Connection]):
 
     @contextmanager
     def connection(self, timeout: float | None = None) -> Iterator[Connection]:
-        """Borrow a connection. What waits for the server within the block ends when the deadline comes."""
+        """Borrow a connection. Waits for the server within the block end at the deadline."""
         db = self.getconn(timeout)
         with watch_connection(db):
             try:
-                with db:  # rolls back what was not committed
+                with db:  # rolls back uncommitted changes
                     yield db
             finally:
                 self.putconn(db)

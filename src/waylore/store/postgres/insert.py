@@ -227,7 +227,7 @@ def _insert_profiles(db: Connection, into: int, stored: Sequence[StoredDocument]
 
 
 def _insert_packs(db: Connection, into: PostgresCollection, stored: Sequence[StoredDocument], change: Change) -> None:
-    """Insert what each passage says, and the rows by which entities and facts find it."""
+    """Insert the pack of each passage, and its index rows for entities and facts."""
     parts = [(p, own) for p in stored for own in split_by_passage(p.indexed)]
     encoded = [pack_parts(own, into.statistics.dimension) for _, own in check_each(parts)]
     ids = [own.passage.id for _, own in parts]

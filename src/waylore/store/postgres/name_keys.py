@@ -1,6 +1,6 @@
-"""Index the keys of names in the PostgreSQL store, by which entities with similar names are found.
+"""Index the keys of names in the PostgreSQL store, to find entities with similar names.
 
-Keys are stored for each permission, as names are, so that a spelling that the caller may not see finds nothing.
+Keys are stored for each permission, as names are, so that a spelling that the caller may not see finds no entity.
 """
 
 from collections import Counter

@@ -49,7 +49,7 @@ class PostgresCollection:
 
 @dataclass(frozen=True, slots=True)
 class PostgresScope:
-    """What one verb may see: the collection, the permissions of the caller, and the tags of the filter.
+    """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
 
     `corpus` and `has_facts` depend on the permissions and not on the tags.
     """
@@ -83,7 +83,7 @@ class PostgresScope:
 
     @property
     def match(self) -> str:
-        """The scope as an expression of the inverted index; empty if nothing is filtered."""
+        """The scope as an expression of the inverted index; empty without a filter."""
         if self.is_everything:
             return ""
         mark = self.collection.mark

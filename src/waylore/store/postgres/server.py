@@ -1,9 +1,9 @@
 """A PostgreSQL server: its pool of connections, and its transactions.
 
-All stores of a process with the same URL share one pool, whatever their collections. The store connects as the
-role of its URL, and migrates the schema if that role may. Each transaction then takes the role `waylore_app`,
-which owns nothing and does not bypass row-level security, and sets its collection. If the role cannot be taken,
-the transaction keeps the role of the URL, unless that role bypasses row-level security, which is an error.
+All stores of a process with the same URL share one pool for all collections. The store connects with the role of its
+URL, and migrates the schema if that role may. Each transaction then takes the role `waylore_app`, which owns nothing
+and does not bypass row-level security, and sets its collection. If the role cannot be taken, the transaction keeps the
+role of the URL, unless that role bypasses row-level security, which is an error.
 """
 
 from collections import Counter, defaultdict

@@ -26,7 +26,7 @@ CARRY_STORE = (
     RENAMING["carry_functions"],
     RENAMING["carry_grants"],
 )
-# What fills the tables of a migration, by its number.
+# Functions that fill the tables of a migration, by its number.
 FILL = {
     5: import_later("waylore.store.earlier.postgres", "carry_over"),
     7: import_later("waylore.store.earlier.postgres_vectors", "convert_vectors"),
@@ -47,7 +47,7 @@ def migrate_schema(
 ) -> None:
     """Apply the migrations that a schema lacks, in one transaction; read one table if it lacks none.
 
-    If the schema has its old name, it is renamed first, and the statements `carry` rename what is in it.
+    If the schema has its old name, it is renamed first, and the statements `carry` rename its objects.
     `before` runs before the migrations. `fill` has functions that run after a migration, by its number.
     """
     if is_current(migrations, read_applied(db, sql)):

@@ -1,8 +1,9 @@
 """The store on a PostgreSQL server, with pgvector, through psycopg.
 
 A collection is a set of rows that no transaction of another collection can see. Writers of a collection queue,
-and no other connection waits for them. This module has the methods of the Store protocol; `reader` runs those
-that read, several in one round trip, `write` runs those that write, and `sql/queries.sql` has their SQL.
+and no other connection waits for them. This module has the methods of the Store protocol.
+`reader` runs the reading methods, several in one round trip, `write` runs the writing methods, and `sql/queries.sql`
+has their SQL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -122,7 +123,7 @@ class PostgresStore:
             return receipt
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
-        """Return what a request has forgotten; None if there is no record of it that the author may read."""
+        """Return the receipt of a request; None if there is no record of it that the author may read."""
         own = None if author.labels is None else author.identity
         return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request, author=own))
 
@@ -223,7 +224,7 @@ class PostgresStore:
     def pairs_of_entities(
         self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
     ) -> FactColumns:
-        """Return the pairs of entities: first of passages about each, then of those that mention it most."""
+        """Return the pairs of entities: first from passages about an entity, then from those that mention it most."""
         limits = {"per_entity": per_entity, "passages_per_entity": passages_per_entity}
         return self._answer(make_request(Store.pairs_of_entities, entities, **limits, where=where))
 

@@ -3,7 +3,7 @@
 Ids are looked up, rows without an owner are counted, and derived data (rows of packs, terms, names) is derived again,
 all from one snapshot. This covers everything that a query can reach. PostgreSQL itself keeps the bytes of deleted rows
 until they are vacuumed, in its log until that is recycled, and in backups for as long as those exist. `compact`
-rewrites the tables; the rest is up to the administrator of the server.
+rewrites the tables; the administrator of the server must do the rest.
 """
 
 import json
@@ -69,7 +69,7 @@ def _count_orphans(db: Connection, collection: int) -> Iterator[str]:
 
 
 def _check_packs(db: Connection, collection: int) -> Iterator[str]:
-    """Yield a line if the rows of mentions, assertions and edges are not those that the packs give."""
+    """Yield a line if stored mentions, assertions and edges differ from those computed from the packs."""
     wanted: Counter[str] = Counter()
     found: Counter[str] = Counter()
     for batch in _read_packs(db, collection):

@@ -63,13 +63,13 @@ def forget(db: Connection, of: PostgresCollection, documents: Sequence[str], *, 
 
 
 def find_receipt(db: Connection, collection: int, request: str, *, author: str | None = None) -> Receipt | None:
-    """Return the record of what a request has changed; None if there is none by this author, or by any."""
+    """Return the record of a request; None if it does not exist. With an author, only its own records count."""
     rows = run(db, "receipt", collection=collection, id=request, now=get_now(), author=author).fetchall()
     return next((read_record(request, row) for row in rows), None)
 
 
 def add_receipt(db: Connection, collection: int, request: str, receipt: Receipt, author: Author) -> Receipt:
-    """Record what a request has changed, delete old records, and return the receipt with its id."""
+    """Record the changes of a request, delete old records, and return the receipt with its id."""
     bound = {"collection": collection, **bind_record(request, receipt, author)}
     run(db, "delete_old_receipts", collection=collection, now=bound.pop("now"))
     run(db, "add_receipt", **bound)
@@ -151,7 +151,7 @@ def _delete_documents(
 
 
 def _remove_packs(db: Connection, of: int, accesses: Mapping[str, int], change: Change) -> tuple[str, ...]:
-    """Remove what passages say, given with their permissions, and return the facts that no other passage asserts."""
+    """Remove the packs of passages, given with their permissions. Return the facts that no other passage asserts."""
     gone = run_by_ids(db, "delete_packs", accesses, collection=of)
     ids = [id_.hex() for id_, _ in gone]
     index = index_packs(Packs([pack for _, pack in gone]), [accesses[id_] for id_ in ids], ids)
@@ -190,7 +190,7 @@ def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: 
 def _remove_words(db: Connection, of: int, accesses: Mapping[int, int], change: Change) -> None:
     """Remove passages, given by number with their permissions, from the inverted index.
 
-    The stored terms say which counters to lower.
+    The counters of the stored terms are lowered.
     """
     gone = run(db, "delete_passage_terms", collection=of, numbers=list(accesses)).fetchall()
     by_access: Counter[tuple[int, int]] = Counter()

@@ -52,7 +52,7 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
 
 
 def _remove_packs(db: apsw.Connection, of: SqliteCollection, read: Sequence[Any], change: Change) -> tuple[str, ...]:
-    """Remove what passages say, and return the ids of the facts that no other passage asserts."""
+    """Remove the packs of passages, and return the ids of the facts that no other passage asserts."""
     rows = [row for row, *_ in read]
     packs = Packs([pack for *_, pack in read])
     accesses, ids = [each[2] for each in read], [each[5].hex() for each in read]
@@ -92,7 +92,8 @@ def _remove_entities(
 def _remove_words(db: apsw.Connection, of: int, read: Sequence[Any], tags: Sequence[Any]) -> None:
     """Remove passages from the inverted index.
 
-    The stored terms say which words to remove, because text may be split into other terms today.
+    The stored terms are removed, because the current version may split the text into
+    other terms.
     """
     terms = {row: bm25.unpack_terms(packed) for row, _, _, _, packed, *_ in read}
     counts = Counter((term, access) for row, _, access, *_ in read for term in terms[row])

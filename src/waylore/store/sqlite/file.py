@@ -45,7 +45,7 @@ CHECKSUM_COLUMN = 3  # index of the checksum in a row of migrations; older rows 
 Stamp = tuple[int, ...]
 
 
-# What fills the tables of a migration, by its number.
+# Functions that fill the tables of a migration, by its number.
 FILL = {
     3: fill_keys,
     8: import_later("waylore.store.earlier.sqlite", "carry_over"),
@@ -237,7 +237,7 @@ def translate_errors(path: str) -> Iterator[None]:
 
 
 def check_kind(db: apsw.Connection, *wanted: int) -> None:
-    """Raise ConfigError if a file is decidedly none of these kinds."""
+    """Raise ConfigError if a file is certainly of another kind."""
     name, kind = db.filename, _identify(db)
     if kind in (UNDECIDED, *wanted):
         return

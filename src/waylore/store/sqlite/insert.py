@@ -150,7 +150,7 @@ def _find_term_rows(db: apsw.Connection, into: int, terms: tuple[str, ...]) -> d
 
 
 def join_index_words(of: int, terms: Sequence[int], access: int, tags: Sequence[str]) -> str:
-    """Return the text by which the inverted index knows a passage. Deleting it needs the same text."""
+    """Return the text of a passage in the inverted index. Deleting the passage needs the same text."""
     return " ".join([*map(str, terms), make_access_word(of, access), *(make_tag_word(of, t) for t in tags)])
 
 
@@ -206,7 +206,7 @@ def _insert_packs(
     entities: dict[str, int],
     change: Change,
 ) -> None:
-    """Insert what each passage says, and the rows by which entities and facts find it."""
+    """Insert the pack of each passage, and its index rows for entities and facts."""
     parts = [(p, own) for p in stored for own in split_by_passage(p.indexed)]
     encoded = [pack_parts(own, into.statistics.dimension) for _, own in check_each(parts)]
     rows = [passages[own.passage.id] for _, own in parts]

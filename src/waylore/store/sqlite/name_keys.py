@@ -1,7 +1,7 @@
-"""Index the keys of names in the SQLite store, by which entities with similar names are found.
+"""Index the keys of names in the SQLite store, to find entities with similar names.
 
-Keys are stored for each permission, as names are, so that a spelling that the caller may not see finds nothing.
-Pairs are not stored but found by each read, so neither the order of writes nor the model changes them.
+Keys are stored for each permission, as names are, so that a spelling that the caller may not see finds no entity.
+Matches are not stored but found by each read, so neither the order of writes nor the model changes them.
 """
 
 import json

@@ -23,7 +23,7 @@ from waylore.store.sqlite.vfs import (
 
 SQL = load_queries("waylore.store.sqlite")
 READER_WAIT_SECONDS = 0.5  # while a checkpoint waits for readers, no connection can write
-MAX_LOG_PAGES = 1_000  # pages in the log from which on a commit runs a checkpoint
+MAX_LOG_PAGES = 1_000  # a commit runs a checkpoint if the log has at least this many pages
 _LOCK_OFFSET = 1 << 30  # of the page that SQLite locks and never writes
 _LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
 _CHUNK_PAGES = 128  # pages per read
@@ -77,9 +77,9 @@ def rewrite(db: apsw.Connection) -> None:
 
 
 def add_checksums(db: apsw.Connection, *, busy_seconds: float) -> bool:
-    """Rewrite a file that has no checksums with them, and return whether that was done.
+    """Rewrite a file without checksums so that it has them, and return whether this was done.
 
-    It is not if another connection is open, which may be of a version that writes pages without checksums, or if
+    It is not done if another connection is open, which may be of a version that writes pages without checksums, or if
     the disk is full.
     """
     if has_checksums(db):

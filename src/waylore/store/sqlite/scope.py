@@ -41,7 +41,7 @@ class SqliteCollection:
 
 @dataclass(frozen=True, slots=True)
 class SqliteScope:
-    """What one verb may see: the collection, the permissions of the caller, and the tags of the filter.
+    """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
 
     `corpus` and `has_facts` depend on the permissions and not on the tags.
     """
@@ -70,7 +70,7 @@ class SqliteScope:
 
     @property
     def match(self) -> str:
-        """The scope as an expression of the inverted index; empty if nothing is filtered."""
+        """The scope as an expression of the inverted index; empty without a filter."""
         if self.is_everything:
             return ""
         row = self.collection.row
@@ -162,7 +162,7 @@ def run_by_ids(db: apsw.Connection, query: str, ids: Sequence[str], **bound: Any
 
 
 def run_by_rows(db: apsw.Connection, query: str, rows: Sequence[int] | Rows, **bound: Any) -> list[Any]:
-    """Run a query over rows, of which an array has each once. Without rows no query is run."""
+    """Run a query over distinct rows. Without rows no query is run."""
     if not len(rows):
         return []
     array = apsw.carray(rows if isinstance(rows, np.ndarray) else np.array(sorted(set(rows)), dtype=np.int64))

@@ -119,12 +119,12 @@ class SqliteStore:
             if request and receipt.documents:
                 receipt = writing.add_receipt(db, self._row, request, receipt, author)
         if receipt.documents:
-            with suppress(apsw.Error):  # the documents are removed; `find_remains` reports what the log still holds
+            with suppress(apsw.Error):  # the documents are removed; `find_remains` reports copies in the log
                 pages.checkpoint(self._path, truncate_log=True)
         return receipt
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
-        """Return what a request has forgotten; None if there is no record of it that the author may read."""
+        """Return the receipt of a request; None if there is no record of it that the author may read."""
         own = None if author.labels is None else author.identity
         with self._snapshot(NO_FILTER) as (db, _):
             return writing.find_receipt(db, self._row, request, author=own)
@@ -226,7 +226,7 @@ class SqliteStore:
     def pairs_of_entities(
         self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
     ) -> FactColumns:
-        """Return the pairs of entities: first of passages about each, then of those that mention it most."""
+        """Return the pairs of entities: first from passages about an entity, then from those that mention it most."""
         with self._snapshot(where) as (db, scope):
             return graph.pairs_of_entities(db, scope, entities, per_entity, passages_per_entity)
 

@@ -1,8 +1,8 @@
-"""Find traces of forgotten items in every table and index of a SQLite file and in the bytes between rows, and damage.
+"""Find traces of forgotten items in every table and index of a SQLite file and between its rows, and find damage.
 
 Ids are looked up, rows without an owner are counted, derived data (rows of packs, terms, names, bits) is derived
 again, and bytes that belong to no row must be blank. All of it is read from one snapshot, in time proportional to
-the file, while others may read and write. Nothing is repaired.
+the file, while others may read and write. This module repairs nothing.
 """
 
 import json
@@ -67,7 +67,7 @@ def find_remains(db: apsw.Connection, path: str, collection: int, receipt: Recei
 
 @contextmanager
 def _hold_still(db: apsw.Connection, path: str) -> Iterator[bool]:
-    """Open a snapshot, and yield whether the log was empty then. If so, the file does not change meanwhile."""
+    """Open a snapshot, and yield whether the log is empty. If it is, the file does not change during the snapshot."""
     for _ in range(MAX_CHECKPOINTS):
         is_truncated = not db.readonly("main") and pages.checkpoint(path, truncate_log=True)
         with db:
@@ -99,7 +99,7 @@ def _count_orphans(db: apsw.Connection) -> Iterator[str]:
 
 
 def _check_packs(db: apsw.Connection) -> Iterator[str]:
-    """Yield a line if the rows of mentions, assertions and edges are not those that the packs give."""
+    """Yield a line if stored mentions, assertions and edges differ from those computed from the packs."""
     wanted: Counter[str] = Counter()
     found: Counter[str] = Counter()
     for collection, rows in groupby(db.execute(SQL["all_packs"]), key=itemgetter(0)):

@@ -1,4 +1,4 @@
-"""The layer between SQLite and a file: it blanks bytes of no row, and gives every page a checksum.
+"""The layer between SQLite and a file: it blanks bytes that belong to no row, and gives every page a checksum.
 
 `secure_delete` overwrites deleted rows. But when SQLite moves rows to another page, it leaves copies in the
 unallocated middle of the old page, and these copies outlive the rows. So this middle is blanked when a page is
@@ -64,7 +64,7 @@ def has_checksums(db: apsw.Connection) -> bool:
 
 
 def use_checksums(db: apsw.Connection) -> None:
-    """Write checksums to a file that has them. If its page 1 is still in the log, the file does not say so."""
+    """Write checksums to a file that has them. While its page 1 is in the log, the file itself does not show this."""
     if has_checksums(db):
         db.file_control("main", _USE_CHECKSUMS, int(db.pragma("page_size")))
 
@@ -120,7 +120,7 @@ class _PageFile(VFSFile):
         return page
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        """Write a page without the bytes of no row, and with its checksum."""
+        """Write a page with its checksum, and blank bytes that belong to no row."""
         number = offset // len(data) + 1
         page = bytearray(data)
         middle = find_unallocated(data, number)
@@ -149,7 +149,7 @@ class _PageFile(VFSFile):
         return self._page_bytes
 
     def _check_header(self) -> None:
-        """Raise DamagedPage if page 1 does not say that there are checksums, but other pages have them."""
+        """Raise DamagedPage if other pages have checksums but page 1 does not declare them."""
         for length, number in product(_PAGE_BYTES, _FIRST_PAGES):
             page = super().xRead(length, (number - 1) * length)
             if len(page) == length and _has_checksum(page, number):
@@ -157,7 +157,7 @@ class _PageFile(VFSFile):
 
 
 class _LogFile(VFSFile):
-    """The log. apsw would let no other thread run while it is synced, which is at each commit."""
+    """The log. It is synced at each commit; apsw itself would let no other thread run meanwhile."""
 
     def __init__(self, name: str | URIFilename | None, flags: list[int]) -> None:
         self._path = str(name)

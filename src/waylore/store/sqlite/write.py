@@ -61,13 +61,13 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: 
 
 
 def find_receipt(db: apsw.Connection, collection: int, request: str, *, author: str | None = None) -> Receipt | None:
-    """Return the record of what a request has changed; None if there is none by this author, or by any."""
+    """Return the record of a request; None if it does not exist. With an author, only its own records count."""
     bound = {"collection": collection, "id": bytes.fromhex(request), "now": get_now(), "author": author}
     return next((read_record(request, row) for row in db.execute(SQL["receipt"], bound)), None)
 
 
 def add_receipt(db: apsw.Connection, collection: int, request: str, receipt: Receipt, author: Author) -> Receipt:
-    """Record what a request has changed, delete old records, and return the receipt with its id."""
+    """Record the changes of a request, delete old records, and return the receipt with its id."""
     bound = {"collection": collection, **bind_record(request, receipt, author)}
     db.execute(SQL["delete_old_receipts"], bound)
     db.execute(SQL["add_receipt"], bound)

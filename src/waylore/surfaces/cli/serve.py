@@ -4,6 +4,7 @@ Options reach the worker processes through the environment, from which each proc
 """
 
 import asyncio
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -17,7 +18,7 @@ from waylore.errors import ConfigError
 from waylore.providers.optional import require_extra
 from waylore.service.callers import is_loopback
 from waylore.settings.load import export_options, load
-from waylore.settings.sections import Settings
+from waylore.settings.sections import Settings, TelemetrySettings
 from waylore.store.urls import parse_url
 from waylore.surfaces.cli.options import keep_given
 from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
@@ -96,6 +97,7 @@ def _run(settings: Settings) -> None:
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"listening on http://{shown}:{port} (OpenAPI document at /openapi.json)", err=True)
     if config.workers > 1:
+        _log_processes(settings.telemetry)
         with _share_metrics(settings):
             Multiprocess(config, sockets=[socket]).run()
         return
@@ -103,6 +105,17 @@ def _run(settings: Settings) -> None:
     server.run(sockets=[socket])
     if not server.started:
         raise typer.Exit(1)
+
+
+def _log_processes(telemetry: TelemetrySettings) -> None:
+    """Log the messages of the parent process, such as a worker that died. uvicorn writes them at level INFO."""
+    if telemetry == TelemetrySettings():
+        logging.basicConfig(format="waylore: %(message)s")
+    else:
+        with require_extra("telemetry needs", "telemetry"):
+            from waylore.surfaces.telemetry import logs  # noqa: PLC0415
+        logs.set_up(telemetry.log_format, telemetry.log_level)
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO)
 
 
 def _share_metrics(settings: Settings) -> AbstractContextManager[None]:

@@ -183,6 +183,8 @@ def _find_cache(provider: str) -> Path:
 
 
 def _create_store(settings: Settings) -> Statistics:
-    """Create the store if it does not exist, and return what it holds."""
+    """Create the store, and the folder of its file, if they do not exist. Return the statistics of the store."""
+    if file := find_file(settings):
+        file.parent.mkdir(parents=True, exist_ok=True)
     with closing(open_store(settings.store, settings.collection)) as store:
         return store.statistics()

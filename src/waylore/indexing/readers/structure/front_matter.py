@@ -1,4 +1,4 @@
-"""Read what stands before a text as fields: front matter between two rulers, or a header of `Key: value` lines.
+"""Read the lines before a text as fields: front matter between two rulers, or a header of `Key: value` lines.
 
 Front matter is full YAML. Its scalars and lists of scalars become metadata; nested values are only fields. A header
 ends at the first blank line, as in e-mail; an indented line continues the value before it.

@@ -50,7 +50,7 @@ def _find_starts(reading: Reading) -> list[int]:
 
 
 def _get_heading(blocks: tuple[Block, ...]) -> str:
-    """Return the heading of a page: the last of those that it begins with."""
+    """Return the heading of a page: the last of the headings at its beginning."""
     heading = ""
     for block in blocks:
         if block.kind != "heading" or (heading and is_dated(heading) and not is_dated(block.headings[-1])):

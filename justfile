@@ -109,7 +109,7 @@ benchmarks folder:
     python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --rates 5 --seconds 4 --collections 1 --workers 2
-    python -m waylore.evaluation.fit --data {{sets}} {{hashed}} --folder {{folder}}
+    python -m waylore.evaluation.fit --data {{sets}} --sets musique-train100 {{hashed}} --folder {{folder}}
     python -m waylore.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
     python -m waylore.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules

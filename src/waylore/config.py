@@ -146,7 +146,10 @@ def load_relevance() -> RelevanceTable:
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements."""
+    """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements.
+
+    `second` is for candidates that are pages of their own, `long_pages` for candidates that share their pages.
+    """
 
     walked: int = 40  # best candidates from the walk
     hybrid: int = 20  # best candidates from hybrid search
@@ -156,6 +159,7 @@ class ChainConfig:
     min_graph_score: float = 0.0  # S10, for passages outside of hybrid search's top K
     first: Weights = field(default_factory=lambda: load_weights()["first"])
     second: Weights = field(default_factory=lambda: load_weights()["second"])
+    long_pages: Weights = field(default_factory=lambda: load_weights()["long_pages"])
 
 
 @dataclass(frozen=True, slots=True)

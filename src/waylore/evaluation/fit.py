@@ -1,30 +1,36 @@
-"""Fit the weights of the recipe `chain` on training questions: a logistic model over features of candidates.
+"""Fit the weights of the recipe `chain` on training questions: logistic models over features of candidates.
 
-    python -m waylore.evaluation.fit --data SETS --sets musique-train100 hotpotqa-train100 --folders FOLDERS \\
-        --model WEIGHTS --vectors CACHE --write src/waylore/chain_weights.json
+    python -m waylore.evaluation.fit --data SETS --sets musique-train100 --folders FOLDERS --model WEIGHTS \\
+        --vectors CACHE --write src/waylore/chain_weights.json
 
-scikit-learn fits the model (`pip install 'waylore[fit]'`); a search needs only the table that this writes. Use only
-questions of training sets: figures on fitted questions would prove nothing. Only the questions of the split `dev` of
-folders are used. Sets and folders are two kinds of text, and both kinds have the same total weight. The penalty is the
-one that is best for held-out sets and folders.
+scikit-learn fits the models (`pip install 'waylore[fit]'`); a search needs only the tables that this writes. Use
+only questions of training sets: figures on fitted questions would prove nothing. A page of a set is one passage; the
+tables `first` and `second` are fitted on these. A page of a folder has many passages; `long_pages`, the second
+judgement of such candidates, is fitted on questions of the split `dev` and on questions made from the pages. Tables
+that are not fitted stay as they are. The penalty is one that is good for questions, or a folder, that were left out.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from waylore.config import Weights
+from waylore.config import Weights, load_weights
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Dataset, read_dataset
-from waylore.evaluation.folders.index import index_folder, open_cached
+from waylore.evaluation.folders.index import index_folder, list_documents, open_cached
+from waylore.evaluation.folders.known_items import TYPE as KNOWN_ITEM
+from waylore.evaluation.folders.known_items import make_questions
 from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestion, list_folders, read_questions
 from waylore.evaluation.folders.scoring import RankedHit, has_passage
 from waylore.evaluation.index import add_embedder_options, choose_store, create_embedder, load_embedder, open_indexed
@@ -52,18 +58,24 @@ from waylore.types.columns import Numbers
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Query
 
-PENALTIES = (
-    0.001,
-    0.003,
-    0.01,
-    0.03,
-    0.1,
-    0.3,
-    1.0,
-)  # scikit-learn's C; a smaller value pulls weights more strongly to 0
+PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # scikit-learn's C; a smaller value pulls weights to 0
 FOLDS = 10
 TRAINING_SPLIT = "dev"  # of the questions about folders
+KNOWN_ITEM_WEIGHT = 0.05  # of a question that was made from a page; one of an owner counts once
+ODDS = "odds"  # the log-odds of the table `second`, as a feature of the one of long pages
+ODDS_SCALE = 10.0  # how much less the penalty pulls its weight to 0 than the others, which correct it
 Labels = npt.NDArray[np.bool_]
+Tables: TypeAlias = Mapping[str, Weights]
+FitTables: TypeAlias = Callable[[Sequence["Example"], float], Tables]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Candidates by id: features of the first judgement, and bridges."""
+
+    columns: Columns
+    bridges: Bridges
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,9 @@ def make_examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Re
     """Yield the candidates of each question, as the recipe's walk finds them."""
     pages = {p.id: c.document.uri for c in dataset.pages for p in c.passages}
     for question in dataset.questions:
-        columns, bridges, ids = _read_candidates(store, embedder, question.text, recipe)
-        yield Example(columns, bridges, np.array([pages[id_] in question.gold for id_ in ids]), dataset.name)
+        if found := _read_candidates(store, embedder, question.text, recipe):
+            is_gold = np.array([pages[id_] in question.gold for id_ in found.ids])
+            yield Example(found.columns, found.bridges, is_gold, dataset.name)
 
 
 def make_folder_examples(
@@ -93,28 +106,22 @@ def make_folder_examples(
 ) -> Iterator[Example]:
     """Yield the candidates of each question about a folder that has an answer there."""
     for question in (q for q in questions if q.has_answer):
-        columns, bridges, ids = _read_candidates(store, embedder, question.text, recipe)
-        passages, documents = store.passages(ids), store.sources(ids)
-        hits = [RankedHit(documents[id_].uri, passages[id_].text) for id_ in ids]
-        places = [place for gold in question.gold for place in gold]
-        is_gold = np.array([any(has_passage(hit, place) for place in places) for hit in hits], np.bool_)
-        yield Example(columns, bridges, is_gold, question.folder)
+        if found := _read_candidates(store, embedder, question.text, recipe):
+            passages, documents = store.passages(found.ids), store.sources(found.ids)
+            hits = [RankedHit(documents[id_].uri, passages[id_].text) for id_ in found.ids]
+            places = [place for gold in question.gold for place in gold]
+            is_gold = np.array([any(has_passage(hit, place) for place in places) for hit in hits], np.bool_)
+            weight = KNOWN_ITEM_WEIGHT if question.type == KNOWN_ITEM else 1.0
+            yield Example(found.columns, found.bridges, is_gold, question.folder, weight)
 
 
-def _read_candidates(
-    store: Store, embedder: Embedder, text: str, recipe: Recipe
-) -> tuple[Columns, Bridges, tuple[str, ...]]:
+def _read_candidates(store: Store, embedder: Embedder, text: str, recipe: Recipe) -> Candidates | None:
+    """Return the candidates of a question; None if it names no known entity, because the gate closes then."""
     vector = embedder.embed_query(text)
     pool = run_stage(store, _read_pool(Query(text, vector), recipe))
     bridges = find_bridges(pool, common=recipe.chain.common)
     columns, _ = compute_features(pool, vector, bridges)
-    return columns, bridges, pool.ids
-
-
-def weigh_equally(*kinds: Sequence[Example]) -> list[Example]:
-    """Return all questions, weighted so that every kind of text counts the same."""
-    total = sum(map(len, kinds)) / max(sum(map(bool, kinds)), 1)
-    return [replace(example, weight=total / len(kind)) for kind in kinds for example in kind]
+    return Candidates(columns, bridges, pool.ids) if pool.named else None
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
@@ -144,15 +151,28 @@ def fit(questions: Sequence[Example], penalty: float) -> dict[str, Weights]:
     return {"first": first, "second": _fit_weights(second, SECOND_FEATURES, penalty)}
 
 
-def choose_penalty(questions: Sequence[Example]) -> float:
-    """Return the strongest penalty whose loss on held-out questions is within a standard error of the best."""
-    losses = {penalty: compute_held_out_losses(questions, penalty) for penalty in PENALTIES}
+def fit_long_pages(questions: Sequence[Example], penalty: float, tables: Tables) -> dict[str, Weights]:
+    """Return the first judgement of `tables`, and its second one corrected for candidates that share their pages."""
+    judged = [_compute_second_features(q, tables["first"]) for q in questions]
+    odds = [{**columns, ODDS: compute_log_odds(columns, tables["second"])} for columns in judged]
+    examples = [replace(q, columns=columns) for q, columns in zip(questions, odds, strict=True)]
+    fitted = dict(_fit_weights(examples, [*SECOND_FEATURES, ODDS], penalty, {ODDS: ODDS_SCALE}))
+    corrected = [(name, fitted[name] + fitted[ODDS] * weight) for name, weight in tables["second"]]
+    return {"first": tables["first"], "second": tuple(corrected)}
+
+
+def choose_penalty(questions: Sequence[Example], fit_tables: FitTables = fit) -> float:
+    """Return the strongest penalty whose loss on held-out questions is within a standard error of the best.
+
+    The error is that of the difference of the two losses of a question.
+    """
+    losses = {penalty: compute_held_out_losses(questions, penalty, fit_tables) for penalty in PENALTIES}
     best = min(losses.values(), key=lambda loss: float(loss.mean()))
-    limit = best.mean() + best.std() / np.sqrt(len(best))
-    return min(penalty for penalty, loss in losses.items() if loss.mean() <= limit)
+    differences = {penalty: loss - best for penalty, loss in losses.items()}
+    return min(p for p, each in differences.items() if each.mean() <= each.std() / np.sqrt(len(each)))
 
 
-def compute_held_out_losses(questions: Sequence[Example], penalty: float) -> Numbers:
+def compute_held_out_losses(questions: Sequence[Example], penalty: float, fit_tables: FitTables = fit) -> Numbers:
     """Return the logistic loss of each question under weights that were fitted without it, times its weight.
 
     A whole set or folder is held out at a time; if all questions are of one, a tenth of them.
@@ -161,7 +181,7 @@ def compute_held_out_losses(questions: Sequence[Example], penalty: float) -> Num
     parts = [groups.index(q.group) if len(groups) > 1 else i % FOLDS for i, q in enumerate(questions)]
     losses = np.zeros(len(questions))
     for part in dict.fromkeys(parts):
-        weights = fit([q for q, other in zip(questions, parts, strict=True) if other != part], penalty)
+        weights = fit_tables([q for q, other in zip(questions, parts, strict=True) if other != part], penalty)
         for i in (i for i, other in enumerate(parts) if other == part):
             q = questions[i]
             odds = compute_log_odds(_compute_second_features(q, weights["first"]), weights["second"])
@@ -174,8 +194,16 @@ def _compute_second_features(question: Example, first: Weights) -> dict[str, Num
     return compute_second_features(question.columns, compute_log_odds(question.columns, first), question.bridges)
 
 
-def _fit_weights(questions: Sequence[Example], names: Iterable[str], penalty: float) -> Weights:
-    """Return a logistic model's weight of each unscaled feature, and its bias."""
+def _fit_weights(
+    questions: Sequence[Example],
+    names: Iterable[str],
+    penalty: float,
+    scales: Mapping[str, float] = MappingProxyType({}),
+) -> Weights:
+    """Return a logistic model's weight of each unscaled feature, and its bias.
+
+    The penalty pulls less at features that have a greater number in `scales`.
+    """
     try:
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
         from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
@@ -185,6 +213,7 @@ def _fit_weights(questions: Sequence[Example], names: Iterable[str], penalty: fl
     counts = np.concatenate([np.full(len(q.is_gold), q.weight) for q in questions])
     scaler = StandardScaler().fit(table)
     model = LogisticRegression(C=penalty, max_iter=10_000)
+    scaler.scale_ /= [scales.get(name, 1.0) for name in names]
     model.fit(scaler.transform(table), np.concatenate([q.is_gold for q in questions]), sample_weight=counts)
     weights = model.coef_[0] / scaler.scale_
     bias = float(model.intercept_[0] - weights @ scaler.mean_)
@@ -194,15 +223,23 @@ def _fit_weights(questions: Sequence[Example], names: Iterable[str], penalty: fl
 def main(arguments: list[str] | None = None) -> None:
     """Fit and print the tables, and write them if a file is given."""
     options = _parse_options(arguments)
-    questions = weigh_equally(list(_read_sets(options)), list(_read_folders(options)) if options.folders else [])
-    penalty = choose_penalty(questions)
-    fitted = fit(questions, penalty)
-    print(f"{len(questions)} questions, penalty {penalty}", file=sys.stderr)
-    tables = {judgement: {n: round(w, 4) for n, w in weights} for judgement, weights in fitted.items()}
-    text = json.dumps(tables, indent=2) + "\n"
+    tables = dict(load_weights())
+    if options.sets:
+        tables |= _fit_chosen(list(_read_sets(options)), fit)
+    if options.folders:
+        fit_tables = partial(fit_long_pages, tables=dict(tables))
+        tables["long_pages"] = _fit_chosen(list(_read_folders(options)), fit_tables)["second"]
+    rounded = {table: {n: round(w, 4) for n, w in weights} for table, weights in tables.items()}
+    text = json.dumps(rounded, indent=2) + "\n"
     print(text, end="")
     if options.write:
         options.write.write_text(text, encoding="utf-8")
+
+
+def _fit_chosen(questions: Sequence[Example], fit_tables: FitTables) -> Tables:
+    penalty = choose_penalty(questions, fit_tables)
+    print(f"{len(questions)} questions, penalty {penalty}", file=sys.stderr)
+    return fit_tables(questions, penalty)
 
 
 def _read_sets(options: argparse.Namespace) -> Iterator[Example]:
@@ -214,12 +251,17 @@ def _read_sets(options: argparse.Namespace) -> Iterator[Example]:
 
 
 def _read_folders(options: argparse.Namespace) -> Iterator[Example]:
-    for store, embedder, questions in index_training_folders(options):
+    for store, embedder, questions in index_training_folders(options, has_known_items=True):
         yield from make_folder_examples(store, embedder, questions, CHAIN)
 
 
-def index_training_folders(options: argparse.Namespace) -> Iterator[tuple[Store, Embedder, list[FolderQuestion]]]:
-    """Yield each indexed folder as a store, with the embedder and the questions that may be used to fit."""
+def index_training_folders(
+    options: argparse.Namespace, *, has_known_items: bool = False
+) -> Iterator[tuple[Store, Embedder, list[FolderQuestion]]]:
+    """Yield each indexed folder as a store, with the embedder and the questions that may be used to fit.
+
+    With `has_known_items`, questions that are made from the pages follow.
+    """
     embedder = create_embedder(options)
     with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
         for folder in list_folders(options.folders):
@@ -227,15 +269,17 @@ def index_training_folders(options: argparse.Namespace) -> Iterator[tuple[Store,
             with choose_store(folder.name, model.embedder, None, None) as (address, collection):
                 with Waylore.open(address, collection=collection, embedder=model.embedder, cache=None) as memory:
                     index_folder(memory, folder / FILES, model)
+                    pages = [memory.get(each.id) for each in list_documents(memory)] if has_known_items else []
+                    questions += [replace(made, folder=folder.name) for made in make_questions(pages)]
                 with closing(open_store(address, collection)) as store:
                     yield store, embedder, questions
 
 
 def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m waylore.evaluation.fit", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="Folder of the sets")
-    parser.add_argument("--sets", nargs="+", default=["musique-train100"])
-    parser.add_argument("--folders", type=Path, help="Directory of folders with labelled questions")
+    parser.add_argument("--data", type=Path, help="Folder of the sets")
+    parser.add_argument("--sets", nargs="*", default=[], help="Sets for the tables `first` and `second`")
+    parser.add_argument("--folders", type=Path, help="Directory of folders with labelled questions, for `long_pages`")
     parser.add_argument("--write", type=Path, help="File for the table")
     add_embedder_options(parser)
     return parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Fitting weights: the examples of folders, the weight of each kind of text, and what is held out."""
+"""Fitting weights: the examples of folders, the table of long pages, and what is held out."""
 
 import pytest
 
@@ -8,9 +8,10 @@ from waylore.evaluation.fit import (
     choose_penalty,
     compute_held_out_losses,
     fit,
+    fit_long_pages,
     make_folder_examples,
-    weigh_equally,
 )
+from waylore.evaluation.folders.known_items import TYPE as KNOWN_ITEM
 from waylore.evaluation.folders.questions import FolderQuestion, GoldPassage
 from waylore.recipes import CHAIN
 from waylore.retrieval.graph.features import FIRST_FEATURES, SECOND_FEATURES
@@ -38,17 +39,35 @@ def test_examples_mark_the_gold_passage_of_each_question(examples: list[Example]
     assert {len(example.columns["cosine"]) for example in examples} == {len(examples[0].is_gold)}
 
 
-def test_kinds_of_text_have_the_same_weight(examples: list[Example]) -> None:
-    few, many = examples[:3], examples[3:]
-    weighed = weigh_equally(few, many, [])
-    assert sum(e.weight for e in weighed[:3]) == pytest.approx(sum(e.weight for e in weighed[3:]))
-    assert sum(e.weight for e in weighed) == pytest.approx(len(examples))
+def test_question_that_names_nothing_gives_no_example() -> None:
+    """The gate is closed for it, so `chain` does not rank its candidates."""
+    unnamed = FolderQuestion("q", "What is seen?", ((GoldPassage("0", "Text 0 of the harbour"),),))
+    with fill_store(index_world(TOLD), SqliteStore) as store:
+        assert not list(make_folder_examples(store, EMBEDDER, [unnamed], CHAIN))
+
+
+def test_made_questions_count_less(examples: list[Example]) -> None:
+    made = FolderQuestion("q", "What did Ada see?", ((GoldPassage("0", "Text 0 of the harbour"),),), type=KNOWN_ITEM)
+    with fill_store(index_world(TOLD), SqliteStore) as store:
+        [example] = make_folder_examples(store, EMBEDDER, [made], CHAIN)
+    assert example.weight < examples[0].weight
 
 
 def test_fitted_weights_have_every_feature(examples: list[Example]) -> None:
     fitted = fit(examples, 0.1)
     assert [name for name, _ in fitted["first"]] == ["bias", *FIRST_FEATURES]
     assert [name for name, _ in fitted["second"]] == ["bias", *SECOND_FEATURES]
+
+
+def test_table_of_long_pages_corrects_the_second_one(examples: list[Example]) -> None:
+    """With a strong penalty the order is that of the second table; with a weak one the loss is lower."""
+    tables = fit(examples, 0.1)
+    opposite = {**tables, "second": tuple((name, -weight) for name, weight in tables["second"])}
+    corrected = dict(fit_long_pages(examples, 1.0, opposite)["second"])
+    assert list(corrected) == ["bias", *SECOND_FEATURES]
+    kept = fit_long_pages(examples, 1e-9, tables)["second"]
+    ratios = [new / dict(tables["second"])[name] for name, new in kept if name != "bias" and abs(new) > 1e-6]
+    assert ratios == pytest.approx([ratios[0]] * len(ratios), rel=0.1)
 
 
 def test_whole_group_is_held_out(examples: list[Example]) -> None:

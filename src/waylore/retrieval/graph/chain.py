@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from waylore.config import ChainConfig, Weights
+from waylore.config import Weights
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate, combine_weighted, scale, sort_by_score
 from waylore.retrieval.graph.features import (
@@ -22,6 +22,7 @@ from waylore.retrieval.graph.features import (
     Columns,
     Places,
     Pool,
+    blend_weights,
     compute_features,
     compute_second_features,
     find_bridges,
@@ -94,7 +95,8 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         bridges = find_bridges(pool, common=recipe.chain.common)
         columns, best = compute_features(pool, question.query.vector, bridges)
         columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
-        judged = _rank_candidates(question, chain_walk, pool, columns, recipe.chain)
+        weights = blend_weights(recipe.chain.second, recipe.chain.long_pages, pool)
+        judged = _rank_candidates(question, chain_walk, pool, columns, weights)
         candidates = _drop_unlikely(question, _add_unjudged(question, judged), recipe)
     with question.trace.measure("paths"):
         leading = {pool.ids[place]: partial(_get_crossing, pool, bridges, number) for place, number in best.items()}
@@ -211,6 +213,7 @@ def _build_pool(
         mentions=mentions.take(mentioned),
         mentioning=mentioning,
         named=frozenset(question.starts),
+        pages=len({p.document_id for p in passages if p.id in vectors}),
     )
 
 
@@ -222,11 +225,11 @@ def _place_rows(of: Sequence[str], ids: Sequence[str]) -> tuple[list[int], Place
 
 
 def _rank_candidates(
-    question: GraphQuery, chain_walk: ChainWalk, pool: Pool, columns: Columns, config: ChainConfig
+    question: GraphQuery, chain_walk: ChainWalk, pool: Pool, columns: Columns, weights: Weights
 ) -> tuple[FusedCandidate, ...]:
     """Rank candidates by probability and give each search its share of it."""
-    probability = 1.0 / (1.0 + np.exp(-compute_log_odds(columns, config.second)))
-    lifts = _compute_lifts(columns, config.second)
+    probability = 1.0 / (1.0 + np.exp(-compute_log_odds(columns, weights)))
+    lifts = _compute_lifts(columns, weights)
     total = sum(lifts.values())
     shares = {search: probability * lift / total for search, lift in lifts.items()}
     rankings = {

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from waylore.config import Weights
 from waylore.retrieval.graph.similarity import compute_cosines
 from waylore.types.columns import FactColumns, MentionColumns, Numbers
 from waylore.types.knowledge import Vector
@@ -53,6 +54,7 @@ SECOND_FEATURES: Mapping[str, str] = MappingProxyType(
     }
 )
 MIN_LOG_ODDS, MAX_LOG_ODDS = -6.0, 4.0  # bounds of the first judgement in second features
+LONG_SHARE = 0.4  # of the candidates have another of their page before them, from which on all pages count as long
 # So few rows that BLAS starts no threads, which would spin long after the product.
 ROWS_PER_PRODUCT = 16
 
@@ -62,7 +64,7 @@ class Pool:
     """The candidates in columns: vectors, scores, the facts they state and the entities they mention.
 
     Facts and mentions are in the order of the candidates; `stating` and `mentioning` have the place of the candidate
-    of each.
+    of each. `pages` is the number of documents that the candidates are of.
     """
 
     ids: tuple[str, ...]
@@ -74,6 +76,7 @@ class Pool:
     mentions: MentionColumns
     mentioning: Places
     named: frozenset[str]
+    pages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,17 @@ def compute_second_features(first: Columns, odds: Numbers, bridges: Bridges) -> 
         "target_odds": _find_best_at(bridges.source, passed_on[bridges.target], len(odds)),
         "own_target_odds": _find_best_at(bridges.source[own], passed_on[bridges.target[own]], len(odds)),
     }
+
+
+def blend_weights(of_short: Weights, of_long: Weights, pool: Pool) -> Weights:
+    """Return the weights for the candidates of a question, by how many of them share a page.
+
+    If each candidate is a page of its own, a name leads to the passage that tells of it. A long page has many passages
+    that its name leads to, so their own words decide.
+    """
+    long = min((1.0 - pool.pages / len(pool.ids)) / LONG_SHARE, 1.0)
+    weights = dict(of_long)
+    return tuple((name, (1.0 - long) * weight + long * weights[name]) for name, weight in of_short)
 
 
 def _compute_bridge_features(

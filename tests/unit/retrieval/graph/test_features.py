@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from unit.retrieval.samples import make_fact
 from waylore.retrieval.graph.features import (
     FIRST_FEATURES,
+    LONG_SHARE,
     MAX_LOG_ODDS,
     MIN_LOG_ODDS,
     SECOND_FEATURES,
     Pool,
+    blend_weights,
     compute_features,
     compute_second_features,
     find_bridges,
@@ -45,7 +47,7 @@ class Candidate:
     keyword: float = 0.0
 
 
-def make_pool(candidates: Sequence[Candidate], named: str = "") -> Pool:
+def make_pool(candidates: Sequence[Candidate], named: str = "", pages: int | None = None) -> Pool:
     mentions = [
         tuple(Mention(entity_id(name), str(place), is_own=name in c.about) for name in c.about + c.mentions)
         for place, c in enumerate(candidates)
@@ -60,6 +62,7 @@ def make_pool(candidates: Sequence[Candidate], named: str = "") -> Pool:
         mentions=to_mention_columns({str(place): of_one for place, of_one in enumerate(mentions)}),
         mentioning=np.repeat(np.arange(len(candidates)), [len(of_one) for of_one in mentions]),
         named=frozenset(entity_id(name) for name in named),
+        pages=len(candidates) if pages is None else pages,
     )
 
 
@@ -236,3 +239,14 @@ def test_passages_of_one_page_share_the_name_that_the_page_is_about() -> None:
     pool = make_pool([*page, alone], named="ab")
     columns, _ = compute_features(pool, QUESTION, find_bridges(pool, common=8))
     assert columns["is_named"].tolist() == [0.25, 0.25, 0.25, 0.25, 1.0]
+
+
+@given(st.integers(1, 60), st.data())
+def test_weights_of_long_pages_count_as_far_as_candidates_share_pages(candidates: int, data: st.DataObject) -> None:
+    """If every candidate is a page of its own, the weights are exactly those of short pages."""
+    pages = data.draw(st.integers(1, candidates))
+    pool = make_pool([Candidate(QUESTION)] * candidates, pages=pages)
+    [(name, weight)] = blend_weights((("cosine", 1.0),), (("cosine", 3.0),), pool)
+    assert name == "cosine"
+    assert weight == 1.0 if pages == candidates else 1.0 < weight <= 3.0
+    assert weight == 3.0 or candidates - pages < LONG_SHARE * candidates

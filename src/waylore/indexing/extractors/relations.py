@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Block, Mark
 from waylore.indexing.extractors.marked import is_anchor
@@ -16,7 +17,7 @@ from waylore.indexing.extractors.markup import MarkedSentence
 from waylore.indexing.extractors.naming import is_date, is_measure
 from waylore.indexing.extractors.spelling import Spelling
 from waylore.names import strip_number
-from waylore.text import normalise
+from waylore.text import STOP_WORDS, normalise
 from waylore.types.knowledge import NewFact
 
 CONFIDENCE = 0.9
@@ -32,6 +33,8 @@ WORDS_BEFORE_LINK = 5
 _PLAIN = re.compile(r"[\W\d]*(?:[TZ][\W\d]*)?|true|false|yes|no|none|null|n/?a", re.IGNORECASE)
 _ADDRESS = re.compile(r"\s*<[^<>]*>|\s*\((?:at|a)\)")
 _SEPARATOR = re.compile(r",\s+(?=[A-Z@#])")
+_SLUG = re.compile(r"[\W_]+")
+_FOLDER_PAGES = frozenset(["index", "readme"])  # pages that stand for their folder
 _AFTER_NAME = re.compile(r"\s*(?:$|[,(:;–—]|- )")
 # Keys that say how a page is shown or where, not what it is about.
 _PRESENTATION = frozenset("layout template permalink redirect_from sidebar_position toc weight".split())
@@ -181,9 +184,30 @@ def _read_links(subject: str, one: ReadBlock, heading: str, spelling: Spelling) 
         is_wiki = mark.target.startswith("[[")
         before = heading if one.block.kind in {"item", "row", "term"} else ""
         predicate = before or _get_words_before(one.text[: mark.start])
-        if is_wiki or (predicate and is_anchor(shown, mark.target, spelling)):
-            name = mark.target.strip("[]") if is_wiki else strip_number(shown)
+        if is_wiki:
+            yield from _build_fact(subject, predicate, mark.target.strip("[]"), _make_statement(subject, one))
+        elif predicate:
+            name = _name_target(shown, mark.target, spelling)
             yield from _build_fact(subject, predicate, name, _make_statement(subject, one))
+
+
+def _name_target(shown: str, target: str, spelling: Spelling) -> str:
+    """Return the name of the page that a link leads to: its file name if the text is a part of that, else the text."""
+    page = name_page(target)
+    if page and set(normalise(strip_number(shown)).split()) - STOP_WORDS < set(page.lower().split()):
+        return page
+    return strip_number(shown) if is_anchor(shown, target, spelling) else ""
+
+
+def name_page(address: str) -> str:
+    """Return the file name in an address as words, or an empty string if it has only one.
+
+    A page has it as another name of its subject, so links join it in whatever order the pages are added.
+    """
+    path = PurePosixPath(address.partition("#")[0].partition("?")[0])
+    stem = path.name.partition(".")[0]
+    words = _SLUG.sub(" ", path.parent.name if stem.lower() in _FOLDER_PAGES else stem).split()
+    return " ".join(words) if len(words) > 1 else ""
 
 
 def _is_page(target: str) -> bool:

@@ -33,6 +33,14 @@ _INITIAL = re.compile(r"\b([^\W\d_])\.", re.UNICODE)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _ARTICLE = re.compile(r"^\s*(?:the|an?)\s+(?=\w)", re.IGNORECASE)
 ELISION = re.compile(r"\b[dl]['’](?=\w)", re.IGNORECASE)
+_PART = (
+    r"(?i:chapter|section|appendix|part|annex|chapitre|annexe|partie|kapitel|abschnitt|anhang|teil|capítulo|sección"
+    r"|apéndice|capitolo|sezione|appendice|глава|раздел|приложение)"
+)
+_PART_NUMBER = r"\s(?:\d{1,3}|[A-Z]|[IVXL]{2,6})(?:\.\d{1,3})*"
+# `9.8. Quotas`, `Chapter 2. Boats`, `Section 9.2, “Remote login”`; a single number may belong to a name.
+_SECTION = re.compile(rf"(?:{_PART}{_PART_NUMBER}(?:[.,:]|\s[–—-])|(?:\d{{1,3}}|[A-Z])(?:\.\d{{1,3}})+\.)\s+(?=\S)")
+_ONLY_SECTION = re.compile(rf"{_PART}(?:{_PART_NUMBER})?|[A-Z](?:\.\d{{1,2}})+")
 _NUMBERED = re.compile(r"([A-Z]{2,10}[ -]\d{1,6}): ")
 _SHORT = re.compile(r"(?:[^\W_]\.){2,10}|[^\W_][\w&/-]{1,9}", re.UNICODE)
 
@@ -50,10 +58,21 @@ def keys(name: str) -> tuple[str, ...]:
 
 
 def get_subject(title: str) -> str:
-    """Return what a title names: `Mercury (planet)` names Mercury, `PEP 8: Style Guide` names PEP 8."""
+    """Return what a title names: `Mercury (planet)` names Mercury, `PEP 8: Style Guide` PEP 8, `A.8. Tails` Tails."""
     if numbered := _NUMBERED.match(title):
         return numbered[1]
-    return strip_parentheses(title) or title.strip()
+    return strip_parentheses(strip_number(title)) or title.strip()
+
+
+def strip_number(heading: str) -> str:
+    """Return a heading without the number of its section; also `Section 9.2, “Remote login”` as Remote login."""
+    number = _SECTION.match(heading)
+    return heading[number.end() :].strip(' “”«»"') if number else heading
+
+
+def is_section(name: str) -> bool:
+    """Return whether a name is only the number of a section, as in Chapter 2 or B.1.5."""
+    return _ONLY_SECTION.fullmatch(name) is not None
 
 
 def list_matching_keys(name: str) -> tuple[str, ...]:

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.names import is_short, is_short_for, keys, list_matching_keys, split_significant_words
+from waylore.names import (
+    get_subject,
+    is_section,
+    is_short,
+    is_short_for,
+    keys,
+    list_matching_keys,
+    split_significant_words,
+    strip_number,
+)
 
 
 def find_shared_kinds(one: str, other: str) -> set[str]:
@@ -113,3 +122,41 @@ def test_any_text_has_few_keys_and_matches_itself(name: str) -> None:
 @given(st.text(max_size=12), st.text(max_size=200))
 def test_checking_initials_terminates(short: str, full: str) -> None:
     assert is_short_for(short, full) in {True, False}
+
+
+@pytest.mark.parametrize(
+    ("heading", "subject"),
+    [
+        ("A.8. Curlew", "Curlew"),
+        ("9.2. Remote Login", "Remote Login"),
+        ("Chapter 12. Boats and Ports", "Boats and Ports"),
+        ("Part IV: Tides", "Tides"),
+        ("Section 9.2.2, “Using Ropes”", "Using Ropes"),
+        ("Chapitre 2, Gestion des ports", "Gestion des ports"),
+        ("Section 10.1, « Cordages »", "Cordages"),
+        ("Mercury (planet)", "Mercury"),
+        ("PEP 8: Style Guide", "PEP 8"),
+    ],
+)
+def test_subject_has_no_section_number(heading: str, subject: str) -> None:
+    assert get_subject(heading) == subject
+
+
+@pytest.mark.parametrize(
+    "name", ["1. FC Köln", "2.4.0", "3.1.1 - 2023", "Part of the plan", "Part time: job", "8 Mile"]
+)
+def test_other_numbers_belong_to_a_name(name: str) -> None:
+    assert strip_number(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "is_number"),
+    [("Chapter 2", True), ("Section", True), ("B.1.5", True), ("X.509", False), ("Part Two", False)],
+)
+def test_number_of_section_is_no_name(name: str, is_number: bool) -> None:
+    assert is_section(name) is is_number
+
+
+@given(st.text())
+def test_every_title_names_something(title: str) -> None:
+    assert bool(get_subject(title)) is bool(title.strip())

@@ -187,6 +187,13 @@ def test_graph_shows_facts_around_an_entity(filled: Path) -> None:
     assert "no entity 'nobody'" in run("graph", "nobody")
 
 
+def test_facts_of_a_name_without_facts_says_so(filled: Path) -> None:
+    with Waylore.open("team.waylore") as memory:
+        memory.add("We like Kingsport.", title="Boats")
+    assert "no facts of 'Kingsport'; `waylore search`" in run("facts", "Kingsport")
+    assert "no entity 'nobody'" in run("facts", "nobody")
+
+
 def test_stats_shows_the_size(filled: Path) -> None:
     assert run_json("stats")["documents"] == 3
     shown = run("stats")

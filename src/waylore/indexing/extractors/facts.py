@@ -26,7 +26,7 @@ _PRONOUN = re.compile(
     r"^(he|she|it|they|(his|her|its|their)|this (?:page|document|guide|section|project|recipe|team|pep|rfc)) (?=\w)",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[.;:()|<>\[\]\"“”]|, (?!and|or)")
+_BREAK = re.compile(r"[.;:()|<>\[\]\"“”„«»]|, (?!and|or)")
 _AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
 _AND_SAYS = re.compile(r"\s*,?\s*and\s+(?=\w)")
 _LEAD = re.compile(r"(?!(?:if|when|while|as|this|it|they|we|you|i|there)\b)[^\W\d_][\w -]{2,60}", re.IGNORECASE)
@@ -34,11 +34,12 @@ _PASSIVE = frozenset(["is", "are", "was", "were", "been", "being"])
 _BEFORE_NAME = frozenset(["by", "with", "in", "from", "to", "on", "at", "through"])
 _KINDS = frozenset("api apis gui html html5 http https id ids json pr prs ui uri uris url urls xml".split())
 _ARTICLES = frozenset(["a", "an", "the"])
-_NOT_FIRST = frozenset(["and", "or", "&", "but", "in", "of", "on", "at", "for", "from"])
-_NOT_LAST = frozenset(["and", "or", "&", "but", "that", "when", "than", "if"])
+_NOT_FIRST = frozenset("and or & but in of on at for from et ou mais de du des und oder aber y o pero".split())
+_NOT_LAST = frozenset("and or & but that when than if et ou mais que und oder aber dass y o pero".split())
 _IDLE = frozenset(
     """a an and are as at both but by for from in instead is like of on only or than the to via was were when
-    with""".split()
+    with et ou de du des la le les un une en à au aux dans sur avec sans par pour que und oder der das dem den des von
+    vom im mit für auf zu bei y o el los las del con sin por para e il lo gli di da che""".split()
 )
 
 

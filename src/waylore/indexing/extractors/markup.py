@@ -134,9 +134,11 @@ def _read_pages(sentence: MarkedSentence) -> MarkedSentence:
 
 
 def cut_block(block: MarkedSentence) -> list[MarkedSentence]:
-    """Return the sentences of a block, each with its own marks."""
+    """Return the sentences of a block, each with its own marks. No sentence ends inside the text of a link."""
     found, start = [], 0
-    for end in [*(cut.end() for cut in _SENTENCES.finditer(block.text)), len(block.text)]:
+    links = [(mark.start, mark.end) for mark in block.marks if mark.kind == "link"]
+    cuts = (cut.end() for cut in _SENTENCES.finditer(block.text))
+    for end in [*(cut for cut in cuts if not any(s < cut < e for s, e in links)), len(block.text)]:
         text = block.text[start:end].rstrip()
         if any(map(str.isalnum, text)):
             inside = (m for m in block.marks if start <= m.start and m.end <= end)

@@ -1,61 +1,39 @@
 """Find the names in a sentence: by how the page writes each word, by their shape, and by the author's marks.
 
-A run of capitalised words is a name if the page and ordinary text write its words so (`extractors.spelling`).
-Identifiers, addresses and numbered standards are names by their shape. Code, links and strong words are names if
-they look like one. Months and days are values. Scripts without capitals are read by `extractors.unspaced`.
+A run of capitalised words is a name if the page and ordinary text write its words so (`extractors.spelling`). Shapes,
+code, links and strong words are read by `extractors.marked`. Months and days are values. Scripts without capitals are
+read by `extractors.unspaced`.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from waylore.indexing.blocks import Mark
+from waylore.indexing.extractors.marked import (
+    MAX_NAME_WORDS,
+    SHORT_FORMS,
+    is_shouted,
+    list_numbered_links,
+    list_places,
+)
 from waylore.indexing.extractors.markup import MarkedSentence
-from waylore.indexing.extractors.spelling import Spelling, find_words
-from waylore.indexing.extractors.unspaced import find_runs
-from waylore.names import is_short
-from waylore.text import STOP_WORDS, is_unspaced, normalise
+from waylore.indexing.extractors.spelling import Spelling
+from waylore.names import is_section, is_short
+from waylore.text import STOP_WORDS, normalise
 
-MAX_NAME_WORDS = 8
 MAX_NAME_CHARACTERS = 100
-MAX_STRONG_WORDS = 6
 MAX_LISTED_WORDS = 2
-MAX_TERM_WORDS = 3
-MAX_ANGLED_WORDS = 3
 MIN_LISTED_ITEMS = 3
 MIN_RUN_NAMENESS = 0.35  # of the best word of a run of several words
 MAX_SMALL_SHARE = 0.25  # of small occurrences of a word in capitals that is a name
 
-_QUOTED = re.compile(
-    r"``\s*(.{1,100}?)\s*''|“(.{1,100}?)”|\"(.{1,100}?)\"|«\s?(.{1,100}?)\s?»|„(.{1,100}?)“"
-    r"|「(.{1,100}?)」|『(.{1,100}?)』|《(.{1,100}?)》"
-)
-_SHAPES = re.compile(
-    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"  # mail addresses
-    r"|(?<![\w/@])[@#][A-Za-z][\w./-]{1,60}\w"  # handles and channels
-    r"|\b(?:PEP|RFC|KEP|CVE|ISO|BCP|STD)[ -]?\d[\d.-]*\b"  # numbered standards
-    r"|\b[A-Z]{2,10}-\d{1,6}\b"  # tickets
-    r"|\bv\d{1,4}(?:\.\d{1,6}){1,4}\b"  # versions
-    r"|\b(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|uk|gov|dev|app|eu|de)\b"  # hosts
-    r"|(?P<code>\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b"  # environment variables
-    r"|\b(?:c\.)?[A-Z]\w{1,60}(?:\.[a-z_]\w{1,60})+\b"  # Class.attribute
-    r"|\b[A-Za-z]\w{0,60}(?:_\w{1,60})+"  # snake_case
-    r"|\b[a-z]+[A-Z]\w*[a-z]\w*\b|\b[a-z]{1,6}[A-Z]{2,}\b"  # camelCase, macOS
-    r"|\b[\w-]{1,60}\.(?:py|txt|md|rst|ya?ml|json|toml|cfg|ini|conf|sh|html|xml|csv)\b"  # files
-    r"|\b[a-z]\w{0,50}(?:\.[a-z]\w{0,50}){1,6}(?=\(\))|\b\w+(?=\(\)))"  # calls
-)
-_HAS_SHAPE = re.compile(r"[@#_]|\(\)|[a-z][A-Z]|[a-z]\.[a-z]|[A-Zv][ -]?\d")
-_HAS_QUOTE = re.compile(r"[\"“«„「『《]|``")
 _NAMES_IN_CODE = re.compile(
     r"\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\b|\bc\.[A-Z]\w+\.\w+\b|(?<=[\"'])[a-z][\w.]*(?:[-:][\w.-]+)+(?=[\"'])"
 )
-_IDENTIFIER = re.compile(r"(?=.*[^\W\d_])[^\s,;()\[\]{}<>\"'=%$|\\*]{2,60}(?:\(\))?")
-_HAS_SIGN = re.compile(r"[_./:@#-]|[a-z][A-Z]|\d")
 _APOSTROPHES = ("'", "’")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _ARTICLE = re.compile(r"^(?:the|a|an|mr\.|mrs\.|ms\.)\s+", re.IGNORECASE)
 _CONTRACTION = re.compile(r"(?:I|You|We|They|He|She|It|That|What|There|Let)['’]\w{1,2}$|\w+n['’]t$")
-_SHORT_FORMS = frozenset(["IT", "US", "WHO"])  # although their small twins are frequent words
 _JOINS = "of the de la le du des del della di da dos van von der den zu & for bin ibn al y e".split()
 _LETTERS = r"(?:[\w&]|['’](?!s\b)(?=\w)|[.-](?=\w)|(?<=[A-Z])/(?=[A-Z]))*"
 _ABBREVIATED = r"(?=[A-Z][a-z]{0,3}\.\s)(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Gen|Col|Capt|Lt|Rev|Mt|Ft|[A-Z])\."
@@ -79,8 +57,7 @@ _DAYS = frozenset(
     понедельник вторник среда четверг пятница суббота воскресенье
     """.split()
 )
-_SLUG = re.compile(r"[\W_]+")
-_TERM_END = re.compile(r"\s+[-–—]\s")
+_MEASURES = re.compile(r"(?:[A-Za-z]{1,2}[:=] ?\d[\d.]*%?[\s,;/]*)+")  # `V:47, I:398`, `w=20`
 
 
 def find_names(sentence: MarkedSentence, spelling: Spelling) -> dict[str, str]:
@@ -91,11 +68,11 @@ def find_names(sentence: MarkedSentence, spelling: Spelling) -> dict[str, str]:
 
 def _find_places(sentence: MarkedSentence, spelling: Spelling) -> dict[tuple[int, int], str]:
     text, places = sentence.text, dict[tuple[int, int], str]()
-    for start, end, type_ in _list_places(sentence, spelling):
+    for start, end, type_ in list_places(sentence, spelling):
         if not any(start < other_end and other_start < end for other_start, other_end in places):
             places[start, end] = type_
     if sentence.kind != "heading" and not (text.isupper() and len(text.split()) > MIN_LISTED_ITEMS):
-        blank = _blank(text, places)
+        blank = _blank(text, [*places, *list_numbered_links(sentence)])
         is_item = sentence.kind == "item"
         places |= dict.fromkeys(_find_runs(blank, spelling, is_item=is_item), "")
     return places
@@ -130,7 +107,7 @@ def clean_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
             bare = _ARTICLE.sub("", bare)
         bare = _POSSESSIVE.sub("", bare) if bare[-2:-1] in _APOSTROPHES or bare[-1:] in _APOSTROPHES else bare
         bare = bare.strip(" .,;:!?\"'`“”‘’()[]*|")
-        is_plain = bare.lower() in STOP_WORDS and not is_short(bare)
+        is_plain = (bare.lower() in STOP_WORDS and not is_short(bare)) or is_measure(bare) or is_section(bare)
         if 1 < len(bare) <= MAX_NAME_CHARACTERS and not is_plain and not is_date(bare) and len(normalise(bare)) > 1:
             found.setdefault(bare, type_)
     return found
@@ -143,86 +120,9 @@ def is_date(name: str) -> bool:
     return all(word.isdigit() or word in _DAYS for word in normalise(name).split())
 
 
-def is_anchor(shown: str, target: str, spelling: Spelling) -> bool:
-    """Return whether the text of a link names its target: by a name in it, by its shape, or by the address."""
-    words = shown.split()
-    if not 0 < len(words) <= MAX_NAME_WORDS or "://" in shown:
-        return False
-    slug = _SLUG.sub("-", shown.lower()).strip("-")
-    is_plain = shown.islower() and len(words) == 1 and spelling.ordinary.is_ordinary(shown)
-    if len(words) <= 4 and len(slug) > 2 and slug in _SLUG.sub("-", target.lower()) and not is_plain:
-        return True
-    if len(words) == 1 and _HAS_SIGN.search(shown):
-        return True
-    return _has_name(shown, spelling) and (len(words) <= 5 or shown[0].isupper())
-
-
-def _list_places(sentence: MarkedSentence, spelling: Spelling) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of marked names, shapes and quoted titles, the most certain first."""
-    for mark in sentence.marks:
-        if _is_marked_name(mark, sentence.text, spelling):
-            yield mark.start, mark.end, "code" if mark.kind == "code" else ""
-    if _HAS_SHAPE.search(sentence.text):
-        for match in _SHAPES.finditer(sentence.text):
-            yield match.start(), match.end(), "code" if match["code"] else ""
-    if _HAS_QUOTE.search(sentence.text):
-        for match in _QUOTED.finditer(sentence.text):
-            start, end = match.span(match.lastindex or 0)
-            if _is_title(sentence.text[start:end], spelling, is_angled=match[0][0] in "«„"):
-                yield start, end, ""
-    for start, end in find_runs(spelling.repeated, sentence.text):
-        yield start, end, ""
-
-
-def _is_marked_name(mark: Mark, text: str, spelling: Spelling) -> bool:
-    shown = text[mark.start : mark.end]
-    if mark.kind == "role":
-        return len(shown.split()) <= MAX_NAME_WORDS
-    if mark.kind == "code":
-        return _is_identifier(shown, spelling)
-    if mark.kind == "link" and mark.target.startswith("[["):
-        return mark.target == f"[[{shown}]]"
-    if mark.kind == "link":
-        return is_anchor(shown, mark.target, spelling)
-    is_first = mark.kind == "strong" and not text[: mark.start].strip() and len(shown.split()) <= MAX_STRONG_WORDS
-    is_term = len(shown.split()) <= MAX_TERM_WORDS and _TERM_END.match(text, mark.end) is not None
-    return is_first and (is_term or _has_name(shown, spelling))
-
-
-def _is_identifier(shown: str, spelling: Spelling) -> bool:
-    """Return whether code looks like an identifier, or is a plain word that the page writes as code."""
-    if not _IDENTIFIER.fullmatch(shown) or shown.startswith(("http", "/path", "~", "..", "./")):
-        return False
-    if shown.startswith("-") and not shown.startswith("--"):
-        return False
-    return bool(_HAS_SIGN.search(shown)) or shown[0].isupper() or spelling.is_code(shown)
-
-
-def _has_name(text: str, spelling: Spelling) -> bool:
-    """Return whether a text has a word that is written as a name."""
-    words = (word[0] for word, _ in find_words(text) if word[0][0].isupper())
-    return any(
-        spelling.is_name(word) or (is_short(word) and spelling.is_unknown(word))
-        for word in words
-        if not _is_shouted(word, spelling)
-    )
-
-
-def _is_title(quoted: str, spelling: Spelling, *, is_angled: bool) -> bool:
-    """Return whether a quoted text is a title: short, with a capital for each word that does not join others.
-
-    Languages with angled quotes («») capitalise only the first word.
-    """
-    if is_unspaced(quoted):
-        return len(quoted) <= 4 * MAX_NAME_WORDS
-    words = quoted.split()
-    if not 0 < len(words) <= MAX_NAME_WORDS or quoted[-1] in ".,;:":
-        return False
-    if len(words) == 1:
-        return spelling.is_name(quoted) or (quoted[0].isupper() and spelling.is_unknown(quoted))
-    capitals = sum(word[0].isupper() for word in words)
-    is_title = 2 * capitals > len(words) and capitals > 1
-    return words[0][0].isupper() and (is_title or (is_angled and len(words) <= MAX_ANGLED_WORDS))
+def is_measure(name: str) -> bool:
+    """Return whether a name consists of letters with numbers, as in `V:47, I:398`."""
+    return name[-1:].isdigit() and _MEASURES.fullmatch(name) is not None
 
 
 def _is_short_item(text: str, spelling: Spelling) -> bool:
@@ -304,7 +204,7 @@ def _trim_run(run: list[_Word], spelling: Spelling) -> list[_Word]:
             run = _drop_joins(run[1:])
         while run and (run[-1].text in _JOINS or spelling.is_ordinary_noun(run[-1].text)):
             run = run[:-1]
-    while run and _is_shouted(run[-1].text, spelling):
+    while run and is_shouted(run[-1].text, spelling):
         run = run[:-1]
     if len(run) > 1 and any(word.text.isdigit() for word in run):
         while run and is_date(run[0].text):
@@ -340,8 +240,8 @@ def _is_named_run(run: list[_Word], spelling: Spelling, *, is_inside: bool) -> b
 
 
 def _is_named_in_capitals(word: str, spelling: Spelling) -> bool:
-    if word in _SHORT_FORMS or _is_shouted(word, spelling):
-        return word in _SHORT_FORMS
+    if word in SHORT_FORMS or is_shouted(word, spelling):
+        return word in SHORT_FORMS
     is_rarely_small = spelling.count_small(word) <= MAX_SMALL_SHARE * (spelling.count_capital(word) + 1)
     return is_rarely_small or spelling.is_name(word)
 
@@ -350,11 +250,6 @@ def _is_adjective(word: str, spelling: Spelling) -> bool:
     """Return whether an ordinary word ends a compound in small letters, as in Hub-managed."""
     end = word.rpartition("-")[2]
     return "-" in word and end.islower() and spelling.ordinary.is_ordinary(end)
-
-
-def _is_shouted(word: str, spelling: Spelling) -> bool:
-    """Return whether a frequent word is written in capitals for emphasis, as MUST and NOT."""
-    return word.isupper() and word.lower() in spelling.ordinary.frequent and word not in _SHORT_FORMS
 
 
 def _is_named_alone(word: str, spelling: Spelling, *, begins: bool) -> bool:

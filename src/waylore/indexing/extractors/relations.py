@@ -9,12 +9,15 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Block, Mark
+from waylore.indexing.extractors.marked import is_anchor
 from waylore.indexing.extractors.markup import MarkedSentence
-from waylore.indexing.extractors.naming import is_anchor, is_date
+from waylore.indexing.extractors.naming import is_date, is_measure
 from waylore.indexing.extractors.spelling import Spelling
-from waylore.text import normalise
+from waylore.names import strip_number
+from waylore.text import STOP_WORDS, normalise
 from waylore.types.knowledge import NewFact
 
 CONFIDENCE = 0.9
@@ -24,11 +27,14 @@ MAX_LEAD_WORDS = 6  # of a line that announces a list
 MAX_VALUE_CHARACTERS = 60  # a longer value is not a name
 MAX_OBJECT_CHARACTERS = 240
 MAX_PLAIN_WORDS = 2  # of a name without a capital or a sign
+MAX_PHRASE_WORDS = 4  # a longer value is a text, unless most of its words have a capital
 MAX_ITEM_WORDS = 3  # of an item that is one name as a whole
 WORDS_BEFORE_LINK = 5
 _PLAIN = re.compile(r"[\W\d]*(?:[TZ][\W\d]*)?|true|false|yes|no|none|null|n/?a", re.IGNORECASE)
 _ADDRESS = re.compile(r"\s*<[^<>]*>|\s*\((?:at|a)\)")
 _SEPARATOR = re.compile(r",\s+(?=[A-Z@#])")
+_SLUG = re.compile(r"[\W_]+")
+_FOLDER_PAGES = frozenset(["index", "readme"])  # pages that stand for their folder
 _AFTER_NAME = re.compile(r"\s*(?:$|[,(:;–—]|- )")
 # Keys that say how a page is shown or where, not what it is about.
 _PRESENTATION = frozenset("layout template permalink redirect_from sidebar_position toc weight".split())
@@ -80,7 +86,8 @@ def build_value_fact(subject: str, key: str, value: str, statement: str = "") ->
     if key.lower() in _PRESENTATION:
         return
     bare = _ADDRESS.sub("", value).strip()
-    parts = _SEPARATOR.split(bare) if len(bare) <= 2 * MAX_VALUE_CHARACTERS else [bare]
+    is_list = len(bare) <= 2 * MAX_VALUE_CHARACTERS and not is_measure(bare)
+    parts = _SEPARATOR.split(bare) if is_list else [bare]
     for part in parts or [value]:
         said = statement or f"{subject} {key}: {part}"
         if "://" in part or part[:1] == "/":
@@ -90,10 +97,22 @@ def build_value_fact(subject: str, key: str, value: str, statement: str = "") ->
 
 def is_plain_value(value: str) -> bool:
     """Return whether a value is a number, a date, an address or a text, which name nothing."""
-    is_long = len(value) > MAX_VALUE_CHARACTERS
-    if len(value.split()) > MAX_PLAIN_WORDS and value.islower():
+    words, is_long = value.split(), len(value) > MAX_VALUE_CHARACTERS
+    if len(words) > MAX_PLAIN_WORDS and (value.islower() or _is_phrase(words)):
         return True
-    return is_long or "://" in value or value[:1] == "/" or bool(_PLAIN.fullmatch(value)) or is_date(value)
+    return (
+        is_long
+        or is_measure(value)
+        or "://" in value
+        or value[:1] == "/"
+        or bool(_PLAIN.fullmatch(value))
+        or is_date(value)
+    )
+
+
+def _is_phrase(words: Sequence[str]) -> bool:
+    """Return whether words are a text, because most of them begin with a small letter."""
+    return len(words) > MAX_PHRASE_WORDS and 2 * sum(word[0].islower() for word in words) > len(words)
 
 
 def _read_field(subject: str, one: ReadBlock) -> Iterator[NewFact]:
@@ -104,7 +123,9 @@ def _read_field(subject: str, one: ReadBlock) -> Iterator[NewFact]:
     is_code = any(mark.kind == "code" and one.text[mark.start : mark.end] == key for mark in one.marks)
     if is_code and one.block.headings:
         value = cells[0][1]
-        yield from _build_fact(key, one.block.headings[-1], value, statement, is_value=is_plain_value(value))
+        yield from _build_fact(
+            key, strip_number(one.block.headings[-1]), value, statement, is_value=is_plain_value(value)
+        )
         return
     links = [one.text[mark.start : mark.end] for mark in one.marks if mark.kind == "link"]
     for name, part in [(key, link) for link in links if not is_plain_value(link)] if links else cells:
@@ -114,7 +135,7 @@ def _read_field(subject: str, one: ReadBlock) -> Iterator[NewFact]:
 
 def _read_row(subject: str, one: ReadBlock, *, is_single: bool) -> Iterator[NewFact]:
     """Yield the facts of a row about its first cell; the only row of a table is about its heading."""
-    columns, heading = one.block.cells, (one.block.headings or (subject,))[-1]
+    columns, heading = one.block.cells, strip_number((one.block.headings or (subject,))[-1])
     first = columns[0][1]
     about = heading if is_single or is_plain_value(first) else first
     statement = _make_statement(subject, one)
@@ -131,7 +152,7 @@ def _find_linked_text(cell: str, one: ReadBlock) -> str:
 
 def _get_heading(subject: str, block: Block, lead: str) -> str:
     """Return the heading above a block with the line that leads its list; empty if it is the page's or a question."""
-    heading = block.headings[-1] if block.headings else ""
+    heading = strip_number(block.headings[-1]) if block.headings else ""
     if normalise(heading) == normalise(subject) or len(block.headings) < 2:
         heading = heading if len(block.headings) > 1 or normalise(heading) != normalise(subject) else ""
     said = f"{heading}: {lead}" if heading and lead else heading or lead
@@ -163,9 +184,30 @@ def _read_links(subject: str, one: ReadBlock, heading: str, spelling: Spelling) 
         is_wiki = mark.target.startswith("[[")
         before = heading if one.block.kind in {"item", "row", "term"} else ""
         predicate = before or _get_words_before(one.text[: mark.start])
-        if is_wiki or (predicate and is_anchor(shown, mark.target, spelling)):
-            name = mark.target.strip("[]") if is_wiki else shown
+        if is_wiki:
+            yield from _build_fact(subject, predicate, mark.target.strip("[]"), _make_statement(subject, one))
+        elif predicate:
+            name = _name_target(shown, mark.target, spelling)
             yield from _build_fact(subject, predicate, name, _make_statement(subject, one))
+
+
+def _name_target(shown: str, target: str, spelling: Spelling) -> str:
+    """Return the name of the page that a link leads to: its file name if the text is a part of that, else the text."""
+    page = name_page(target)
+    if page and set(normalise(strip_number(shown)).split()) - STOP_WORDS < set(page.lower().split()):
+        return page
+    return strip_number(shown) if is_anchor(shown, target, spelling) else ""
+
+
+def name_page(address: str) -> str:
+    """Return the file name in an address as words, or an empty string if it has only one.
+
+    A page has it as another name of its subject, so links join it in whatever order the pages are added.
+    """
+    path = PurePosixPath(address.partition("#")[0].partition("?")[0])
+    stem = path.name.partition(".")[0]
+    words = _SLUG.sub(" ", path.parent.name if stem.lower() in _FOLDER_PAGES else stem).split()
+    return " ".join(words) if len(words) > 1 else ""
 
 
 def _is_page(target: str) -> bool:
@@ -184,7 +226,7 @@ def _get_words_before(text: str) -> str:
 
 def _make_statement(subject: str, one: ReadBlock) -> str:
     """Return the text of a block after its headings and the subject of its page."""
-    path = dict.fromkeys(filter(None, (subject, *one.block.headings[-2:])))
+    path = dict.fromkeys(filter(None, (subject, *map(strip_number, one.block.headings[-2:]))))
     above = [part for part, _ in pairwise([*path, ""]) if normalise(part) not in normalise(one.text)]
     return ": ".join([*above, one.text])[:MAX_STATEMENT_CHARACTERS]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from waylore.deadline import check_each
 from waylore.indexing.blocks import Reading
 from waylore.indexing.extractors.facts import MAX_FACTS, Sentence, build_extraction, build_facts
+from waylore.indexing.extractors.marked import MAX_NAME_WORDS
 from waylore.indexing.extractors.markup import (
     MarkedSentence,
     find_references,
@@ -22,12 +23,7 @@ from waylore.indexing.extractors.markup import (
     split_sentences,
     use_references,
 )
-from waylore.indexing.extractors.naming import (
-    MAX_NAME_WORDS,
-    find_listed_names,
-    find_names,
-    find_names_in_code,
-)
+from waylore.indexing.extractors.naming import find_listed_names, find_names, find_names_in_code
 from waylore.indexing.extractors.relations import ReadBlock, build_list_facts
 from waylore.indexing.extractors.spelling import Spelling, count_spellings
 from waylore.indexing.extractors.structure import Structure, extract_structure, is_source_code, read_passages

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 from waylore.indexing.blocks import Reading
 from waylore.indexing.extractors.markup import cut_block, read_block
-from waylore.indexing.extractors.relations import ReadBlock, build_field_facts, build_value_fact
+from waylore.indexing.extractors.relations import ReadBlock, build_field_facts, build_value_fact, name_page
 from waylore.names import get_subject
 from waylore.protocols import Extraction
 from waylore.text import normalise
@@ -31,7 +31,6 @@ _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.{0,5000}?)\n---[ \t]*(?:\n|\Z)", 
 _ENTRY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$|^[ \t]+-[ \t]+(.+)$|^-[ \t]+(.+)$", re.MULTILINE)
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|([^\]\n]{1,200}))?\]\]")
 _LINK = re.compile(r"(!?)\[([^\[\]\n]{1,200})\]\(<?([^)\s>]{1,500})>?(?:\s+[\"'][^)]{0,200})?\)")
-_SLUG = re.compile(r"[\W_]+")
 _PLAIN = re.compile(r"^(?:[\d\s.,:/TZ+-]+|true|false|yes|no|null|~)$", re.IGNORECASE)
 _PYTHON = (
     r"^[ \t]*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+))",
@@ -107,10 +106,9 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
 
 def _get_aliases(subject: str, document: Document) -> dict[str, tuple[str, ...]]:
     """Return the name of a file as another name of its page if it has several words, because links use it so."""
-    path = PurePosixPath(document.uri.partition("?")[0].partition("#")[0])
-    words = _SLUG.sub(" ", path.name.partition(".")[0]).split()
-    is_other = len(words) > 1 and normalise(subject) != " ".join(words).lower() and not is_source_code(document)
-    return {subject: (" ".join(words),)} if subject and is_other and not document.uri.count("#") else {}
+    name = name_page(document.uri)
+    is_other = name and normalise(subject) != name.lower() and not is_source_code(document)
+    return {subject: (name,)} if subject and is_other and not document.uri.count("#") else {}
 
 
 def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:

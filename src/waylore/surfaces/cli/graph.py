@@ -62,7 +62,8 @@ def facts(
     """
     with open_without_models(store, collection) as memory:
         known = memory.facts(name, as_of=as_of, limit=limit, where=build_filter(label, ()))
-        people = shown.render_facts(known) if known else _report_unknown(name)
+        is_named = bool(known) or bool(memory.graph(name, limit=1, where=build_filter(label, ())))
+        people = shown.render_facts(known) if known else _report_no_facts(name) if is_named else _report_unknown(name)
         print_result([dump_fact(fact) for fact in known], people, as_json)
 
 
@@ -78,6 +79,10 @@ def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson
         place = without_password(settings.store)
         people = figures.render_statistics(known, store=place, collection=settings.collection, size=size)
         print_result(known.to_dict(), people, as_json)
+
+
+def _report_no_facts(name: str) -> str:
+    return f"no facts of {to_line(name)!r}; `waylore search` finds the passages that name it"
 
 
 def _report_unknown(name: str) -> str:

@@ -15,6 +15,7 @@ from waylore.surfaces.terminal.hits import DIM, NAME
 from waylore.types.knowledge import Document
 from waylore.types.results import Statistics
 
+MAX_EQUAL_REASONS = 3  # skipped files with one reason that are listed by name
 MAX_LISTED = 10  # documents or skipped files; the others are counted
 
 
@@ -62,9 +63,19 @@ def list_documents(documents: Sequence[Document], limit: int = MAX_LISTED) -> It
 
 
 def list_skipped(skipped: Sequence[Skipped], count: int | None = None) -> Iterator[Text]:
-    """Yield a line for each skipped file or part, with the reason; `count` is how many there were in all."""
+    """Yield a line for each skipped file or part, with the reason; `count` is how many there were in all.
+
+    Several files with the same reason share a line.
+    """
     number = len(skipped) if count is None else count
-    for item in skipped[:MAX_LISTED]:
-        yield Text.assemble(("skipped ", "yellow"), to_line(item.uri), (f": {to_line(item.reason)}", DIM))
-    if number > MAX_LISTED:
-        yield Text(f"and {number - MAX_LISTED:,} more; --json lists them", DIM)
+    by_reason: dict[str, list[str]] = {}
+    for item in skipped:
+        by_reason.setdefault(item.reason, []).append(item.uri)
+    lines = list[tuple[str, str, int]]()
+    for reason, names in by_reason.items():
+        is_many = len(names) > MAX_EQUAL_REASONS
+        lines += [(f"{len(names):,} files", reason, len(names))] if is_many else [(name, reason, 1) for name in names]
+    for name, reason, _ in lines[:MAX_LISTED]:
+        yield Text.assemble(("skipped ", "yellow"), to_line(name), (f": {to_line(reason)}", DIM))
+    if rest := number - sum(total for *_, total in lines[:MAX_LISTED]):
+        yield Text(f"and {rest:,} more; --json lists them", DIM)

@@ -83,6 +83,18 @@ def test_shapes_and_marks_are_names(text: str, names: list[str]) -> None:
     assert names_of(text) == names
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("It is told in [Section 9.2, “Mooring Boats at Night”](b.html).", ["Mooring Boats at Night"]),
+        ("Read Section 4.2 and Chapter 7 first.", []),
+        ("It has [V:47, I:398](https://example.org/counts).", []),
+    ],
+)
+def test_reference_to_section_names_its_title(text: str, names: list[str]) -> None:
+    assert names_of(text) == names
+
+
 def test_identifiers_have_type_code() -> None:
     [sentence] = read_sentences("It calls `store_token`, parseQuery() or MAX_SIZE.")
     found = find_names(sentence, count_spellings([PROSE]))

@@ -6,6 +6,7 @@ import pytest
 
 from unit.indexing.readers.reading import read_document
 from waylore.indexing.extractors.facts import build_facts
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.extractors.structure import extract_declared
 from waylore.types.knowledge import Document, Passage
 
@@ -125,3 +126,35 @@ def test_sentences_say_relations(sentence: str, names: list[str], expected: set[
 def test_keys_of_presentation_are_no_facts(tmp_path: Path) -> None:
     head = "---\ntitle: Opal\nlayout: wide\nowner: Mara Lindqvist\n---\n\nText.\n"
     assert list_facts(tmp_path / "a.md", head) == {("Opal", "owner", "Mara Lindqvist")}
+
+
+def test_texts_and_measures_in_rows_are_values(tmp_path: Path) -> None:
+    page = (
+        "# 2.1. Boats\n\n| boat | use | about |\n|---|---|---|\n"
+        "| Curlew | V:47, I:398 | small boat with sails for Norway |\n| Dunlin | V:2 | built by Harbour Works |\n"
+    )
+    reading = read_document(tmp_path / "a.md", page)
+    document = Document("d", reading.title, reading.uri)
+    passage = Passage("p", "d", reading.text, reading.title, end=len(reading.text))
+    [found] = extract_declared(reading, document, [passage])
+    assert {(fact.object, fact.is_value) for fact in found.facts} == {
+        ("V:47, I:398", True),
+        ("small boat with sails for Norway", True),
+        ("V:2", True),
+        ("built by Harbour Works", False),
+    }
+
+
+@pytest.mark.parametrize("between", ["et", "ou", "» et «", "de la", "und", "y"])
+def test_conjunctions_and_prepositions_are_no_predicates(between: str) -> None:
+    found = build_facts("Port", f"Le Courlis {between} Bécasseau.", {"Courlis": "", "Bécasseau": ""})
+    assert not [fact for fact in found if not fact.is_pair]
+
+
+def test_numbered_link_names_the_section(tmp_path: Path) -> None:
+    page = "<h1>Chapter 6. Ports</h1><p>Text.</p><ul><li><a href=c.html>6.7. Going from One Port to the Next</a></ul>"
+    reading = read_document(tmp_path / "a.html", page)
+    document = Document("d", reading.title, reading.uri)
+    passage = Passage("p", "d", reading.text, reading.title, end=len(reading.text))
+    [found] = RuleExtractor().extract_reading(reading, document, [passage])
+    assert set(found.names) == {"Ports", "Going from One Port to the Next"}

@@ -54,3 +54,47 @@ def test_page_is_read_without_boilerplate(tmp_path: Path) -> None:
 )
 def test_main_part_is_chosen(page: str, shown: list[str], tmp_path: Path) -> None:
     assert [text for _, text in show(read_document(tmp_path / "a.html", page))] == shown
+
+
+@pytest.mark.parametrize(
+    "name", ["docnav top", "nav", "navheader", "navfooter", "site-nav", "breadcrumbs", "nav_bottom", "pagination"]
+)
+def test_links_between_pages_are_no_text(name: str, tmp_path: Path) -> None:
+    links = f"<ul class='{name}'><li><a href=a>Prev</a> A.7. Tern<li>The Harbour Book</ul>"
+    page = (
+        f"{links}<h1>A.8. Curlew</h1><p>Curlew is a boat.</p><div id={name.split(maxsplit=1)[0]}>Next A.9. Dunlin</div>"
+    )
+    assert [text for _, text in show(read_document(tmp_path / "a.html", page))] == ["A.8. Curlew", "Curlew is a boat."]
+
+
+def test_class_names_of_content_are_no_navigation(tmp_path: Path) -> None:
+    page = "<body class=nav><div class=navy>Blue</div><div class=sidebar>Aside</div><p id=naval>Ships</p>"
+    assert [text for _, text in show(read_document(tmp_path / "a.html", page))] == ["Blue", "Aside", "Ships"]
+
+
+def test_table_of_contents_keeps_only_entries_of_other_pages(tmp_path: Path) -> None:
+    contents = (
+        "<div class=toc><p>Contents</p><dl><dt><a href='#a'>1.1. Boats</a></dt>"
+        "<dd><dl><dt><a href='#b'>1.1.1. Masts</a></dt></dl></dd><dt><a href=c.html>1.2. Ports</a></dt></dl></div>"
+    )
+    page = f"<h1>1. Harbour</h1>{contents}<h2>1.1. Boats</h2><p>Text.</p><h3>1.1.1. Masts</h3>"
+    found = show(read_document(tmp_path / "a.html", page))
+    assert [text for _, text in found] == ["1. Harbour", "1.2. Ports", "1.1. Boats", "Text.", "1.1.1. Masts"]
+    assert found[1][0] == "item"
+
+
+def test_table_of_contents_is_not_below_the_heading_before_it(tmp_path: Path) -> None:
+    page = "<h1>Harbour</h1><h2>Licence</h2><p>Free.</p><ul class=toc><li><a href=c.html>1.2. Ports</a></ul>"
+    assert read_document(tmp_path / "a.html", page).blocks[-1].headings == ("Harbour",)
+
+
+def test_box_laid_out_as_table_is_paragraphs(tmp_path: Path) -> None:
+    page = (
+        "<table><tr><td rowspan=2><img src=tip.png></td><th>Tip</th></tr><tr><td><p>Use a rope.</p></td></tr></table>"
+    )
+    assert show(read_document(tmp_path / "a.html", page)) == [("paragraph", "Tip"), ("paragraph", "Use a rope.")]
+
+
+def test_search_keywords_of_page_are_no_metadata(tmp_path: Path) -> None:
+    page = "<head><meta name=keywords content='boat, port'><meta name=author content=Mara></head><p>Text.</p>"
+    assert read_document(tmp_path / "a.html", page).metadata == {"author": "Mara"}

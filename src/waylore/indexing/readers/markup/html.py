@@ -2,10 +2,12 @@
 
 The text is what a browser shows: without scripts and styles, with white space collapsed. Of a page with `main` or
 `article` only that is read, and navigation, headers, footers, asides and forms are left out, unless nothing else has
-words. The module runs no scripts and fetches nothing.
+words. Entries of a table of contents that repeat headings of the page are left out too. The module runs no scripts and
+fetches nothing.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +25,7 @@ from waylore.indexing.blocks import (
     require_library,
 )
 from waylore.indexing.encoding import decode_text, make_storable
+from waylore.indexing.readers.markup.regions import Region, find_region
 from waylore.indexing.readers.structure.keyed import classify_item
 from waylore.indexing.readers.structure.rendering import TextWriter, format_row
 from waylore.indexing.readers.structure.titles import name_file
@@ -33,8 +36,6 @@ _BREAKING = {"pre", "li", "dt", "dd", "tr", *_HEADINGS} | set(
     header hr html legend main nav ol option p section select summary table tbody tfoot thead ul""".split()
 )
 _HIDDEN = {"script", "style", "template", "noscript", "svg", "math", "iframe", "object", "textarea", "head"}
-_BOILERPLATE = {"nav", "aside", "footer", "form"}  # and a header outside of main and article
-_BOILERPLATE_ROLES = {"navigation", "contentinfo", "complementary", "search", "banner"}
 _MARKS: dict[str, MarkKind] = {"code": "code", "kbd": "code", "samp": "code", "tt": "code", "b": "strong"}
 _MARKS |= {"strong": "strong", "em": "emphasis", "i": "emphasis", "a": "link"}
 _WITHIN_CELL = {"p", "div"}
@@ -55,6 +56,7 @@ class _Piece:
     key: str = ""
     cells: tuple[tuple[str, str], ...] = ()
     marks: list[Mark] = field(default_factory=list)
+    is_contents: bool = False  # part of a table of contents
 
 
 def read_html(source: Source) -> Iterator[Reading]:
@@ -87,17 +89,30 @@ def write_html(text: str, writer: TextWriter, limits: Limits) -> "_Page":
     for piece in _choose_pieces(page.pieces):
         if piece.level:
             headings = nest_heading(path, piece.level, " ".join(piece.text.split()))
-        writer.add(piece.kind, piece.text, headings, key=piece.key, cells=piece.cells, marks=piece.marks)
+        above = headings[:1] if piece.is_contents else headings
+        writer.add(piece.kind, piece.text, above, key=piece.key, cells=piece.cells, marks=piece.marks)
     return page
 
 
 def _choose_pieces(pieces: list[_Piece]) -> list[_Piece]:
     """Return the main part of a page if it is marked and has words, else everything but boilerplate."""
+    pieces = _drop_contents(pieces)
     for places in (("main",), ("article",), ("main", "article", "page")):
         chosen = [piece for piece in pieces if piece.place in places]
         if any(piece.kind != "heading" and has_words(piece.text) for piece in chosen):
             return chosen
     return pieces
+
+
+def _drop_contents(pieces: list[_Piece]) -> list[_Piece]:
+    """Leave out entries of a table of contents that repeat headings of the page, and the title of the table."""
+    headings = {" ".join(piece.text.split()) for piece in pieces if piece.level}
+    entries = [piece for piece in pieces if piece.is_contents]
+    repeated = [piece for piece in entries if " ".join(piece.text.split()) in headings]
+    if not repeated:
+        return pieces
+    dropped = {id(piece) for piece in entries if piece in repeated or piece.kind == "paragraph"}
+    return [piece for piece in pieces if id(piece) not in dropped]
 
 
 class _Page:
@@ -108,8 +123,9 @@ class _Page:
         self.title: list[str] = []
         self.metadata: dict[str, str] = {}
         self.pieces: list[_Piece] = []
-        self._open: list[tuple[str, bool, bool]] = []  # tags, and whether each is the main part or boilerplate
-        self._hidden = self._preformatted = self._boilerplate = self._main = self._article = self._rows = 0
+        self._open: list[tuple[str, Region]] = []
+        self._regions: Counter[Region] = Counter()
+        self._hidden = self._preformatted = self._article = self._rows = 0
         self._block: list[str] = []
         self._length = 0
         self._marks: list[Mark] = []
@@ -125,8 +141,8 @@ class _Page:
             raise ReadError(describe_limit("depth", self.limits.depth, "levels of nested tags"))
         if tag in _BREAKING and not self._joins_cell(tag):
             self._end_block(self._find_open())
-        is_main = tag == "main" or attributes.get("role") == "main"
-        self._open.append((tag, is_main, self._is_boilerplate(tag, attributes)))
+        is_inside_main = bool(self._regions["main"] or self._article)
+        self._open.append((tag, find_region(tag, attributes, is_inside_main=is_inside_main)))
         self._count(*self._open[-1], step=1)
         if tag == "br":
             self.data("\n" if self._preformatted else " ")
@@ -141,7 +157,7 @@ class _Page:
             self._columns = []
         elif tag in _MARKS:
             self._open_marks.append((tag, self._length, attributes.get("href", "")))
-        elif tag == "meta" and attributes.get("name", "").lower() in ("description", "author", "keywords"):
+        elif tag == "meta" and attributes.get("name", "").lower() in ("description", "author"):
             self.metadata[attributes["name"].lower()] = make_storable(attributes.get("content", ""))
 
     def end(self, tag: str) -> None:
@@ -168,18 +184,13 @@ class _Page:
         self._end_block("body")
         self._end_terms()
 
-    def _count(self, tag: str, is_main: bool, is_boilerplate: bool, *, step: int) -> None:
+    def _count(self, tag: str, region: Region, *, step: int) -> None:
         """Count a tag that begins or ends; the text between them is inside of it."""
         self._hidden += step * (tag in _HIDDEN)
         self._preformatted += step * (tag == "pre")
         self._rows += step * (tag == "tr")
         self._article += step * (tag == "article")
-        self._main += step * is_main
-        self._boilerplate += step * is_boilerplate
-
-    def _is_boilerplate(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        is_page_header = tag == "header" and not self._main and not self._article
-        return tag in _BOILERPLATE or is_page_header or attributes.get("role") in _BOILERPLATE_ROLES
+        self._regions[region] += step
 
     def _joins_cell(self, tag: str) -> bool:
         return bool(self._rows) and tag in _WITHIN_CELL and self._length <= _MAX_CELL
@@ -219,7 +230,8 @@ class _Page:
     def _add(self, tag: str, text: str, marks: list[Mark], written: str) -> None:
         if len(self.pieces) >= self.limits.blocks:
             raise ReadError(describe_limit("blocks", self.limits.blocks))
-        piece = _Piece("paragraph", text, self._get_place(), marks=marks)
+        is_contents = self._regions["contents"] > 0
+        piece = _Piece("paragraph", text, self._get_place(), marks=marks, is_contents=is_contents)
         if tag in _HEADINGS:
             piece.kind, piece.level, piece.text = "heading", int(tag[1]), text.rstrip(" ¶#") or text
             piece.marks = [mark for mark in marks if mark.end <= len(piece.text)]
@@ -227,6 +239,8 @@ class _Page:
             piece.kind = "code"
         elif tag == "tr" and self._cells:
             self._set_cells(piece, written)
+        elif tag == "dt" and is_contents:
+            piece.kind = "item"
         elif tag == "dt":
             self._term = f"{self._term}, {text}" if self._term else text
             return
@@ -235,9 +249,9 @@ class _Page:
         self.pieces.append(piece)
 
     def _get_place(self) -> str:
-        if self._boilerplate:
+        if self._regions["boilerplate"]:
             return "boilerplate"
-        return "main" if self._main else "article" if self._article else "page"
+        return "main" if self._regions["main"] else "article" if self._article else "page"
 
     def _set_kind(self, piece: _Piece, tag: str) -> None:
         """Make a piece the description of the term before it, or an item, if it is one."""
@@ -260,6 +274,8 @@ class _Page:
     def _set_cells(self, piece: _Piece, written: str) -> None:
         ends = [*self._cells[1:], len(written)]
         shown = [written[start:end].strip() for start, end in zip(self._cells, ends, strict=True)]
+        if not self._columns and not self._is_head and sum(map(bool, shown)) < 2:
+            return  # a box that is laid out as a table
         piece.kind = "row"
         if self._is_head and not self._columns:
             self._columns = shown

@@ -17,7 +17,6 @@ from waylore.providers.embedders.hashing import HashingEmbedder
 EMBEDDER = HashingEmbedder(64, quiet=True)
 HALLUCINATION = "The user John Doe works at Google as a senior engineer."
 OTHERS = [f"The user has {n} boxes of tea in room {n * 7}, next to the lift." for n in range(2, 40)]
-COPIES = 668
 
 
 def count_rows(memory: Waylore) -> tuple[int, int, int]:
@@ -55,8 +54,8 @@ EDITS: list[Callable[[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("embedder", [EMBEDDER, None], ids=["embedder", "words"])
-def test_memory_recalled_668_times_stays_one(tmp_path: Path, embedder: Embedder | None) -> None:
+@pytest.mark.parametrize(("embedder", "copies"), [(EMBEDDER, 668), (None, 66)], ids=["embedder", "words"])
+def test_memory_recalled_668_times_stays_one(tmp_path: Path, embedder: Embedder | None, copies: int) -> None:
     """The case of mem0: recalled texts were extracted and stored again, until one was found 668 times."""
     path = tmp_path / "a.waylore"
     with Waylore.open(path, embedder=embedder) as memory:
@@ -64,12 +63,12 @@ def test_memory_recalled_668_times_stays_one(tmp_path: Path, embedder: Embedder 
             remember(memory, text)
         (first,) = {remember(memory, HALLUCINATION)}
         before, used = count_rows(memory), count_uses(path, "passage", HALLUCINATION)
-        for turn in range(COPIES):
+        for turn in range(copies):
             found = memory.search("Where does John Doe work?", record_use=False, method="hybrid", top_k=3)
             text = next(h.passage.text for h in found.hits if "John" in h.passage.text)
             assert remember(memory, EDITS[turn % len(EDITS)](text)) == first
         assert count_rows(memory) == before
-        assert count_uses(path, "passage", HALLUCINATION) == used + COPIES
+        assert count_uses(path, "passage", HALLUCINATION) == used + copies
 
 
 def test_repetition_is_recognised_after_restart(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from waylore.types.columns import (
     to_mention_columns,
     unique_facts,
 )
-from waylore.types.knowledge import Fact, Mention
+from waylore.types.knowledge import Fact, Mention, Vector
 
 facts = st.builds(make_fact, st.sampled_from("ABC"), st.sampled_from("pq"), st.sampled_from("ABC"))
 mentions = st.builds(Mention, st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(1, 9), st.booleans())
@@ -59,6 +59,16 @@ def test_mentions_are_what_was_given(parts: list[dict[str, tuple[Mention, ...]]]
     assert dict(to_mention_columns(parts[0])) == parts[0]
 
 
+class Source:
+    """Facts that are made when they are looked up."""
+
+    def make_fact(self, place: int, vector: Vector | None) -> Fact:
+        return make_fact("Ada", "knows", f"{place} {vector}")
+
+    def get_names(self, place: int) -> tuple[str, str]:
+        return "Ada", str(place)
+
+
 def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
     ada, kiel = make_fact("Ada", "knows", "Byron"), make_fact("Kiel", "has", "boats")
     embedded = FactColumns(
@@ -74,14 +84,14 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
         vectors=np.array([[0.6, 0.8]], np.float32),
         has_vector=np.array([True]),
         is_typed=np.array([True]),
-        rows=("row",),
-        convert=lambda row, vector: make_fact("Ada", "knows", f"{row} {vector}"),
+        rows=((Source(), 7),),
     )
     joined = join_facts([to_fact_columns({"k": [kiel]}), embedded])
     assert joined.has_vector.tolist() == [False, True]
     assert joined.vectors.tolist() == [[0.0, 0.0], np.array([0.6, 0.8], np.float32).tolist()]
-    assert [joined.make(place).object for place in (0, 1)] == ["boats", "row [0.6 0.8]"]
-    assert joined.take([1]).make(0).object == "row [0.6 0.8]"
+    assert [joined.make(place).object for place in (0, 1)] == ["boats", "7 [0.6 0.8]"]
+    assert joined.take([1]).make(0).object == "7 [0.6 0.8]"
+    assert [joined.get_names(place) for place in (0, 1)] == [("Kiel", "boats"), ("Ada", "7")]
 
 
 def test_no_rows_are_an_empty_mapping() -> None:

@@ -7,14 +7,13 @@ candidate (promise 1). Pure arithmetic: it reads neither the store nor a model.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from waylore.config import HybridConfig, MergeConfig
 from waylore.types.search import Placement, Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class FusedCandidate:
+class FusedCandidate(NamedTuple):
     """A candidate with its score and its placement in each search."""
 
     id: str
@@ -71,17 +70,29 @@ def combine_weighted(
     hybrid: Sequence[FusedCandidate], graph: Ranking, config: MergeConfig
 ) -> tuple[FusedCandidate, ...]:
     """Return the weighted sum of the hybrid and the graph scores (S5)."""
-    placed = {f.id: [replace(p, share=config.hybrid_weight * p.share) for p in f.placements] for f in hybrid}
+    placed = {f.id: list(scale(f, config.hybrid_weight).placements) for f in hybrid}
     for rank, scored in enumerate(graph, start=1):
         share = config.graph_weight * scored.score
         placed.setdefault(scored.id, []).append(Placement("graph", rank, scored.score, share))
     return sort_by_score(placed)
 
 
+def scale(candidate: FusedCandidate, factor: float) -> FusedCandidate:
+    """Return a candidate whose shares are multiplied by a factor."""
+    placements = tuple(
+        Placement(p.search, p.rank, p.score, factor * p.share, p.query, p.best) for p in candidate.placements
+    )
+    return FusedCandidate(candidate.id, _sum_shares(placements), placements)
+
+
 def sort_by_score(placed: Mapping[str, Sequence[Placement]]) -> tuple[FusedCandidate, ...]:
     """Sort candidates by the sum of their shares, rounded so that ties are equal on every engine."""
-    fused = [FusedCandidate(id_, round(sum(p.share for p in ps), 9), tuple(ps)) for id_, ps in placed.items()]
+    fused = [FusedCandidate(id_, _sum_shares(ps), tuple(ps)) for id_, ps in placed.items()]
     return tuple(sorted(fused, key=lambda f: (-f.score, f.id)))
+
+
+def _sum_shares(placements: Sequence[Placement]) -> float:
+    return round(sum([p.share for p in placements]), 9)
 
 
 def _number_blocks(ranks: Iterable[Mapping[str, int]], size: int) -> dict[str, int]:

@@ -59,7 +59,8 @@ def find_repeats(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     repeats: dict[str, str] = {}
     for id_, text in texts:
         own = split_words(text)
-        same = next((other for other, its in first.items() if has_same_words(own, its)), None)
+        near = range(int(SAME_WORDS * len(own)), int(len(own) / SAME_WORDS) + 1)
+        same = next((other for other, its in first.items() if len(its) in near and has_same_words(own, its)), None)
         if same is None:
             first[id_] = own
         else:
@@ -74,8 +75,8 @@ def has_same_words(one: Sequence[str], other: Sequence[str]) -> bool:
     """
     if one == other:
         return bool(one)
-    fewer, more = sorted((len(one), len(other)))
-    if fewer < MIN_WORDS or fewer < SAME_WORDS * more:
+    fewer = min(len(one), len(other))
+    if fewer < MIN_WORDS or fewer < SAME_WORDS * max(len(one), len(other)):
         return False
     words, others = set(one), set(other)
     return len(words & others) >= SAME_WORDS * len(words | others)

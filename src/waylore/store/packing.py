@@ -242,6 +242,11 @@ class PassagePacks:
             vector,
         )
 
+    def get_names(self, place: int) -> tuple[str, str]:
+        """Return the names of the subject and the object of the fact at a place."""
+        words, fact = self.packs.decode_words(int(self.packs.fact_of[place])), self.packs.facts[place]
+        return words[fact["subject_word"]], words[fact["object_word"]]
+
     def _get_entity(self, place: int) -> str:
         id_: bytes = self.packs.entities[place].tobytes()
         return id_.hex()
@@ -341,13 +346,7 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
         has_vector=has_vector,
         is_typed=places < packs.typed,
         rows=tuple((known, place) for place in places.tolist()),
-        convert=_convert,
     )
-
-
-def _convert(row: tuple[PassagePacks, int], vector: Vector | None) -> Fact:
-    source, place = row
-    return source.make_fact(place, vector)
 
 
 def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
@@ -360,7 +359,7 @@ def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
 def split_ids(joined: bytes) -> tuple[str, ...]:
     """Split concatenated ids."""
     digits = joined.hex()
-    return tuple(digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS))
+    return tuple([digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS)])
 
 
 def group_pairs_by_entity(source: PassagePacks, mentions: MentionColumns, limit: int) -> FactColumns:

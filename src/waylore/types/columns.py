@@ -5,12 +5,13 @@ so a search can work on the columns and make objects only of what it shows.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +24,19 @@ Ids = tuple[str, ...]
 Numbers = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-# Columns of FactColumns that are tuples, and those that are arrays; `vectors` and `convert` are treated apart.
+# Columns of FactColumns that are tuples, and those that are arrays; `vectors` are treated apart.
 ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
 NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed")
+
+
+class FactSource(Protocol):
+    """What a store read, from which facts are made when they are looked up."""
+
+    def make_fact(self, place: int, vector: Vector | None) -> Fact:
+        """Make the fact at a place."""
+
+    def get_names(self, place: int) -> tuple[str, str]:
+        """Return the names of the subject and the object of the fact at a place."""
 
 
 class Groups(Mapping[str, tuple[T, ...]]):
@@ -77,9 +88,7 @@ class MentionColumns(Groups[Mention]):
     def take(self, places: Sequence[int]) -> "MentionColumns":
         """Return some of the rows, in the given order."""
         at = np.array(places, np.intp)
-        of, entities, passages = (
-            tuple(map(column.__getitem__, places)) for column in (self.of, self.entities, self.passages)
-        )
+        of, entities, passages = (_take(column, places) for column in (self.of, self.entities, self.passages))
         return MentionColumns(of, entities, passages, self.counts[at], self.is_own[at])
 
 
@@ -88,8 +97,8 @@ class FactColumns(Groups[Fact]):
     """Facts: their ids, ends and trust, and their vectors as the rows of a matrix, 0 where `has_vector` is false.
 
     `objects` is empty for a plain value, `is_typed` is false for a pair. `sources` and `statuses` are places in SOURCES
-    and STATUSES, `recorded_at` is in microseconds since 1970. `rows` has what `convert` makes an object of, with the
-    vector; a row may also be the object itself.
+    and STATUSES, `recorded_at` is in microseconds since 1970. `rows` has, for each
+    fact, the object or its source with its place there.
     """
 
     of: Ids = ()
@@ -104,22 +113,30 @@ class FactColumns(Groups[Fact]):
     vectors: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     has_vector: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     is_typed: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
-    rows: tuple[Any, ...] = ()
-    convert: Callable[[Any, Vector | None], Fact] | None = None
+    rows: "tuple[Fact | tuple[FactSource, int], ...]" = ()
 
     def make(self, place: int) -> Fact:
         """Make the object of a row."""
         row = self.rows[place]
-        if isinstance(row, Fact) or self.convert is None:
-            return row  # type: ignore[no-any-return]
-        return self.convert(row, self.vectors[place] if self.has_vector[place] else None)
+        if isinstance(row, Fact):
+            return row
+        source, number = row
+        return source.make_fact(number, self.vectors[place] if self.has_vector[place] else None)
+
+    def get_names(self, place: int) -> tuple[str, str]:
+        """Return the names of the subject and the object of a row, without making an object."""
+        row = self.rows[place]
+        if isinstance(row, Fact):
+            return row.subject, row.object
+        source, number = row
+        return source.get_names(number)
 
     def take(self, places: Sequence[int]) -> "FactColumns":
         """Return some of the rows, in the given order."""
         at = np.array(places, np.intp)
-        columns: dict[str, Any] = {name: tuple(map(getattr(self, name).__getitem__, places)) for name in ID_COLUMNS}
+        columns: dict[str, Any] = {name: _take(getattr(self, name), places) for name in ID_COLUMNS}
         columns |= {name: getattr(self, name)[at] for name in (*NUMBER_COLUMNS, "vectors")}
-        return FactColumns(**columns, convert=self.convert)
+        return FactColumns(**columns)
 
 
 def join_facts(parts: Sequence[FactColumns]) -> FactColumns:
@@ -133,8 +150,7 @@ def join_facts(parts: Sequence[FactColumns]) -> FactColumns:
     }
     columns |= {name: np.concatenate([getattr(part, name) for part in known]) for name in NUMBER_COLUMNS}
     columns["vectors"] = np.concatenate([_widen(part.vectors, dimension) for part in known])
-    convert = next((part.convert for part in known if part.convert is not None), None)
-    return FactColumns(**columns, convert=convert)
+    return FactColumns(**columns)
 
 
 def unique_facts(parts: Sequence[FactColumns]) -> FactColumns:
@@ -189,6 +205,14 @@ def join_mentions(parts: Sequence[MentionColumns]) -> MentionColumns:
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.is_own for part in parts]),
     )
+
+
+def _take(column: tuple[T, ...], places: Sequence[int]) -> tuple[T, ...]:
+    """Return the items at some places, by `itemgetter` because it is three times as fast as a loop."""
+    if len(places) > 1:
+        items: tuple[T, ...] = itemgetter(*places)(column)
+        return items
+    return tuple(column[place] for place in places)
 
 
 def _widen(vectors: npt.NDArray[np.float32], dimension: int) -> npt.NDArray[np.float32]:

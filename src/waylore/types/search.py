@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
@@ -82,8 +82,7 @@ class Query:
     spread: CosineSpread | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """One candidate of a ranking."""
 
     id: str
@@ -94,8 +93,7 @@ Ranking: TypeAlias = tuple[Scored, ...]
 _SCORE_NAMES = {"vector": "cosine", "keyword": "BM25"}
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The rank of a hit in one search, and its share of the final score; `query` if it was another query's.
 
     `rank` is None if the hit is not among the first of the search, and its score was read by itself. `best` is the

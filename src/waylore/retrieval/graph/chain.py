@@ -15,7 +15,7 @@ import numpy as np
 
 from waylore.config import ChainConfig, Weights
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import FusedCandidate, combine_weighted, sort_by_score
+from waylore.retrieval.fusion import FusedCandidate, combine_weighted, scale, sort_by_score
 from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
     Bridges,
@@ -254,9 +254,7 @@ def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate]) -> tup
     known = {candidate.id for candidate in judged}
     lowest = min((candidate.score for candidate in judged), default=1.0)
     rest = [candidate for candidate in question.hybrid if candidate.id not in known]
-    scaled = {c.id: [replace(p, share=lowest * p.share) for p in c.placements] for c in rest}
-    scores = {candidate.id: candidate for candidate in sort_by_score(scaled)}
-    return (*judged, *(scores[candidate.id] for candidate in rest))
+    return (*judged, *(scale(candidate, lowest) for candidate in rest))
 
 
 def _make_placements(

@@ -146,5 +146,5 @@ def map_end_names(facts: FactColumns, entities: Iterable[str]) -> dict[str, str]
     for place, ends in enumerate(zip(facts.subjects, facts.objects, strict=True)):
         for end in ends:
             first.setdefault(end, place)
-    known = {id_: facts.make(first[id_]) for id_ in entities if id_ in first}
-    return {id_: fact.subject if fact.subject_id == id_ else fact.object for id_, fact in known.items()}
+    known = {id_: first[id_] for id_ in entities if id_ in first}
+    return {id_: facts.get_names(place)[facts.subjects[place] != id_] for id_, place in known.items()}

@@ -103,12 +103,15 @@ class ScopeCache:
         self._version: tuple[Any, int] = (None, -1)
         self._scopes: dict[str, SqliteScope] = {}
 
-    def get(self, where: Filter) -> SqliteScope:
-        """Return the scope of a filter."""
+    def refresh(self) -> None:
+        """Start a snapshot, and forget the scopes if the file was written since the last one."""
         now = (self._db.execute(SQL["data_version"]).get, self._db.total_changes())
         if now != self._version:
             self._version = now
             self._scopes.clear()
+
+    def get(self, where: Filter) -> SqliteScope:
+        """Return the scope of a filter in the current snapshot."""
         key = f"{columns.format_labels(where)}{columns.list_tags(where.metadata)}"
         if key not in self._scopes:
             self._scopes[key] = self._make_scope(where)

@@ -429,6 +429,7 @@ class SqliteStore:
                 yield db, self._threads.scopes.get(where)
                 return
             with db:
+                self._threads.scopes.refresh()
                 yield db, self._threads.scopes.get(where)
 
     @contextmanager

@@ -278,9 +278,9 @@ def check_exist(paths: Iterable[Path]) -> list[Path]:
 
 
 def check_url(value: object) -> str:
-    """Return the address of a store."""
-    if isinstance(value, Path):
-        return str(value)
+    """Return the address of a store. `~/` at the beginning of a file name is the home folder."""
+    if isinstance(value, Path) or (isinstance(value, str) and value.startswith("~/")):
+        return check_string("url", str(Path(value).expanduser()))
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_PATH:
         raise ArgumentError(f"url must be a file name or an address such as postgresql://…, got {value!r:.60}")
     return check_string("url", value)

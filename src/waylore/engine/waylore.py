@@ -632,7 +632,8 @@ class Waylore:
 
         Searches use the old vectors until all new ones exist. An interrupted run is resumed by the next one.
         """
-        address = parse_url(arguments.check_url(url))
+        checked = arguments.check_url(url)
+        address = parse_url(checked)
         name = arguments.check_collection(collection, is_cells=address.is_cells)
         if arguments.check_embedder(embedder) is None:
             raise ArgumentError("embedder must be an Embedder, for example FastEmbedder(), got None")
@@ -640,7 +641,7 @@ class Waylore:
         arguments.check_type("author", author, Author)
         if address.is_file and not address.path.exists():
             raise NotFound(f"no store at {address.path}; check the path")
-        store = open_store(str(url), name)
+        store = open_store(checked, name)
         try:
             return transfer.reembed_store(store, embedder, progress, author=author)
         finally:

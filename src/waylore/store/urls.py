@@ -60,11 +60,11 @@ class StoreUrl:
 
 
 def parse_url(url: str) -> StoreUrl:
-    """Split the URL of a store into its parts. `~/` at the beginning of a file name is the home folder."""
+    """Split the URL of a store into its parts."""
     rest = url.removeprefix(CELLS)
     is_cells = rest != url
     if "://" not in rest:
-        return StoreUrl("sqlite", str(Path(rest).expanduser()) if rest.startswith("~/") else rest, is_cells)
+        return StoreUrl("sqlite", rest, is_cells)
     name = rest.partition("://")[0]
     scheme = SCHEMES.get(name, name)
     return StoreUrl(scheme, rest.removeprefix("sqlite:///") if scheme == "sqlite" else rest, is_cells)

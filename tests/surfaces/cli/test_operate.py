@@ -46,6 +46,11 @@ def test_collections_move_between_cells(folder: Path) -> None:
         assert len(team.search("login").hits) == 1
 
 
+def test_catalogue_of_the_settings_is_the_default(folder: Path) -> None:
+    done = process(folder, "cells", "list", "--json", WAYLORE_STORE="cells+sqlite:///catalogue.waylore")
+    assert [cell["cell"] for cell in json.loads(done.stdout)] == ["east", "west"]
+
+
 def test_list_prints_a_table_without_colours_in_a_pipe(folder: Path) -> None:
     shown = waylore(folder, "cells", "list").stdout
     assert ["east", "active", "team"] in [

@@ -7,13 +7,14 @@ candidate (promise 1). Pure arithmetic: it reads neither the store nor a model.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from waylore.config import HybridConfig, MergeConfig
 from waylore.types.search import Placement, Ranking
 
 
-class FusedCandidate(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FusedCandidate:
     """A candidate with its score and its placement in each search."""
 
     id: str

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
@@ -82,7 +82,8 @@ class Query:
     spread: CosineSpread | None = field(default=None, compare=False, repr=False)
 
 
-class Scored(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scored:
     """One candidate of a ranking."""
 
     id: str
@@ -93,7 +94,8 @@ Ranking: TypeAlias = tuple[Scored, ...]
 _SCORE_NAMES = {"vector": "cosine", "keyword": "BM25"}
 
 
-class Placement(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Placement:
     """The rank of a hit in one search, and its share of the final score; `query` if it was another query's.
 
     `rank` is None if the hit is not among the first of the search, and its score was read by itself. `best` is the

@@ -44,7 +44,9 @@ class Model2VecEmbedder:
 
 def name_model(model: str | Path) -> str:
     """Return the name of a model, with a fingerprint of the weights if `model` is their directory."""
-    return add_fingerprint(model.name, model / "model.safetensors") if isinstance(model, Path) else model
+    folder = Path(model)
+    is_folder = isinstance(model, Path) or folder.is_dir()
+    return add_fingerprint(folder.name, folder / "model.safetensors") if is_folder else str(model)
 
 
 def _load(model: str | Path) -> Any:

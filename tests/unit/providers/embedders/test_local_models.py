@@ -35,6 +35,11 @@ def potion() -> Model2VecEmbedder:
     return Model2VecEmbedder(find_model("potion"))
 
 
+def test_folder_of_a_model_has_one_name_as_text_and_as_path() -> None:
+    folder = find_model("potion")
+    assert Model2VecEmbedder(str(folder)).name == Model2VecEmbedder(folder).name
+
+
 @pytest.fixture(params=["bge", "potion"])
 def model(request: pytest.FixtureRequest) -> Embedder:
     found = request.getfixturevalue(request.param)

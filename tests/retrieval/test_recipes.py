@@ -97,6 +97,10 @@ def assert_path(path: GraphPath) -> None:
         assert path.start == (first.fact.subject if first.is_forward else first.fact.object)
 
 
+def is_found_by_text(hit: Hit) -> bool:
+    return any(p.search in ("vector", "keyword") and p.rank is not None for p in hit.placements)
+
+
 @promise(60, cases(GRAPHS))
 def test_path_is_chain_to_mentioned_entity(case: Case) -> None:
     with case.store() as store:
@@ -108,6 +112,10 @@ def test_path_is_chain_to_mentioned_entity(case: Case) -> None:
         mentioned = {m.entity_id for m in mentions.get(hit.passage.id, ())}
         if case.recipe.graph in ("chain", "neighbourhood", "citations") and path.steps:
             assert get_ends(path.steps[-1])[1] in mentioned
+        if case.recipe.graph == "chain" and hit.path and is_found_by_text(hit):
+            assert path.start in {entity.name for entity in found.entities}
+        if case.recipe.graph == "chain" and case.embedder:
+            assert not mentioned & {get_ends(step)[1] for step in path.steps[:-1]}
         if case.recipe.graph == "activation" and path.steps:
             assert path.facts[-1].passage_id == hit.passage.id
         if case.recipe.graph in ("neighbourhood", "guided", "activation") and path.steps:

@@ -6,10 +6,8 @@ model over a few features (`features.py`), applied twice. `waylore.evaluation.fi
 questions. No model is called: every vector was stored. Without vectors, the weighted sum of S5 is used.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate, combine_weighted, scale, sort_by_score
 from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
-    Bridges,
     Columns,
     Places,
     Pool,
@@ -28,8 +25,7 @@ from waylore.retrieval.graph.features import (
     find_bridges,
 )
 from waylore.retrieval.graph.linking import find_same_entities, load_merged_entities, weigh_seeds
-from waylore.retrieval.graph.paths import PathsByPassage, Trails, build_adjacency, find_trails
-from waylore.retrieval.graph.same_as import map_end_names
+from waylore.retrieval.graph.routes import Crossing, find_paths, find_walk_paths
 from waylore.retrieval.graph.state import GraphQuery, GraphResult
 from waylore.retrieval.graph.walk import (
     Neighbourhood,
@@ -45,10 +41,7 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
 from waylore.types.knowledge import Document, Fact, Passage
-from waylore.types.search import GraphPath, Placement, Ranking, Scored
-
-OWN_MENTION = 4.0  # factor for a mention in a passage that is about the entity, when a path is chosen
-Crossing: TypeAlias = tuple[Fact, str]  # the fact of a bridge and the entity it leads to
+from waylore.types.search import Placement, Ranking, Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +79,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     if question.query.vector is None:
         ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
         candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
-        paths = _find_paths(question, chain_walk, [candidate.id for candidate in candidates], {}, recipe)
+        paths = find_walk_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, recipe)
         facts = _select_facts(question, chain_walk.neighbourhood, recipe)
         return GraphResult(question.links, candidates, question.hybrid, paths, facts)
     with question.trace.measure("pool"):
@@ -99,8 +92,11 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
         judged = _rank_candidates(question, chain_walk, pool, columns, weights)
         candidates = _drop_unlikely(question, _add_unjudged(question, judged), recipe)
     with question.trace.measure("paths"):
-        leading = {pool.ids[place]: partial(_get_crossing, pool, bridges, number) for place, number in best.items()}
-        paths = _find_paths(question, chain_walk, pool.ids, leading, recipe)
+        over = {
+            pool.ids[place]: Crossing(pool.facts, int(bridges.fact[number]), int(bridges.end[number]))
+            for place, number in best.items()
+        }
+        paths = find_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, pool, over, recipe)
     facts = _select_facts(question, chain_walk.neighbourhood, recipe)
     return GraphResult(question.links, candidates, question.hybrid, paths, facts, loaded)
 
@@ -299,49 +295,6 @@ def _rank_by(pool: Pool, scores: Numbers) -> Ranking:
 def _scale_to_best(ranking: Sequence[Scored]) -> Ranking:
     best = max((s.score for s in ranking), default=0.0) or 1.0
     return tuple(Scored(s.id, s.score / best) for s in ranking)
-
-
-def _find_paths(
-    question: GraphQuery,
-    chain_walk: ChainWalk,
-    ids: Sequence[str],
-    leading: Mapping[str, Callable[[], Crossing]],
-    recipe: Recipe,
-) -> PathsByPassage:
-    """Return the path to each candidate over its best bridge, or to the most active entity that it mentions."""
-    trails = _find_trails(question, chain_walk.neighbourhood, recipe)
-    active, wanted = chain_walk.result.entities, set(ids).difference(leading)
-    mentions = chain_walk.neighbourhood.mentions
-    rows = list(zip(mentions.entities, mentions.passages, mentions.is_own.tolist(), strict=True))
-    best: dict[str, tuple[float, str]] = {}
-    for entity, passage, is_own in rows:
-        if passage in wanted and entity in trails:
-            score = active[entity] * (OWN_MENTION if is_own else 1.0)
-            if passage not in best or score > best[passage][0]:
-                best[passage] = (score, entity)
-    paths = {passage: partial(trails.find_path, entity) for passage, (_, entity) in best.items()}
-    paths |= {passage: partial(_cross, trails, crossing) for passage, crossing in leading.items()}
-    named = [(entity, passage) for entity, passage, is_own in rows if is_own and entity in question.starts]
-    paths |= {passage: partial(trails.find_path, entity) for entity, passage in named if passage in paths}
-    return PathsByPassage(paths)
-
-
-def _cross(trails: Trails, get_crossing: Callable[[], Crossing]) -> GraphPath:
-    return trails.find_path_over(*get_crossing())
-
-
-def _find_trails(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> Trails:
-    """Find trails from the entities of the question. Seeds that these do not reach become starts as well."""
-    facts, hops = neighbourhood.facts, recipe.walk.max_hops + 2
-    adjacency = build_adjacency(facts, neighbourhood.fact_cosines.tolist())
-    named = find_trails(question.starts, adjacency, hops=hops)
-    seeds = map_end_names(facts, [id_ for id_ in neighbourhood.seeds if id_ not in named])
-    return find_trails({**question.starts, **seeds}, adjacency, hops=hops) if seeds else named
-
-
-def _get_crossing(pool: Pool, bridges: Bridges, number: int) -> Crossing:
-    fact = pool.facts.make(int(bridges.fact[number]))
-    return fact, fact.ends[bridges.end[number]]
 
 
 def _select_facts(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> tuple[Fact, ...]:

@@ -14,16 +14,14 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from waylore.errors import StoreError, StoreUnavailable
+from waylore.plugins import import_later
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.gate import GateDecision, decide
 from waylore.retrieval.graph.activation import search_activation
 from waylore.retrieval.graph.chain import search_chain
-from waylore.retrieval.graph.citations import search_citations
-from waylore.retrieval.graph.guided import search_guided
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
-from waylore.retrieval.graph.neighbourhood import search_neighbourhood
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
@@ -42,10 +40,10 @@ GRAPH_FAILED = "the graph could not be searched"
 NO_EMBEDDER = "vector: no embedder was given, so only words were searched"
 GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
     {
-        "neighbourhood": search_neighbourhood,
-        "guided": search_guided,
+        "neighbourhood": import_later("waylore.retrieval.graph.neighbourhood", "search_neighbourhood"),
+        "guided": import_later("waylore.retrieval.graph.guided", "search_guided"),
         "activation": search_activation,
-        "citations": search_citations,
+        "citations": import_later("waylore.retrieval.graph.citations", "search_citations"),
         "chain": search_chain,
     }
 )

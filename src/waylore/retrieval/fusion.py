@@ -49,9 +49,8 @@ def fuse_anchored(
     """Return one ranking of all candidates by both scores of each, measured from the best, ties by id.
 
     `fetched` has the scores, by search, of candidates that a ranking does not list. The first `config.candidates` of
-    each ranking form a block. It comes before the next block, so that
-    longer rankings do not change the result. The best scores are taken from the first block, and a rank in a later
-    block than that of the candidate does not count.
+    each ranking form a block. It comes before the next block, so that longer rankings do not change the result. The
+    best scores are taken from the first block, and a rank in a later block than that of the candidate does not count.
     """
     ranks = {search: {s.id: rank for rank, s in enumerate(ranking, 1)} for search, ranking in rankings.items()}
     blocks = _number_blocks(ranks.values(), config.candidates)

@@ -19,7 +19,6 @@ from waylore.protocols import Embedder, Reranker
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.gate import GateDecision, decide
-from waylore.retrieval.graph.activation import search_activation
 from waylore.retrieval.graph.chain import search_chain
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
@@ -38,11 +37,12 @@ from waylore.types.search import GraphPath, Hit, Query, Ranking, Scored, SearchR
 NamedEntities: TypeAlias = tuple[bool, tuple[LinkedEntity, ...]]  # whether the caller sees facts, named entities
 GRAPH_FAILED = "the graph could not be searched"
 NO_EMBEDDER = "vector: no embedder was given, so only words were searched"
+# Only the default recipe is loaded at the start.
 GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
     {
         "neighbourhood": import_later("waylore.retrieval.graph.neighbourhood", "search_neighbourhood"),
         "guided": import_later("waylore.retrieval.graph.guided", "search_guided"),
-        "activation": search_activation,
+        "activation": import_later("waylore.retrieval.graph.activation", "search_activation"),
         "citations": import_later("waylore.retrieval.graph.citations", "search_citations"),
         "chain": search_chain,
     }

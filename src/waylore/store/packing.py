@@ -98,9 +98,9 @@ def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
             bytes.fromhex(fact.id),
             entities.find(fact.subject_id) + 1,
             entities.find(fact.object_id) + 1 if fact.object_id else 0,
-            statements.find((None if fact.statement == _join_words(fact) else fact.statement, code)),
+            statements.find((None if fact.statement == " ".join(_get_words(fact)) else fact.statement, code)),
             trust.find(_get_trust(fact)),
-            *map(words.find, (fact.subject, fact.predicate, fact.object)),
+            *map(words.find, _get_words(fact)),
             SOURCES.index(fact.source),
             STATUSES.index(fact.status),
         )
@@ -176,8 +176,8 @@ def split_codes(joined: bytes, size: int) -> list[bytes]:
     return [joined[start : start + size] for start in range(0, len(joined), size)]
 
 
-def _join_words(fact: Fact) -> str:
-    return f"{fact.subject} {fact.predicate} {fact.object}"
+def _get_words(fact: Fact) -> tuple[str, str, str]:
+    return fact.subject, fact.predicate, fact.object
 
 
 def _place_statement(text: str, statement: str | None, code: bytes | None, words: _Places) -> tuple[int, int, int, int]:

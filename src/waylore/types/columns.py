@@ -97,8 +97,8 @@ class FactColumns(Groups[Fact]):
     """Facts: their ids, ends and trust, and their vectors as the rows of a matrix, 0 where `has_vector` is false.
 
     `objects` is empty for a plain value, `is_typed` is false for a pair. `sources` and `statuses` are places in SOURCES
-    and STATUSES, `recorded_at` is in microseconds since 1970. `rows` has, for each
-    fact, the object or its source with its place there.
+    and STATUSES, `recorded_at` is in microseconds since 1970. `rows` has, for each fact, the object or its source with
+    its place there.
     """
 
     of: Ids = ()

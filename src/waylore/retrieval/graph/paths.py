@@ -34,6 +34,13 @@ class Trails:
     def __contains__(self, entity_id: str) -> bool:
         return entity_id in self.starts or entity_id in self.before
 
+    def shorten(self, steps: int) -> "Trails":
+        """Return the trails that have at most so many steps."""
+        within = set(self.starts)
+        for _ in range(steps):
+            within.update([id_ for id_, (_, previous) in self.before.items() if previous in within])
+        return Trails(self.facts, self.starts, {id_: self.before[id_] for id_ in self.before if id_ in within})
+
     def find_path(self, entity_id: str) -> GraphPath:
         """Return the path to an entity within reach."""
         steps: list[Step] = []

@@ -116,7 +116,11 @@ def _find_direct_paths(question: GraphQuery, active: Activation, pool: Pool) -> 
     paths: dict[str, FindPath] = {passage: partial(GraphPath, starts[entity]) for entity, passage in named}
     cosines = compute_cosines(question.query.vector, facts)
     ends = zip(facts.subjects, facts.objects, facts.is_typed.tolist(), strict=True)
-    stated = [place for place, (one, other, typed) in enumerate(ends) if typed and other and {one, other} & {*starts}]
+    stated = [
+        place
+        for place, (one, other, typed) in enumerate(ends)
+        if typed and other and (one in starts or other in starts)
+    ]
     for place in sorted(stated, key=lambda place: (cosines[place], facts.ids[place])):
         if facts.of[place] in paths:
             paths[facts.of[place]] = partial(_follow, facts, place, starts)
@@ -134,6 +138,7 @@ def _find_trails(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Rec
     """Find trails of one step and of MAX_STEPS from the entities of the question, and longer ones, also from seeds."""
     facts, hops = neighbourhood.facts, recipe.walk.max_hops + 2
     adjacency = build_adjacency(facts, neighbourhood.fact_cosines.tolist())
-    near, named, far = (find_trails(question.starts, adjacency, hops=most) for most in (1, MAX_STEPS, hops))
+    far = find_trails(question.starts, adjacency, hops=hops)
     seeds = map_end_names(facts, [id_ for id_ in neighbourhood.seeds if id_ not in far])
-    return near, named, find_trails({**question.starts, **seeds}, adjacency, hops=hops) if seeds else far
+    wider = find_trails({**far.starts, **seeds}, adjacency, hops=hops) if seeds else far
+    return far.shorten(1), far.shorten(MAX_STEPS), wider

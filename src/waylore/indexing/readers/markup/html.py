@@ -107,12 +107,14 @@ def _choose_pieces(pieces: list[_Piece]) -> list[_Piece]:
 def _drop_contents(pieces: list[_Piece]) -> list[_Piece]:
     """Leave out entries of a table of contents that repeat headings of the page, and the title of the table."""
     headings = {" ".join(piece.text.split()) for piece in pieces if piece.level}
-    entries = [piece for piece in pieces if piece.is_contents]
-    repeated = [piece for piece in entries if " ".join(piece.text.split()) in headings]
-    if not repeated:
+    repeats = [piece.is_contents and " ".join(piece.text.split()) in headings for piece in pieces]
+    if not any(repeats):
         return pieces
-    dropped = {id(piece) for piece in entries if piece in repeated or piece.kind == "paragraph"}
-    return [piece for piece in pieces if id(piece) not in dropped]
+    return [
+        piece
+        for piece, is_repeat in zip(pieces, repeats, strict=True)
+        if not (is_repeat or (piece.is_contents and piece.kind == "paragraph"))
+    ]
 
 
 class _Page:

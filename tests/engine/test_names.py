@@ -23,6 +23,7 @@ EMBEDDER = HashingEmbedder(256, quiet=True)
 THEN = day("2024-05-01")
 AGENCY = "The World Health Organization (WHO) is an agency of the United Nations."
 LEADER = "Tedros Adhanom leads WHO since 2017."
+SEAT = "The World Health Organization sits in Geneva."
 QUESTION = "Who leads the World Health Organization?"
 PUBLIC = Filter(labels=frozenset())
 
@@ -56,7 +57,7 @@ def list_same(merges: tuple[Merge, ...]) -> list[tuple[str, str]]:
 def test_path_goes_through_a_definition(memory: Waylore) -> None:
     assert not any("same_as" in path for path in list_paths(memory))
     memory.add(AGENCY, title="World Health Organization")
-    assert list_paths(memory) == {"World Health Organization —same_as→ WHO → this passage"}
+    assert list_paths(memory) == {"World Health Organization —same_as→ WHO ←leads— Tedros Adhanom → this passage"}
 
 
 @pytest.mark.parametrize("method", ["chain", "neighbourhood", "guided"])
@@ -68,9 +69,11 @@ def test_graph_recipes_use_merges(memory: Waylore, method: str) -> None:
 
 def test_short_form_finds_the_full_name(memory: Waylore) -> None:
     memory.add(AGENCY, title="World Health Organization")
-    found = memory.search("Of which organisation is WHO an agency?", record_use=False)
+    memory.add(SEAT, title="Geneva")
+    found = memory.search("In which city does WHO sit?", record_use=False)
     paths = {hit.passage.text: str(hit.path) for hit in found.hits}
-    assert paths[AGENCY] == "WHO ←same_as— World Health Organization → this passage"
+    assert paths[SEAT] == "WHO ←same_as— World Health Organization —sits in→ Geneva → this passage"
+    assert paths[AGENCY] == "WHO → this passage"  # it mentions the short form itself
 
 
 def test_merges_name_the_defining_passage(memory: Waylore) -> None:
@@ -96,7 +99,7 @@ def test_merge_can_be_undone_and_restored(memory: Waylore) -> None:
 
 def test_merge_needs_access_to_its_definition(memory: Waylore) -> None:
     memory.add(AGENCY, title="World Health Organization", labels=["staff"])
-    memory.add("The World Health Organization sits in Geneva.")
+    memory.add(SEAT)
     assert any("same_as" in path for path in list_paths(memory))
     assert not any("same_as" in path for path in list_paths(memory, where=PUBLIC))
     assert list_same(memory.merges("World Health Organization", where=PUBLIC)) == []

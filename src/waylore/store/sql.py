@@ -78,18 +78,36 @@ def _check(migrations: Sequence[Migration], applied: Mapping[int, str]) -> None:
         )
 
 
-_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_PART = re.compile(r"^-- (name|fragment): (\w+)\n", re.MULTILINE)
+_CALL = re.compile(r"@([a-z_]+)\(((?:[^()]|\([^()]*\))*)\)")
 
 
 @cache
 def load_queries(package: str, dialect: str = "", file: str = "queries") -> Mapping[str, str]:
-    """Return the named queries of a file in the folder `sql` of a package, or of one dialect in it."""
+    """Return the named queries of a file in the folder `sql` of a package, or of one dialect in it.
+
+    A query contains a fragment of the same file as `@fragment(argument, …)`. In the fragment `$1` is the first argument.
+    """
     text = files(package).joinpath("sql", dialect, f"{file}.sql").read_text("utf-8")
-    _, *parts = _NAME.split(text)
-    names = parts[::2]
+    _, *parts = _PART.split(text)
+    kinds, names, bodies = parts[::3], parts[1::3], [body.strip() for body in parts[2::3]]
     if len(set(names)) != len(names):
         raise ValueError(f"{file}.sql of {package} defines a name twice")
-    return MappingProxyType({n: sql.strip() for n, sql in zip(names, parts[1::2], strict=True)})
+    fragments = {name: body for kind, name, body in zip(kinds, names, bodies, strict=True) if kind == "fragment"}
+    queries = {name: body for name, body in zip(names, bodies, strict=True) if name not in fragments}
+    return MappingProxyType({name: _insert_fragments(body, fragments) for name, body in queries.items()})
+
+
+def _insert_fragments(text: str, fragments: Mapping[str, str]) -> str:
+    """Replace each call of a fragment by its text, also inside fragments."""
+
+    def expand(call: re.Match[str]) -> str:
+        body = re.sub(r"--.*\n", "", fragments[call[1]])
+        for place, argument in enumerate(call[2].split(","), start=1):
+            body = body.replace(f"${place}", argument.strip())
+        return _insert_fragments(body, fragments)
+
+    return _CALL.sub(expand, text)
 
 
 @cache

@@ -1,6 +1,7 @@
 -- Every statement of the PostgreSQL store by name. A statement that does the same as one of SQLite has the same name.
 -- %(accesses)s are the permissions of the caller. %(tags)s are the tags of the filter and %(of_keys)s the key of each: a
 -- document passes if it has a tag of each key. LATERAL … LIMIT applies a limit for each requested item, after the filter.
+-- A fragment is a part of several statements.
 -- Statements over many rows take them as arrays, one for each column, because COPY does not work with row-level security.
 --
 -- The planner's statistics of a collection may be out of date, or those of another collection. So joins from requested items
@@ -140,6 +141,65 @@ WHERE collection = %(collection)s
 
 -- --------------------------------------------------------------------------------------------- visibility
 
+-- fragment: count_tags
+-- The keys of the filter of which a document has a tag.
+(SELECT count(DISTINCT g.key) FROM document_tags t
+  JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
+  WHERE t.collection = %(collection)s AND t.document = $1)
+
+-- fragment: has_tags
+(%(keys)s = 0 OR %(keys)s = @count_tags($1))
+
+-- fragment: is_wanted
+-- Whether the document of a passage has the tags of the filter.
+(%(keys)s = 0 OR (SELECT @has_tags(o.document) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
+
+-- fragment: most_trusted
+-- Of the assertions of a fact that the caller may see: the most trusted one.
+FROM assertions z
+WHERE z.collection = %(collection)s AND z.fact = $1 AND z.access = ANY(%(accesses)s::int4[])
+  AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
+  AND @is_wanted(z.passage)
+ORDER BY z.source, z.rank, z.passage LIMIT 1
+
+-- fragment: best_mentions
+-- The mentions of an entity with one permission, at most $2.
+SELECT n.passage, n.count, n.is_own FROM mentions n
+WHERE n.collection = %(collection)s AND n.entity = $1 AND n.access = a.access AND @is_wanted(n.passage)
+ORDER BY n.rank, n.passage LIMIT $2
+
+-- fragment: first_profiles
+-- The descriptions of an entity with one permission, at most $2.
+(SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
+  WHERE q.collection = %(collection)s AND q.entity = $1 AND q.access = a.access AND @has_tags(q.document)
+  ORDER BY q.document LIMIT $2)
+
+-- fragment: count_passages
+-- The passages that mention an entity and that the caller may see.
+CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
+  WHERE c.collection = %(collection)s AND c.entity = $1.id AND c.access = ANY(%(accesses)s::int4[])) ELSE $1.passages END
+
+-- fragment: find_by_keys
+-- The entities that have a key, at most a number for each permission.
+SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+CROSS JOIN LATERAL (
+  SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
+    AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
+      WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access AND @has_tags(p.document)))
+  ORDER BY l.entity LIMIT %(cap)s) k
+
+-- fragment: join_packs
+-- Text, time, pack and vectors of statements of a passage.
+CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = $1 LIMIT 1) p
+CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
+LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
+
+-- fragment: join_uses
+-- How often a fact was used.
+LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
+  WHERE w.collection = %(collection)s AND w.id = $1 LIMIT 1) u ON true
+
 -- name: visible_accesses
 SELECT access, passages, length, assertions FROM accesses
 WHERE collection = %(collection)s AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
@@ -188,9 +248,7 @@ INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%
 SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM documents d
 WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = d.id))
+  AND @has_tags(d.id)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
@@ -198,9 +256,7 @@ SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM passages p
 CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = d.id))
+  AND @has_tags(d.id)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
@@ -211,9 +267,7 @@ WHERE d.collection = %(collection)s AND d.address >= left(%(uri)s::text, 500)
   AND d.address >= left(%(under)s::text, 500) AND d.address <= left(%(beyond)s::text, 500)
   AND d.uri >= %(under)s::text AND d.uri < %(beyond)s::text
   AND d.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = d.id))
+  AND @has_tags(d.id)
 ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
 
 -- name: fingerprints
@@ -262,24 +316,18 @@ SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.
   CASE WHEN %(vectors)s THEN (SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = p.id) END
 FROM passages p
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = p.document))
+  AND @has_tags(p.document)
 
 -- name: vectors_of_passages
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = v.document))
+  AND @has_tags(v.document)
 
 -- name: terms_of_passages
 SELECT p.id, t.length, t.terms FROM passages p
 CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = p.document))
+  AND @has_tags(p.document)
 
 -- name: export_passages
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
@@ -303,9 +351,7 @@ DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids
 -- itself.
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND v.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = v.document))
+  AND @has_tags(v.document)
 ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
 
 -- name: nearest_passages_exactly
@@ -315,9 +361,7 @@ SELECT v.id, v.vector FROM (
     SELECT w.id, w.document FROM passage_vectors w
     WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
     ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
-  WHERE (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = n.document))
+  WHERE @has_tags(n.document)
   LIMIT %(cap)s) k
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
@@ -328,9 +372,7 @@ SELECT v.id, v.vector FROM (
   WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
     AND w.document IN (SELECT t.document FROM document_tags t
       WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
-    AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = w.document))
+    AND (%(keys)s = 1 OR %(keys)s = @count_tags(w.document))
   ORDER BY w.vector <=> %(vector)s::halfvec, w.id LIMIT %(cap)s) k
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
@@ -397,9 +439,7 @@ WITH seen AS (
     WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
       AND p.document IN (SELECT t.document FROM document_tags t
         WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
-      AND (%(keys)s = 1 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE t.collection = %(collection)s AND t.document = p.document))
+      AND (%(keys)s = 1 OR %(keys)s = @count_tags(p.document))
     LIMIT %(limit)s) visible) END AS passages),
 reach AS (
   SELECT CASE WHEN seen.passages >= %(limit)s THEN %(limit)s::float8
@@ -486,9 +526,7 @@ DELETE FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)
 SELECT v.id, v.code FROM entity_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR (
   SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1))
+    AND @has_tags(p.document) LIMIT 1))
 ORDER BY v.bits::bit({dimension}) <~> %(bits)s::bit({dimension}) LIMIT %(cap)s
 
 -- name: nearest_entities_exactly
@@ -499,9 +537,7 @@ SELECT v.id, v.code FROM (
     ORDER BY distance OFFSET 0) n
   WHERE %(everything)s OR (
     SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE t.collection = %(collection)s AND t.document = p.document)) LIMIT 1)
+      AND @has_tags(p.document) LIMIT 1)
   ORDER BY n.distance FETCH FIRST (%(cap)s) ROWS WITH TIES) k
 CROSS JOIN LATERAL (SELECT x.* FROM entity_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 LIMIT %(most)s
@@ -514,16 +550,9 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::uuid[], %b::text[], %b::tex
 -- A limited number of descriptions for each permission, so that a name in a million documents stays cheap.
 -- A caller with labels gets the number of passages that it may see.
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases
-FROM (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
-    WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
+FROM (SELECT f.id, f.sense, @count_passages(f) AS passages
   FROM entities f WHERE f.collection = %(collection)s AND f.id = ANY(%(ids)s::uuid[]) OFFSET 0) e
-CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
-  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = q.document))
-  ORDER BY q.document LIMIT %(cap)s) p
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL @first_profiles(e.id, %(cap)s) p
 ORDER BY e.id, p.document
 
 -- name: export_profiles
@@ -557,16 +586,9 @@ FROM unnest(%(ids)s::uuid[]) w(name) CROSS JOIN LATERAL (
   SELECT DISTINCT m.entity FROM names m
   WHERE m.collection = %(collection)s AND m.name = w.name AND m.access = ANY(%(accesses)s::int4[])
   ORDER BY m.entity LIMIT %(namesakes)s) n
-CROSS JOIN LATERAL (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
-    WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
+CROSS JOIN LATERAL (SELECT f.id, f.sense, @count_passages(f) AS passages
   FROM entities f WHERE f.collection = %(collection)s AND f.id = n.entity LIMIT 1) e
-CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
-  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = q.document))
-  ORDER BY q.document LIMIT %(cap)s) p
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL @first_profiles(e.id, %(cap)s) p
 ORDER BY w.name, e.id, p.document
 
 -- name: add_key
@@ -579,28 +601,12 @@ DELETE FROM entity_keys WHERE collection = %(collection)s AND key = ANY(%(ids)s:
 
 -- name: entities_by_keys
 -- A limited number of entities for each key and permission. A key that more entities share is not significant.
-SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
-CROSS JOIN LATERAL (
-  SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
-    AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
-      WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
-        AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-          JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-          WHERE t.collection = %(collection)s AND t.document = p.document)))
-  ORDER BY l.entity LIMIT %(cap)s) k
+@find_by_keys()
 
 -- name: profiles_by_keys
 -- The requesting entities, and those with a key that few enough share, each with its vector and its keys.
 WITH sharing AS (
-  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
-  CROSS JOIN LATERAL (
-    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
-      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
-        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
-          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-            WHERE t.collection = %(collection)s AND t.document = p.document)))
-    ORDER BY l.entity LIMIT %(cap)s) k),
+  @find_by_keys()),
 rare AS (
   SELECT u.entity, array_agg(u.key) FILTER (WHERE u.key IS NOT NULL) AS keys FROM (
     SELECT h.entity, h.key FROM (SELECT entity, key, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h
@@ -610,16 +616,9 @@ rare AS (
 SELECT e.id, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliases,
   (SELECT v.code FROM entity_vectors v WHERE v.collection = %(collection)s AND v.id = e.id), rare.keys
 FROM rare
-CROSS JOIN LATERAL (SELECT f.id, f.sense, CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_counts c
-    WHERE c.collection = %(collection)s AND c.entity = f.id AND c.access = ANY(%(accesses)s::int4[])) ELSE f.passages END AS passages
+CROSS JOIN LATERAL (SELECT f.id, f.sense, @count_passages(f) AS passages
   FROM entities f WHERE f.collection = %(collection)s AND f.id = rare.entity LIMIT 1) e
-CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-  SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
-  WHERE q.collection = %(collection)s AND q.entity = e.id AND q.access = a.access
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE t.collection = %(collection)s AND t.document = q.document))
-  ORDER BY q.document LIMIT %(voices)s) p
+CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL @first_profiles(e.id, %(voices)s) p
 ORDER BY e.id, p.document
 
 -- ----------------------------------------------------------------------------------------------- mentions
@@ -649,26 +648,14 @@ WHERE collection = %(collection)s AND entity = ANY(%(ids)s::uuid[]) AND access =
 -- name: mentions_of_entities
 SELECT i.id, m.passage, m.count, m.is_own
 FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-  SELECT n.passage, n.count, n.is_own FROM mentions n
-  WHERE n.collection = %(collection)s AND n.entity = i.id AND n.access = a.access
-    AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-      JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-      JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-      WHERE o.collection = %(collection)s AND o.id = n.passage))
-  ORDER BY n.rank, n.passage LIMIT %(cap)s) m
+  @best_mentions(i.id, %(cap)s)) m
 
 -- name: pairs_of_entities
 -- The rows of mentions_of_entities, each passage once with its text, time, pack and vectors of statements.
 WITH told AS (
   SELECT i.id, m.*, row_number() OVER (PARTITION BY m.passage) AS place
   FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-    SELECT n.passage, n.count, n.is_own FROM mentions n
-    WHERE n.collection = %(collection)s AND n.entity = i.id AND n.access = a.access
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE o.collection = %(collection)s AND o.id = n.passage))
-    ORDER BY n.rank, n.passage LIMIT %(cap)s) m)
+    @best_mentions(i.id, %(cap)s)) m)
 SELECT told.id, told.passage, told.count, told.is_own, told.passage, p.text, d.recorded_at, k.pack, v.codes
 FROM told
 LEFT JOIN LATERAL (SELECT q.text, q.document FROM passages q
@@ -682,15 +669,7 @@ LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w
 -- name: nearby
 -- The rows of mentions_of_entities, also for entities with a key that few enough share. A passage has its vector once.
 WITH sharing AS (
-  SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
-  CROSS JOIN LATERAL (
-    SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
-      AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
-        WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access
-          AND %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-            JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-            WHERE t.collection = %(collection)s AND t.document = p.document)))
-    ORDER BY l.entity LIMIT %(cap)s) k),
+  @find_by_keys()),
 wanted AS (
   SELECT unnest(%(entities)s::uuid[]) AS id
   UNION SELECT h.entity FROM (SELECT entity, count(*) OVER (PARTITION BY key) AS entities FROM sharing) h
@@ -698,13 +677,7 @@ wanted AS (
 told AS (
   SELECT wanted.id, m.*, row_number() OVER (PARTITION BY m.passage) AS place
   FROM wanted CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
-    SELECT n.passage, n.count, n.is_own FROM mentions n
-    WHERE n.collection = %(collection)s AND n.entity = wanted.id AND n.access = a.access
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE o.collection = %(collection)s AND o.id = n.passage))
-    ORDER BY n.rank, n.passage LIMIT %(per_entity)s) m)
+    @best_mentions(wanted.id, %(per_entity)s)) m)
 SELECT told.id, told.passage, told.count, told.is_own, CASE WHEN told.place = 1 THEN (
   SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = told.passage) END
 FROM told
@@ -724,9 +697,7 @@ INSERT INTO statement_vectors (collection, passage, codes) SELECT %s, * FROM unn
 SELECT p.id, '', 0::int8, k.pack, NULL::bytea FROM passages p
 CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = p.document))
+  AND @has_tags(p.document)
 
 -- name: export_packs
 SELECT p.id, p.text, d.recorded_at, k.pack, v.codes FROM passages p
@@ -792,23 +763,12 @@ FROM (
   FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
   CROSS JOIN LATERAL (
     SELECT x.fact, c.passage, c.place FROM edges x CROSS JOIN LATERAL (
-      SELECT z.passage, z.place, z.status FROM assertions z
-      WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
-        AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-        AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-          JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-          JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-          WHERE o.collection = %(collection)s AND o.id = z.passage))
-      ORDER BY z.source, z.rank, z.passage LIMIT 1) c
+      SELECT z.passage, z.place, z.status @most_trusted(x.fact)) c
     WHERE x.collection = %(collection)s AND x.entity = i.id AND x.access = a.access AND c.status = ANY(%(statuses)s::int2[])
     ORDER BY x.rank, x.fact LIMIT %(cap)s) b
-  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
-    WHERE w.collection = %(collection)s AND w.id = b.fact LIMIT 1) u ON true
+  @join_uses(b.fact)
   GROUP BY b.passage) s
-CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = s.passage LIMIT 1) p
-CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
-CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
-LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
+@join_packs(s.passage)
 
 -- name: facts_of_entities_by_predicate
 SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses, s.entities
@@ -819,23 +779,12 @@ FROM (
   CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
   CROSS JOIN LATERAL (
     SELECT x.fact, c.passage, c.place FROM edges x CROSS JOIN LATERAL (
-      SELECT z.passage, z.place, z.status FROM assertions z
-      WHERE z.collection = %(collection)s AND z.fact = x.fact AND z.access = ANY(%(accesses)s::int4[])
-        AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-        AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-          JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-          JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-          WHERE o.collection = %(collection)s AND o.id = z.passage))
-      ORDER BY z.source, z.rank, z.passage LIMIT 1) c
+      SELECT z.passage, z.place, z.status @most_trusted(x.fact)) c
     WHERE x.collection = %(collection)s AND x.entity = i.id AND x.predicate = q.predicate AND x.access = a.access AND c.status = ANY(%(statuses)s::int2[])
     ORDER BY x.rank, x.fact LIMIT %(cap)s) b
-  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
-    WHERE w.collection = %(collection)s AND w.id = b.fact LIMIT 1) u ON true
+  @join_uses(b.fact)
   GROUP BY b.passage) s
-CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = s.passage LIMIT 1) p
-CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
-CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
-LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
+@join_packs(s.passage)
 
 -- name: facts
 SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses
@@ -843,21 +792,10 @@ FROM (
   SELECT b.passage, string_agg(int4send(b.place), '') AS places,
     string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
   FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN LATERAL (
-    SELECT z.passage, z.place, z.status FROM assertions z
-    WHERE z.collection = %(collection)s AND z.fact = i.id AND z.access = ANY(%(accesses)s::int4[])
-      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE o.collection = %(collection)s AND o.id = z.passage))
-    ORDER BY z.source, z.rank, z.passage LIMIT 1) b
-  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
-    WHERE w.collection = %(collection)s AND w.id = i.id LIMIT 1) u ON true
+    SELECT z.passage, z.place, z.status @most_trusted(i.id)) b
+  @join_uses(i.id)
   WHERE b.status = ANY(%(statuses)s::int2[]) GROUP BY b.passage) s
-CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = s.passage LIMIT 1) p
-CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
-CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
-LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
+@join_packs(s.passage)
 
 -- name: facts_of_passages
 -- The packs of passages, with the places and uses of facts that no more trusted visible assertion retracts. A pair has no
@@ -871,21 +809,11 @@ CROSS JOIN LATERAL (
   SELECT string_agg(int4send((f.number - 1)::int4), '') AS places,
     string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
   FROM unnest(k.facts) WITH ORDINALITY f(id, number)
-  LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
-    WHERE w.collection = %(collection)s AND w.id = f.id LIMIT 1) u ON true
+  @join_uses(f.id)
   WHERE NOT %(may_be_retracted)s OR coalesce((
-    SELECT z.status FROM assertions z
-    WHERE z.collection = %(collection)s AND z.fact = f.id AND z.access = ANY(%(accesses)s::int4[])
-      AND (%(as_of)s::int8 IS NULL OR (coalesce(z.valid_from <= %(as_of)s, true) AND coalesce(z.valid_to > %(as_of)s, true)))
-      AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM passages o
-        JOIN document_tags t ON t.collection = %(collection)s AND t.document = o.document
-        JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-        WHERE o.collection = %(collection)s AND o.id = z.passage))
-    ORDER BY z.source, z.rank, z.passage LIMIT 1), 1) = ANY(%(statuses)s::int2[])) s
+    SELECT z.status @most_trusted(f.id)), 1) = ANY(%(statuses)s::int2[])) s
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND (%(keys)s = 0 OR %(keys)s = (SELECT count(DISTINCT g.key) FROM document_tags t
-    JOIN unnest(%(tags)s::uuid[], %(of_keys)s::int4[]) g(tag, key) ON g.tag = t.tag
-    WHERE t.collection = %(collection)s AND t.document = p.document))
+  AND @has_tags(p.document)
 
 -- name: has_unconfirmed
 SELECT EXISTS (SELECT 1 FROM assertions WHERE collection = %(collection)s AND status <> 1)

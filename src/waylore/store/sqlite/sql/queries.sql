@@ -1,5 +1,6 @@
 -- Every statement of the SQLite store by name. Lists of rows and ids are passed by carray. :accesses are the
 -- permissions of the caller. :tags is a JSON list of lists: a document passes if it has one tag of each list.
+-- A fragment is a part of several statements.
 -- SQLite evaluates a correlated IN (… LIMIT …) once for each outer row, which limits the rows of each item.
 -- CROSS JOIN fixes the order of a join in SQLite: from the requested items to the rows that belong to them.
 
@@ -100,6 +101,21 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
 
 -- --------------------------------------------------------------------------------------------- visibility
 
+-- fragment: has_tags
+-- Whether a document, given by row, has the tags of the filter.
+(:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
+  SELECT 1 FROM document_tags t WHERE t.document = $1 AND t.tag IN (SELECT value FROM json_each(c.value)))))
+
+-- fragment: is_wanted
+-- Whether the document of a passage, given by row, has the tags of the filter.
+(:tags = '[]' OR EXISTS (SELECT 1 FROM passages o WHERE o.row = $1 AND @has_tags(o.document)))
+
+-- fragment: most_trusted
+-- Of the assertions of a fact that the caller may see: the most trusted one.
+FROM assertions z WHERE z.collection = :collection AND z.fact = $1 AND z.access IN carray(:accesses)
+  AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
+  AND @is_wanted(z.passage) ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1
+
 -- name: visible_accesses
 SELECT a.row, a.passages, a.length, a.assertions FROM accesses a
 WHERE a.collection = :collection AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
@@ -139,16 +155,14 @@ INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM documents d
 WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(d.row)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
 SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
 FROM passages p CROSS JOIN documents d ON d.row = p.document
 WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(d.row)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
@@ -156,8 +170,7 @@ SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_a
 FROM documents d
 WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
   AND d.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = d.row AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(d.row)
 ORDER BY d.uri, d.id LIMIT :limit
 
 -- name: fingerprints
@@ -216,15 +229,13 @@ SELECT row, id FROM passages WHERE row IN carray(:rows)
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings,
   CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END
 FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(p.document)
 
 -- name: vectors_of_passages
 SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_vectors v ON v.row = p.row
 WHERE p.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(p.document)
 
 -- name: vectors_of_passage_rows
 SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value CROSS JOIN passages p ON p.row = v.row
@@ -233,8 +244,7 @@ SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row
 SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_terms t ON t.row = p.row
 WHERE p.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(p.document)
 
 -- name: export_passages
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
@@ -346,16 +356,14 @@ SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliase
 FROM carray(:rows) r CROSS JOIN entities e ON e.row = r.value CROSS JOIN carray(:accesses) a
 CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value AND (p.tie, p.document) IN (
     SELECT q.tie, q.document FROM profiles q WHERE q.entity = e.row AND q.access = a.value
-      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM document_tags t WHERE t.document = q.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      AND @has_tags(q.document)
     ORDER BY q.tie, q.document LIMIT :cap)
 WHERE e.collection = :collection ORDER BY e.row, p.tie, p.document
 
 -- name: visible_entities
 SELECT r.value FROM carray(:rows) r
 WHERE EXISTS (SELECT 1 FROM carray(:accesses) a CROSS JOIN profiles p ON p.entity = r.value AND p.access = a.value
-  WHERE (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value))))))
+  WHERE @has_tags(p.document))
 
 -- name: profiles_of_documents
 SELECT p.entity, p.access, p.name, p.aliases FROM profiles p WHERE p.document IN carray(:rows)
@@ -411,9 +419,8 @@ GROUP BY e.collection, k.value, p.access, p.entity
 SELECT DISTINCT w.value, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
 CROSS JOIN entity_keys k ON k.collection = :collection AND k.key = w.value AND k.access = a.value AND k.entity IN (
     SELECT l.entity FROM entity_keys l WHERE l.collection = :collection AND l.key = w.value AND l.access = a.value
-      AND (:tags = '[]' OR EXISTS (SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value
-        AND NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value))))))
+      AND (:tags = '[]' OR EXISTS (
+        SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value AND @has_tags(p.document)))
     ORDER BY l.entity LIMIT :cap)
 CROSS JOIN entities e ON e.row = k.entity
 
@@ -445,9 +452,7 @@ SELECT e.id, p.id, m.count, m.is_own, m.passage
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
 CROSS JOIN mentions m ON m.entity = e.row AND m.access = a.value AND (m.is_own, m.count, m.tie, m.passage) IN (
     SELECT n.is_own, n.count, n.tie, n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
-      AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-        SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-        WHERE o.row = n.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
+      AND @is_wanted(n.passage)
     ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap)
 CROSS JOIN passages p ON p.row = m.passage
 
@@ -474,8 +479,7 @@ SELECT p.id, p.text, d.recorded_at, k.pack,
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.access IN carray(:accesses)
-  AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-    SELECT 1 FROM document_tags t WHERE t.document = p.document AND t.tag IN (SELECT value FROM json_each(c.value)))))
+  AND @has_tags(p.document)
 
 -- name: export_packs
 SELECT p.id, p.text, d.recorded_at, k.pack, (
@@ -522,53 +526,25 @@ SELECT e.id, s.passage, s.place
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
 CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
     SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.access = a.value
-      AND (SELECT z.status FROM assertions z WHERE z.collection = :collection AND z.fact = x.fact AND z.access IN carray(:accesses)
-        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1) IN carray(:statuses)
+      AND (SELECT z.status @most_trusted(x.fact)) IN carray(:statuses)
     ORDER BY x.strength DESC, x.fact LIMIT :cap)
   AND (s.source, s.strength, s.tie, s.passage) = (
-    SELECT z.source, z.strength, z.tie, z.passage FROM assertions z WHERE z.collection = :collection AND z.fact = s.fact
-        AND z.access IN carray(:accesses)
-        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1)
+    SELECT z.source, z.strength, z.tie, z.passage @most_trusted(s.fact))
 
 -- name: facts_of_entities_by_predicate
 SELECT e.id, s.passage, s.place
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:predicates) q CROSS JOIN carray(:accesses) a
 CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
     SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.predicate = q.value AND x.access = a.value
-      AND (SELECT z.status FROM assertions z WHERE z.collection = :collection AND z.fact = x.fact AND z.access IN carray(:accesses)
-        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1) IN carray(:statuses)
+      AND (SELECT z.status @most_trusted(x.fact)) IN carray(:statuses)
     ORDER BY x.strength DESC, x.fact LIMIT :cap)
   AND (s.source, s.strength, s.tie, s.passage) = (
-    SELECT z.source, z.strength, z.tie, z.passage FROM assertions z WHERE z.collection = :collection AND z.fact = s.fact
-        AND z.access IN carray(:accesses)
-        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1)
+    SELECT z.source, z.strength, z.tie, z.passage @most_trusted(s.fact))
 
 -- name: facts
 SELECT s.passage, s.place FROM carray(:facts) f CROSS JOIN assertions s ON s.collection = :collection AND s.fact = f.value
   AND (s.source, s.strength, s.tie, s.passage) = (
-    SELECT z.source, z.strength, z.tie, z.passage FROM assertions z WHERE z.collection = :collection AND z.fact = f.value
-        AND z.access IN carray(:accesses)
-        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1)
+    SELECT z.source, z.strength, z.tie, z.passage @most_trusted(f.value))
 WHERE s.status IN carray(:statuses)
 
 -- name: has_unconfirmed
@@ -577,12 +553,7 @@ SELECT EXISTS (SELECT 1 FROM assertions WHERE collection = :collection AND statu
 -- name: retracted_facts
 -- Facts whose most trusted visible assertion has none of :statuses.
 SELECT f.value FROM carray(:facts) f
-WHERE (SELECT z.status FROM assertions z WHERE z.collection = :collection AND z.fact = f.value AND z.access IN carray(:accesses)
-        AND (:as_of IS NULL OR (coalesce(z.valid_from <= :as_of, 1) AND coalesce(z.valid_to > :as_of, 1)))
-        AND (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
-          SELECT 1 FROM passages o CROSS JOIN document_tags t ON t.document = o.document
-          WHERE o.row = z.passage AND t.tag IN (SELECT value FROM json_each(c.value)))))
-        ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1) NOT IN carray(:statuses)
+WHERE (SELECT z.status @most_trusted(f.value)) NOT IN carray(:statuses)
 
 -- -------------------------------------------------------------------------------------------------- usage
 

@@ -7,6 +7,7 @@ read the store.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -183,6 +184,35 @@ def to_filter(value: Where, name: str = "where") -> Filter:
     if isinstance(value, Mapping):
         return Filter(metadata=to_metadata(value, name))
     raise ArgumentError(f"{name} must be a dict of metadata, a Filter or None, got {type(value).__name__}")
+
+
+def add_scope(
+    where: Filter,
+    *,
+    user: str | None = None,
+    agent: str | None = None,
+    session: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+) -> Filter:
+    """Return a filter with the scope and the period of a call. What a call does not name stays as it is."""
+    return replace(
+        where,
+        user=check_optional("user", user, MAX_TITLE) or where.user,
+        agent=check_optional("agent", agent, MAX_TITLE) or where.agent,
+        session=check_optional("session", session, MAX_TITLE) or where.session,
+        since=to_moment(since, "since") or where.since,
+        until=to_moment(until, "until") or where.until,
+    )
+
+
+def check_selection(where: Filter) -> Filter:
+    """Return a filter by which documents are forgotten; one that selects everything is refused."""
+    if replace(where, labels=None) == NO_FILTER:
+        raise ArgumentError(
+            "documents must not be empty; name ids or addresses, or select by user, session, since, until or where"
+        )
+    return where
 
 
 def to_moment(value: Moment | None, name: str = "as_of") -> datetime | None:

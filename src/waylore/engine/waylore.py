@@ -183,6 +183,10 @@ class Waylore:
         labels: Strings = (),
         source: Source = "file",
         facts: Iterable[FactLike] | None = (),
+        user: str | None = "",
+        agent: str | None = "",
+        session: str | None = "",
+        at: Moment | None = None,
     ) -> str:
         """Add a text and the facts it states, and return the id of its document.
 
@@ -196,13 +200,16 @@ class Waylore:
             sentences that the same readers already have are not stored again; their use count grows. If all
             sentences are known, the id of the existing document is returned.
         facts: the facts that the text states; without them the extractor finds names and facts.
+        user: whose document it is; only calls for the same user see it. The same text of two users is two documents.
+        agent, session: the agent and the session that it comes from, to filter by and to forget by.
+        at: when its event was, for example when it was said; None if that is unknown.
         """
         remedy = "call add for each text, or add_files for files"
         text = arguments.check_text("text", text, remedy, MAX_TEXT)
         source = arguments.check_source(source)
-        frame = self._make_document(metadata, labels, source)
+        frame = self._make_document(metadata, labels, source, user, agent, session, at)
         address = arguments.check_uri("uri", uri)
-        id_ = document_id(uri=address, text=text, labels=frame.labels)
+        id_ = document_id(uri=address, text=text, labels=frame.labels, scope=pipeline.get_scope(frame))
         document = replace(frame, id=id_, title=arguments.check_optional("title", title, MAX_TITLE), uri=address)
         stated = arguments.to_facts(() if facts is None else facts, source)
         if source == "conversation" and not address:
@@ -262,16 +269,20 @@ class Waylore:
         metadata: Metadata | None = None,
         labels: Strings = (),
         source: Source = "user_edit",
+        user: str | None = "",
+        agent: str | None = "",
+        session: str | None = "",
+        at: Moment | None = None,
     ) -> tuple[str, ...]:
         """Add facts that come without a text, and return the ids of their documents, one for each fact.
 
         facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that is stored
             already counts as used again. With the source conversation, this also holds if another document
             states the fact, or if only its spelling differs.
-        metadata, labels, source: as in `add`.
+        metadata, labels, source, user, agent, session, at: as in `add`.
         """
         source = arguments.check_source(source)
-        frame = self._make_document(metadata, labels, source)
+        frame = self._make_document(metadata, labels, source, user, agent, session, at)
         stated = [pipeline.build_fact_document(each, frame) for each in arguments.to_facts(facts, source)]
         batches = list(pipeline.split_into_batches(stated, BATCH_FACTS))
         if source != "file":
@@ -364,6 +375,11 @@ class Waylore:
         reranker: Reranker | None = None,
         record_use: bool = True,
         min_similarity: float | None = None,
+        user: str | None = "",
+        agent: str | None = "",
+        session: str | None = "",
+        since: Moment | None = None,
+        until: Moment | None = None,
     ) -> SearchResult:
         """Search the collection and return hits, best first, each with its explanation.
 
@@ -372,12 +388,16 @@ class Waylore:
         where: metadata that a document must have, as a dict or a Filter; None searches everything.
         method: "auto", "graph", "hybrid", "vector", "keyword", the name of another recipe, or a Recipe of your own.
             None takes that of `open` ("graph").
-        as_of: use the facts that were valid at this time; None means now. A date or an ISO string will do.
+        as_of: use the facts that were valid at this time, and no passage that was said later; None means now. A date
+            or an ISO string will do.
         reranker: reorders the hits by reading question and passage together.
         record_use: count the hits as used, each at most once an hour for an author; only the recipe `activation`
             reads the counts.
         min_similarity: minimum cosine of a hit and the question, -1 to 1; then there may be fewer hits. None sets no
             minimum. Without an embedder, and with the method "keyword", it has no effect.
+        user: also search the documents of this user. Without it, only documents without a user are searched.
+        agent, session: search only what comes from this agent or session.
+        since, until: search only passages whose event was in this time, from the first and before the second.
 
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
@@ -386,10 +406,14 @@ class Waylore:
         arguments.check_reranker(reranker)
         arguments.check_type("record_use", record_use, bool)
         recipe, reason = self._choose_recipe(method, query, top_k)
+        known_at = arguments.to_moment(as_of)
+        wanted = arguments.add_scope(
+            arguments.to_filter(where), user=user, agent=agent, session=session, since=since, until=until
+        )
         question = Query(
             query,
-            where=self._narrow(where),
-            as_of=arguments.to_moment(as_of),
+            where=self._author.narrow(wanted if known_at is None else replace(wanted, as_of=known_at)),
+            as_of=known_at,
             min_similarity=arguments.check_cosine("min_similarity", min_similarity),
         )
         with partial_answers():
@@ -451,19 +475,19 @@ class Waylore:
         return len(searched)
 
     @observe
-    def get(self, document: str, *, where: Where = None) -> IndexedDocument:
+    def get(self, document: str, *, where: Where = None, user: str | None = "") -> IndexedDocument:
         """Return a document with all its passages, entities, mentions and facts."""
         id_ = arguments.check_text("document", document, "give the id of a document")
-        known = self._store.get_indexed_documents([id_], where=self._narrow(where))
+        known = self._store.get_indexed_documents([id_], where=self._narrow(where, user))
         if id_ not in known:
             raise NotFound(f"no document {id_}; list ids with documents()")
         return known[id_]
 
     @check_call
-    def get_passage(self, passage: str, *, where: Where = None) -> tuple[Passage, Document]:
+    def get_passage(self, passage: str, *, where: Where = None, user: str | None = "") -> tuple[Passage, Document]:
         """Return a passage and its document."""
         id_ = arguments.check_text("passage", passage, "give the id of a passage")
-        visible = self._narrow(where)
+        visible = self._narrow(where, user)
         passages = self._store.passages([id_], where=visible)
         documents = self._store.sources([id_], where=visible)
         if id_ not in passages or id_ not in documents:
@@ -472,18 +496,26 @@ class Waylore:
 
     @observe
     def facts(
-        self, name: str, *, as_of: Moment | None = None, limit: int = 100, where: Where = None
+        self,
+        name: str,
+        *,
+        as_of: Moment | None = None,
+        limit: int = 100,
+        where: Where = None,
+        user: str | None = "",
     ) -> tuple[Fact, ...]:
         """Return the facts of an entity, strongest first.
 
         name: the name of the entity.
-        as_of: only facts that were valid at this time; None returns all, each with its period.
+        as_of: only facts that were valid at this time and said before it; None returns all, each with its period.
         limit: the number of facts.
         where: metadata that a document must have, as a dict or a Filter.
+        user: also the facts of this user.
         """
         name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
-        limit, visible = arguments.check_count("limit", limit), self._narrow(where)
-        query = Query(name, where=visible, as_of=arguments.to_moment(as_of))
+        limit, known_at = arguments.check_count("limit", limit), arguments.to_moment(as_of)
+        visible = replace(self._narrow(where, user), as_of=known_at)
+        query = Query(name, where=visible, as_of=known_at)
         ids = [entity.id for entity in self._store.entities_by_names([name], where=visible).get(name, ())]
         known = self._store.facts_of_entities(ids, per_entity=limit, as_of=query.as_of, where=visible)
         current = run_stage(self._store, select_current(query, known, self._single_valued))
@@ -500,6 +532,7 @@ class Waylore:
         limit: int = 100,
         as_of: Moment | None = None,
         where: Where = None,
+        user: str | None = "",
     ) -> tuple[EntityGraph, ...]:
         """Return the facts around the entities of a name, as trees; empty if no entity has the name.
 
@@ -507,11 +540,13 @@ class Waylore:
         hops: how many facts away, 1 to 3.
         per_entity: facts of each entity.
         limit: facts in all.
-        as_of: only facts that were valid at this time; None returns all.
+        as_of: only facts that were valid at this time and said before it; None returns all.
         where: metadata that a document must have, as a dict or a Filter.
+        user: also the facts of this user.
         """
         name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
-        query = Query(name, where=self._narrow(where), as_of=arguments.to_moment(as_of))
+        known_at = arguments.to_moment(as_of)
+        query = Query(name, where=replace(self._narrow(where, user), as_of=known_at), as_of=known_at)
         stage = browse(
             query,
             hops=arguments.check_count("hops", hops, MAX_HOPS),
@@ -523,7 +558,13 @@ class Waylore:
 
     @check_call
     def documents(
-        self, *, under: str | None = "", after: Document | None = None, limit: int = 1_000, where: Where = None
+        self,
+        *,
+        under: str | None = "",
+        after: Document | None = None,
+        limit: int = 1_000,
+        where: Where = None,
+        user: str | None = "",
     ) -> tuple[Document, ...]:
         """Return documents by address, a page at a time.
 
@@ -531,11 +572,12 @@ class Waylore:
         after: the last document of the page before.
         limit: the number of documents.
         where: metadata that a document must have, as a dict or a Filter.
+        user: also the documents of this user.
         """
         prefix, page = arguments.check_optional("under", under), arguments.check_count("limit", limit)
         last = None if after is None else arguments.check_type("after", after, Document)
         place = (last.uri, last.id) if last else ("", "")
-        return self._store.list_documents(under=prefix, after=place, limit=page, where=self._narrow(where))
+        return self._store.list_documents(under=prefix, after=place, limit=page, where=self._narrow(where, user))
 
     @check_call
     def merges(self, name: str, *, where: Where = None) -> tuple[Merge, ...]:
@@ -556,20 +598,53 @@ class Waylore:
     # -- forget ----------------------------------------------------------------------------------------
 
     @observe
-    def forget(self, *documents: str | Iterable[str], where: Where = None) -> Receipt:
+    def forget(
+        self,
+        *documents: str | Iterable[str],
+        where: Where = None,
+        user: str | None = "",
+        agent: str | None = "",
+        session: str | None = "",
+        since: Moment | None = None,
+        until: Moment | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
 
         documents: ids, addresses and paths of files, one by one or as a list. The path of a file means all
-            its documents. Names without a document are in `Receipt.missing`.
+            its documents. Names without a document are in `Receipt.missing`. Without names, all documents that the
+            other arguments select are removed.
         where: documents outside of this filter are treated as if they did not exist.
+        user, agent, session: documents of this user, and of this agent or session. Without names, documents without a
+            user stay.
+        since, until: documents whose event was in this time.
+        dry_run: remove nothing; the receipt has the documents that would be removed.
         """
-        visible = self._narrow(where)
-        names = arguments.to_documents(documents)
-        found = {name: self._find_documents(name, visible) for name in check_each(names)}
-        missing = [hide_name(name) for name, ids in found.items() if not ids]
+        wanted = arguments.add_scope(
+            arguments.to_filter(where), user=user, agent=agent, session=session, since=since, until=until
+        )
+        visible = self._author.narrow(wanted)
+        if documents:
+            found = {
+                name: self._find_documents(name, visible) for name in check_each(arguments.to_documents(documents))
+            }
+        else:
+            found = {"": tuple(self._select_documents(arguments.check_selection(visible)))}
+        missing = [hide_name(name) for name, ids in found.items() if name and not ids]
         known = [id_ for ids in found.values() for id_ in ids]
+        if arguments.check_type("dry_run", dry_run, bool):
+            return Receipt(
+                documents=tuple(known), missing=tuple(name for name, ids in found.items() if name and not ids)
+            )
         receipt = self._store.forget(known, author=self._author, missing=missing)
         return replace(receipt, missing=tuple(name for name in found if hide_name(name) in receipt.missing))
+
+    def _select_documents(self, where: Filter) -> Generator[str]:
+        """Yield the ids of all documents that a filter selects; with a user, of that user alone."""
+        after = ("", "")
+        while page := self._store.list_documents(after=after, limit=arguments.MAX_LIMIT, where=where):
+            yield from (each.id for each in page if each.user == where.user)
+            after = (page[-1].uri, page[-1].id)
 
     @check_call
     def get_receipt(self, receipt: str) -> Receipt:
@@ -718,7 +793,16 @@ class Waylore:
                 return found
         return ()
 
-    def _make_document(self, metadata: Metadata | None, labels: Strings, source: Source) -> Document:
+    def _make_document(
+        self,
+        metadata: Metadata | None,
+        labels: Strings,
+        source: Source,
+        user: str | None = "",
+        agent: str | None = "",
+        session: str | None = "",
+        at: Moment | None = None,
+    ) -> Document:
         """Return the common fields of all documents of a call, without an id."""
         return Document(
             id="",
@@ -726,14 +810,18 @@ class Waylore:
             metadata=arguments.to_metadata(metadata),
             labels=self._author.choose_labels(arguments.to_labels(labels)),
             recorded_at=self._clock(),
+            user=self._author.choose_user(arguments.check_optional("user", user, MAX_TITLE)),
+            agent=arguments.check_optional("agent", agent, MAX_TITLE),
+            session=arguments.check_optional("session", session, MAX_TITLE),
+            at=arguments.to_moment(at, "at"),
         )
 
     def _write(self, documents: Sequence[IndexedDocument]) -> None:
         pipeline.write(self._store, self._embedder, documents, author=self._author)
 
-    def _narrow(self, where: Where) -> Filter:
-        """Return the filter of a call, with the labels of the author."""
-        return self._author.narrow(arguments.to_filter(where))
+    def _narrow(self, where: Where, user: str | None = "") -> Filter:
+        """Return the filter of a call, with the labels and the user of the author."""
+        return self._author.narrow(arguments.add_scope(arguments.to_filter(where), user=user))
 
 
 def _read_secret(store: Store) -> bytes:

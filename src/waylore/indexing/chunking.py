@@ -54,7 +54,7 @@ def split_into_passages(
         text = reading.text[start:end]
         id_ = passage_id(document.id, text)
         place = (position, reading.start + start, reading.start + end)
-        passage = Passage(id_, document.id, text, document.title, *place, headings)
+        passage = Passage(id_, document.id, text, document.title, *place, headings, at=document.at)
         passages.setdefault(id_, passage)
     return list(passages.values())
 

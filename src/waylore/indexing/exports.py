@@ -23,6 +23,7 @@ from waylore.types.results import Statistics
 FORMAT = 2
 EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and facts that are pairs today
 HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
+SCOPE_FIELDS = ("user", "agent", "session", "at")  # left out where they are empty
 MAX_HEADER_CHARACTERS = 10_000
 _convert_untyped = import_later("waylore.store.earlier.convert", "convert_untyped")
 
@@ -85,6 +86,11 @@ def _to_json(indexed: IndexedDocument) -> dict[str, Any]:
     document = asdict(indexed.document)
     document["labels"] = sorted(indexed.document.labels)
     document["recorded_at"] = indexed.document.recorded_at.isoformat()
+    for name in SCOPE_FIELDS:
+        if not document[name]:
+            del document[name]
+    if indexed.document.at is not None:
+        document["at"] = indexed.document.at.isoformat()
     return {
         "document": document,
         "passages": [_drop_defaults(p) for p in indexed.passages],
@@ -112,7 +118,9 @@ def _drop_defaults(part: Embeddable) -> dict[str, Any]:
 def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
     document = plain["document"]
     document["labels"] = frozenset(document["labels"])
-    document["recorded_at"] = datetime.fromisoformat(document["recorded_at"])
+    for name in ("recorded_at", "at"):
+        if name in document:
+            document[name] = datetime.fromisoformat(document[name])
     decode = _from_half if version == EARLIER_FORMAT else _from_int8
     parts = (*plain["facts"], *plain.get("pairs", ()))
     stated = [_read_fact(_decode_vector(fact, _from_int8)) for fact in parts]
@@ -129,6 +137,8 @@ def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
 
 def _read_passage(plain: dict[str, Any]) -> Passage:
     headings = tuple(plain.pop("headings", ()))
+    if "at" in plain:
+        plain["at"] = datetime.fromisoformat(plain["at"])
     return Passage(**plain, headings=headings)
 
 

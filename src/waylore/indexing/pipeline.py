@@ -28,7 +28,7 @@ from waylore.protocols import Embedder, Extractor, Vectors
 from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
 from waylore.types.author import Author
-from waylore.types.identity import entity_id, identity
+from waylore.types.identity import add_scope, entity_id, identity
 from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact
 
 EMBED_TEXTS = 1_024  # in one call of an embedder; the deadline is checked between two
@@ -49,10 +49,18 @@ def index_text(
     return assemble_document(document, passages, extractions)
 
 
+def get_scope(document: Document) -> tuple[str, ...]:
+    """Return what belongs to the identity of a document: user, agent, session, and the day if there is no session."""
+    day = f"{document.at:%Y-%m-%d}" if document.at and not document.session else ""
+    return document.user, document.agent, document.session, day
+
+
 def build_fact_document(fact: NewFact, document: Document) -> IndexedDocument:
-    """Index a fact that has no text as a document of its own."""
+    """Index a fact that has no text as a document of its own. One fact with two periods is two documents."""
     statement = get_statement(fact)
-    own = identity("document", "fact", compute_fact_id(fact), *sorted(document.labels))
+    period = tuple(str(moment or "") for moment in (fact.valid_from, fact.valid_to))
+    said = identity("document", "fact", compute_fact_id(fact), *sorted(document.labels))
+    own = add_scope(add_scope(said, period), get_scope(document))
     return index_text(replace(document, id=own), statement, [replace(fact, statement=statement)])
 
 

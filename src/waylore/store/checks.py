@@ -23,7 +23,12 @@ def admit_documents(author: Author, documents: Sequence[IndexedDocument]) -> lis
 
 def _admit(author: Author, indexed: IndexedDocument) -> IndexedDocument:
     given = indexed.document
-    document = replace(given, labels=author.choose_labels(given.labels), source=author.cap(given.source))
+    document = replace(
+        given,
+        labels=author.choose_labels(given.labels),
+        source=author.cap(given.source),
+        user=author.choose_user(given.user),
+    )
     facts = tuple(_cap_fact(author, fact) for fact in indexed.facts)
     is_unchanged = document == given and facts == indexed.facts
     return indexed if is_unchanged else replace(indexed, document=document, facts=facts)
@@ -34,12 +39,12 @@ def _cap_fact(author: Author, fact: Fact) -> Fact:
     return fact if source == fact.source else replace(fact, source=source)
 
 
-def check_changes(author: Author, stored_labels: Iterable[str]) -> None:
-    """Raise Forbidden if the author may not change one of the stored documents, given by their labels in JSON."""
-    if not all(author.may_change(frozenset(json.loads(labels))) for labels in set(stored_labels)):
+def check_changes(author: Author, stored: Iterable[Sequence[str]]) -> None:
+    """Raise Forbidden if the author may not change one of the stored documents, given by labels in JSON and user."""
+    if not all(author.may_change(frozenset(json.loads(labels)), user) for labels, user in set(map(tuple, stored))):
         raise Forbidden(
-            "a document that this would change is public or has a label that you have not; choose another address, "
-            "or use a key without labels"
+            "a document that this would change is public, has a label that you have not, or is of another user; "
+            "choose another address, or use a key without labels"
         )
 
 

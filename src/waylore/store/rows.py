@@ -27,7 +27,6 @@ from waylore.types.knowledge import (
     Fact,
     IndexedDocument,
     Mention,
-    Metadata,
     Passage,
     Scalar,
     Vector,
@@ -88,7 +87,7 @@ class StoredDocument:
     @property
     def tags(self) -> list[str]:
         """The tags of the document that filters compare, each once."""
-        return list(dict.fromkeys(tag for tags in list_tags(self.indexed.document.metadata) for tag in tags))
+        return list(dict.fromkeys(tag for tags in list_tags(self.indexed.document) for tag in tags))
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -96,6 +95,11 @@ def to_microseconds(moment: datetime) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def to_optional_microseconds(moment: datetime | None) -> int | None:
+    """Convert a time to microseconds since 1970; None stays None."""
+    return None if moment is None else to_microseconds(moment)
 
 
 @lru_cache(maxsize=4_096)
@@ -133,9 +137,26 @@ def list_values(value: Scalar | Sequence[Scalar]) -> tuple[Scalar, ...]:
     return (value,) if isinstance(value, str | int | float | bool) else tuple(value)
 
 
-def list_tags(metadata: Metadata) -> list[list[str]]:
-    """Return a list of tags for each key of metadata, one tag for each value."""
-    return [[format_tag(k, v) for v in list_values(vs)] for k, vs in sorted(metadata.items())]
+def list_tags(of: Document | Filter) -> list[list[str]]:
+    """Return a list of tags for each key of metadata, one tag for each value, and one for agent and session each.
+
+    The tag of a session has no equals sign outside of its value, so it differs from every tag of metadata.
+    """
+    tags = [[format_tag(key, value) for value in list_values(values)] for key, values in sorted(of.metadata.items())]
+    named = (("agent", of.agent), ("session", of.session))
+    return tags + [[f"{name}:{json.dumps(value, ensure_ascii=False)}"] for name, value in named if value]
+
+
+def make_filter_key(where: Filter) -> str:
+    """Return a text that is the same for equal filters."""
+    return f"{format_labels(where)}{list_tags(where)}{bind_turns(where)}{where.user!r}"
+
+
+def bind_turns(where: Filter) -> dict[str, Any]:
+    """Return the parameters by which queries select passages by time and speaker."""
+    moments = {"since": where.since, "until": where.until, "said_by": where.as_of}
+    bound = {name: to_optional_microseconds(moment) for name, moment in moments.items()}
+    return {**bound, "speaker": where.speaker or None, "has_turns": where.has_turns}
 
 
 def format_labels(where: Filter) -> str | None:
@@ -155,7 +176,7 @@ def join_searchable_text(title: str, text: str) -> str:
 
 def to_document(row: Row) -> Document:
     """Convert a row of the query `documents`."""
-    _, id_, title, uri, source, metadata, labels_, recorded_at = row
+    _, id_, title, uri, source, metadata, labels_, recorded_at, user, agent, session, at = row
     return Document(
         id=id_.hex(),
         title=title,
@@ -164,6 +185,10 @@ def to_document(row: Row) -> Document:
         metadata=json.loads(metadata),
         labels=_parse_labels(labels_),
         recorded_at=from_microseconds(recorded_at),
+        user=user,
+        agent=agent,
+        session=session,
+        at=None if at is None else from_microseconds(at),
     )
 
 
@@ -173,8 +198,10 @@ def to_passages(rows: Sequence[Row]) -> list[Passage]:
 
 
 def _to_passage(row: Row, vector: Vector | None) -> Passage:
-    _, id_, document_id, text, title, position, start, end, headings, _ = row
-    return Passage(id_.hex(), document_id.hex(), text, title, position, start, end, _parse_strings(headings), vector)
+    _, id_, document_id, text, title, position, start, end, headings, _, speaker, role, at = row
+    place = (position, start, end, _parse_strings(headings))
+    said_at = None if at is None else from_microseconds(at)
+    return Passage(id_.hex(), document_id.hex(), text, title, *place, vector, speaker, role, said_at)
 
 
 def to_entity(rows: Sequence[Row]) -> Entity:

@@ -86,7 +86,7 @@ _CALL = re.compile(r"@([a-z_]+)\(((?:[^()]|\([^()]*\))*)\)")
 def load_queries(package: str, dialect: str = "", file: str = "queries") -> Mapping[str, str]:
     """Return the named queries of a file in the folder `sql` of a package, or of one dialect in it.
 
-    A query contains a fragment of the same file as `@fragment(argument, …)`. In the fragment `$1` is the first argument.
+    A query has a fragment of the same file as `@fragment(argument, …)`. In the fragment `$1` is the first argument.
     """
     text = files(package).joinpath("sql", dialect, f"{file}.sql").read_text("utf-8")
     _, *parts = _PART.split(text)

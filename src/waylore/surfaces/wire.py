@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
-from waylore.types.knowledge import Scalar, Source, Status
+from waylore.types.knowledge import Role, Scalar, Source, Status
 from waylore.types.search import StepKind
 
 
@@ -35,6 +35,10 @@ class Document(Wire):
     metadata: dict[str, Scalar | list[Scalar]]
     labels: Annotated[list[str], AfterValidator(sorted)]
     recorded_at: datetime
+    user: str
+    agent: str
+    session: str
+    at: datetime | None
 
 
 class Passage(Wire):
@@ -48,6 +52,9 @@ class Passage(Wire):
     start: int
     end: int
     headings: list[str]
+    speaker: str
+    role: Role
+    at: datetime | None
 
 
 class Entity(Wire):

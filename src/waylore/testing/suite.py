@@ -18,6 +18,7 @@ from waylore.testing.fetching import FetchingTests
 from waylore.testing.filters import FilterTests
 from waylore.testing.forgetting import ForgettingTests
 from waylore.testing.graph import GraphTests
+from waylore.testing.scopes import ScopeTests
 from waylore.testing.searching import SearchingTests
 from waylore.testing.writing import WritingTests
 
@@ -29,6 +30,7 @@ class StoreConformance(
     GraphTests,
     FetchingTests,
     FilterTests,
+    ScopeTests,
     AuthorTests,
     CollectionTests,
 ):

@@ -17,12 +17,14 @@ from waylore.types.search import Filter
 class Author:
     """A reader and writer: an identity, its labels (None for all), and the most trusted source of its writes.
 
-    Without `max_source` a limited author writes as `conversation`, any other author with any source.
+    Without `max_source` a limited author writes as `conversation`, any other author with any source. An author with a
+    `user` reads and writes for that user alone: it sees documents without a user, but changes none.
     """
 
     identity: str
     labels: frozenset[str] | None = None
     max_source: Source | None = None
+    user: str = ""
 
     def __post_init__(self) -> None:
         identity: object = self.identity
@@ -30,7 +32,7 @@ class Author:
             raise ArgumentError(f"identity must be a string that names the author, got {identity!r:.60}")
         object.__setattr__(self, "labels", Filter(labels=self.labels).labels)
         if self.max_source is None:
-            object.__setattr__(self, "max_source", get_default_source(self.labels))
+            object.__setattr__(self, "max_source", get_default_source(self.labels, self.user))
         elif self.max_source not in SOURCES:
             raise ArgumentError(f"max_source must be one of {', '.join(SOURCES)}, got {self.max_source!r:.60}")
 
@@ -43,18 +45,27 @@ class Author:
 
     def narrow(self, where: Filter) -> Filter:
         """Return a reader's filter with no other labels than the author's; all of them if the filter has none."""
+        where = replace(where, user=self.choose_user(where.user))
         if self.labels is None:
             return where
         return replace(where, labels=self.labels if where.labels is None else where.labels & self.labels)
 
-    def may_change(self, labels: frozenset[str]) -> bool:
-        """Return whether the author may replace or forget a document with these labels."""
+    def choose_user(self, user: str) -> str:
+        """Return the user of a call: the given one, or that of the author. Another user is refused."""
+        if self.user and user not in ("", self.user):
+            raise Forbidden(f"user must be {self.user!r}: you may read and write for no other user")
+        return user or self.user
+
+    def may_change(self, labels: frozenset[str], user: str = "") -> bool:
+        """Return whether the author may replace or forget a document with these labels and this user."""
+        if self.user and user != self.user:
+            return False
         return self.labels is None or (bool(labels) and labels <= self.labels)
 
     def choose_labels(self, labels: frozenset[str]) -> frozenset[str]:
         """Return the labels of a new document: the given ones, or all labels of a limited author if none are given."""
         chosen = labels or self.labels or labels
-        if not self.may_change(chosen):
+        if not self.may_change(chosen, self.user):
             own = ", ".join(sorted(self.labels or ())) or "none, so you may not write"
             raise Forbidden(f"labels must be among your own: {own}")
         return chosen
@@ -63,15 +74,20 @@ class Author:
         """Return the source that a write is stored with: the given one, but none above `max_source`."""
         return max(source, self.max_source or source, key=SOURCES.index)
 
+    @property
+    def is_limited(self) -> bool:
+        """True if some documents of a collection may be hidden from the author."""
+        return self.labels is not None or bool(self.user)
+
     def require_all(self) -> None:
         """Raise Forbidden if the author is limited, for calls about a whole collection."""
-        if self.labels is not None:
-            raise Forbidden("this request is about the whole collection, you have some labels only; use another key")
+        if self.is_limited:
+            raise Forbidden("this request is about the whole collection, you may read a part of it; use another key")
 
 
-def get_default_source(labels: Collection[str] | None) -> Source:
+def get_default_source(labels: Collection[str] | None, user: str = "") -> Source:
     """Return the most trusted source of an author for whom none was named."""
-    return "user_edit" if labels is None else "conversation"
+    return "user_edit" if labels is None and not user else "conversation"
 
 
 OWNER = Author("local")  # the owner of a store, with all labels and sources

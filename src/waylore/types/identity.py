@@ -30,9 +30,22 @@ def identity(kind: str, *parts: str) -> str:
     return blake2b(sized, digest_size=16, person=kind.encode()).hexdigest()
 
 
-def document_id(*, uri: str = "", text: str = "", labels: frozenset[str] = frozenset()) -> str:
-    """Return the id of a document: of its address if it has one, else of its text and labels."""
-    return identity("document", uri, *(() if uri else (text, *sorted(labels))))
+def document_id(
+    *, uri: str = "", text: str = "", labels: frozenset[str] = frozenset(), scope: tuple[str, ...] = ()
+) -> str:
+    """Return the id of a document: of its address if it has one, else of its text and labels.
+
+    `scope` has the user first, then agent and session, so that two users who say the same have two documents. A user
+    has one document at an address.
+    """
+    if uri:
+        return add_scope(identity("document", uri), scope[:1])
+    return add_scope(identity("document", uri, text, *sorted(labels)), scope)
+
+
+def add_scope(id_: str, scope: tuple[str, ...]) -> str:
+    """Return the id of the same content in a scope of user, agent and session; unchanged if the scope is empty."""
+    return identity("scope", id_, *scope) if any(scope) else id_
 
 
 def passage_id(document: str, text: str) -> str:

@@ -23,6 +23,7 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 Scalar: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
 Source = Literal["user_edit", "file", "system", "conversation"]
+Role = Literal["", "user", "assistant", "system", "tool"]
 Status = Literal["staged", "confirmed", "retracted"]
 
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
@@ -35,7 +36,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was added, with its source, metadata and permission labels. Without labels every caller may read it."""
+    """What was added, with its source, metadata and permission labels. Without labels every caller may read it.
+
+    A document of a `user` is seen only by calls for that user. `at` is when its event was, None if that is unknown;
+    `recorded_at` is when it was added.
+    """
 
     id: str
     title: str = ""
@@ -44,6 +49,10 @@ class Document:
     metadata: Metadata = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     recorded_at: datetime = field(default=EPOCH, repr=False)
+    user: str = ""
+    agent: str = ""
+    session: str = ""
+    at: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
@@ -56,7 +65,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a document that can be returned as a hit; `start` and `end` are offsets into the original."""
+    """A part of a document that can be returned as a hit; `start` and `end` are offsets into the original.
+
+    A turn of a conversation has a speaker and a role. `at` is when it was said, or when the event of its document was.
+    """
 
     id: str
     document_id: str
@@ -67,6 +79,9 @@ class Passage:
     end: int = 0
     headings: tuple[str, ...] = ()
     vector: Vector | None = field(default=None, compare=False, repr=False)
+    speaker: str = ""
+    role: Role = ""
+    at: datetime | None = None
 
     @property
     def embeddable(self) -> str:
@@ -302,7 +317,17 @@ class IndexedDocument:
         metadata = json.dumps(dict(document.metadata), sort_keys=True, default=list)
         return identity(
             "digest",
-            repr((document.id, document.title, document.uri, document.source, metadata, labels)),
+            repr(
+                (
+                    document.id,
+                    document.title,
+                    document.uri,
+                    document.source,
+                    metadata,
+                    labels,
+                    *_describe_scope(document),
+                )
+            ),
             repr(sorted(map(_describe_passage, self.passages))),
             repr(sorted((e.id, e.name, e.type, e.description, e.aliases, e.sense) for e in self.entities)),
             repr(sorted((m.entity_id, m.passage_id, int(m.count), bool(m.is_own)) for m in self.mentions)),
@@ -310,9 +335,17 @@ class IndexedDocument:
         )
 
 
+def _describe_scope(document: Document) -> tuple[object, ...]:
+    """Return user, agent, session and time; nothing if there are none, as in digests from before these fields."""
+    scope = (document.user, document.agent, document.session, document.at and str(document.at))
+    return scope if any(scope) else ()
+
+
 def _describe_passage(passage: Passage) -> tuple[object, ...]:
     place = (passage.position, passage.start, passage.end)
-    return (passage.id, passage.document_id, passage.title, passage.text, *place, passage.headings)
+    turn = (passage.speaker, passage.role, passage.at and str(passage.at))
+    known = turn if any(turn) else ()
+    return (passage.id, passage.document_id, passage.title, passage.text, *place, passage.headings, *known)
 
 
 def _describe_fact(fact: Fact) -> tuple[object, ...]:

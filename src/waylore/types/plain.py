@@ -23,6 +23,10 @@ def dump_document(document: Document) -> Plain:
         "metadata": {key: list(value) if isinstance(value, list | tuple) else value for key, value in metadata},
         "labels": sorted(document.labels),
         "recorded_at": dump_time(document.recorded_at),
+        "user": document.user,
+        "agent": document.agent,
+        "session": document.session,
+        "at": dump_time(document.at),
     }
 
 
@@ -37,6 +41,9 @@ def dump_passage(passage: Passage) -> Plain:
         "start": passage.start,
         "end": passage.end,
         "headings": list(passage.headings),
+        "speaker": passage.speaker,
+        "role": passage.role,
+        "at": dump_time(passage.at),
     }
 
 

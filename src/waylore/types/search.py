@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
     LIVE,
@@ -33,17 +34,39 @@ StepKind = Literal["typed", "quoted", "named"]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents a caller may and wants to see; an empty filter lets every document through.
+    """Which documents a caller may and wants to see; an empty filter lets every document without a user through.
 
     `labels=None` is a caller without restriction. Otherwise a document is visible if it has no labels
-    or shares one with the caller; a single string is one label. Every key of `metadata` must match one of its
-    values.
+    or shares one with the caller; a single string is one label. Documents of a user are visible to that `user` alone,
+    beside documents without a user. Every key of `metadata` must match one of its values.
+
+    `since` and `until` select passages by their time `at`: from the first, and before the second. `as_of` leaves out
+    passages that were said later. Passages without a time are left out by `since` and `until`, and not by `as_of`.
     """
 
     labels: frozenset[str] | None = None
     metadata: Metadata = field(default_factory=dict)
+    user: str = ""
+    agent: str = ""
+    session: str = ""
+    speaker: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+
+    @property
+    def has_turns(self) -> bool:
+        """True if passages are selected by time or speaker."""
+        return bool(self.speaker or self.since or self.until or self.as_of)
 
     def __post_init__(self) -> None:
+        for name in ("user", "agent", "session", "speaker"):
+            if not isinstance(getattr(self, name), str):
+                raise ArgumentError(f"{name} must be a string, got {getattr(self, name)!r:.60}")
+        for name in ("since", "until", "as_of"):
+            moment: object = getattr(self, name)
+            if moment is not None:
+                object.__setattr__(self, name, to_datetime(moment, name))  # type: ignore[arg-type]  # checked there
         labels: object = self.labels
         if isinstance(labels, str):
             object.__setattr__(self, "labels", frozenset({labels}))

@@ -10,6 +10,7 @@ searches. The only model that is called is the embedder, and synonyms are not re
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from waylore.indexing import pipeline
 from waylore.indexing.memory.known import KnownPassage, mark_known
@@ -71,7 +72,7 @@ def _add_neighbours(wordings: Sequence[Wording], is_new: Sequence[bool]) -> list
 
 def find_known_passages(store: Store, embedder: Embedder | None, document: Document, text: str) -> list[KnownPassage]:
     """Return stored passages that are similar to a text, with the same labels and at least its metadata."""
-    where = Filter(labels=document.labels, metadata=document.metadata)
+    where = _select_similar(document)
     rankings = [store.lexical(part, top_k=SEARCH_LIMIT, where=where) for part in _group_sentences(text)]
     if not any(rankings) and embedder is not None and store.statistics().model == embedder.name:
         vector = embedder.embed_passages([text])[0]  # "I am what I am" has only stop words
@@ -93,8 +94,18 @@ def _group_sentences(text: str) -> Iterator[str]:
     yield from (" ".join(sentences[at : at + size]) for at in range(0, len(sentences), max(size, 1)))
 
 
+def _select_similar(document: Document) -> Filter:
+    """Return a filter for documents that a document may repeat: of the same readers, and of the same session or day."""
+    similar = Filter(document.labels, document.metadata, document.user, document.agent, document.session)
+    if document.session or not document.at:
+        return similar
+    since = document.at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return replace(similar, since=since, until=since + timedelta(days=1))
+
+
 def _has_same_readers(existing: Document, new: Document) -> bool:
-    return existing.labels == new.labels and _includes(existing.metadata, new.metadata)
+    is_same = (existing.labels, pipeline.get_scope(existing)) == (new.labels, pipeline.get_scope(new))
+    return is_same and _includes(existing.metadata, new.metadata)
 
 
 def _includes(existing: Metadata, wanted: Metadata) -> bool:
@@ -127,7 +138,8 @@ def remember(
         remember_facts(store, embedder, stated, author=author)
         return split.recalled[0].document_id
     if split.new != text:
-        document = replace(document, id=document_id(text=split.new, labels=document.labels))
+        scope = pipeline.get_scope(document)
+        document = replace(document, id=document_id(text=split.new, labels=document.labels, scope=scope))
     indexed = pipeline.index_text(document, split.new, facts, extractor=extractor)
     pipeline.write(store, embedder, [indexed], author=author)
     return document.id
@@ -138,7 +150,10 @@ def remember_facts(
 ) -> tuple[str, ...]:
     """Store new facts and count a use of known ones; return the ids of their documents."""
     documents = admit_documents(author, documents)
-    own = store.get_indexed_documents([d.document.id for d in documents])
+    own: dict[str, IndexedDocument] = {}
+    for user in {d.document.user for d in documents}:
+        ids = [d.document.id for d in documents if d.document.user == user]
+        own |= store.get_indexed_documents(ids, where=Filter(user=user))
     others = _find_assertions(store, documents)
     existing = [_find_existing(d, own.get(d.document.id), others) for d in documents]
     repeated = [d for d, id_ in zip(documents, existing, strict=True) if id_]
@@ -152,9 +167,9 @@ def remember_facts(
 def _find_assertions(store: Store, indexed: Sequence[IndexedDocument]) -> dict[str, tuple[Fact, Document]]:
     """Return the stored facts, each with the document of its most trusted assertion."""
     found: dict[str, tuple[Fact, Document]] = {}
-    for labels in {d.document.labels for d in indexed}:
-        where = Filter(labels=labels)
-        ids = [f.id for d in indexed if d.document.labels == labels for f in d.facts]
+    for labels, user in {(d.document.labels, d.document.user) for d in indexed}:
+        where = Filter(labels=labels, user=user)
+        ids = [f.id for d in indexed if (d.document.labels, d.document.user) == (labels, user) for f in d.facts]
         facts = store.facts(ids, statuses=STATUSES, where=where)
         passages = store.passages([f.passage_id for f in facts.values()], where=where)
         documents = store.documents([p.document_id for p in passages.values()], where=where)

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from pgvector import HalfVector
@@ -32,16 +32,18 @@ from waylore.store.postgres.scope import (
 from waylore.store.rows import Change, StoredDocument
 from waylore.store.vectors import Codes, format_bits, quantise
 from waylore.text import terms
-from waylore.types.identity import identity
+from waylore.types.identity import add_scope, identity
 from waylore.types.knowledge import IndexedDocument, Passage, Vector
+
+Access: TypeAlias = tuple[frozenset[str], str]  # labels and a user
 
 
 def insert_documents(
     db: Connection, into: PostgresCollection, changed: Sequence[tuple[IndexedDocument, str]], change: Change
 ) -> None:
     """Insert documents, each with its digest. No part of them may be stored yet."""
-    accesses, into = _number_labels(db, into, [c for c, _ in changed])
-    stored = [StoredDocument(c, digest, accesses[c.document.labels]) for c, digest in changed]
+    accesses, into = _number_accesses(db, into, [c for c, _ in changed])
+    stored = [StoredDocument(c, digest, accesses[_get_access(c)]) for c, digest in changed]
     _insert_documents(db, into.key, stored, change)
     into = _insert_passages(db, into, stored, change)
     bound = {"next_passage": into.next_passage, "next_term": into.next_term, "next_access": into.next_access}
@@ -51,20 +53,24 @@ def insert_documents(
     _insert_packs(db, into, stored, change)
 
 
-def _number_labels(
+def _number_accesses(
     db: Connection, into: PostgresCollection, indexed: Sequence[IndexedDocument]
-) -> tuple[dict[frozenset[str], int], PostgresCollection]:
-    """Return the number of each set of labels. A new set gets the next number."""
-    documents = Counter(c.document.labels for c in indexed)
-    ids = {labels: identity("labels", *sorted(labels)) for labels in documents}
+) -> tuple[dict[Access, int], PostgresCollection]:
+    """Return the number of each set of labels with its user. A new one gets the next number."""
+    documents = Counter(_get_access(c) for c in indexed)
+    ids = {access: add_scope(identity("labels", *sorted(access[0])), access[1:]) for access in documents}
     known = {id_.hex(): n for id_, n in run_by_ids(db, "known_accesses", ids.values(), collection=into.key)}
-    fresh = [labels for labels, id_ in ids.items() if id_ not in known]
-    numbers = {labels: known[id_] for labels, id_ in ids.items() if id_ in known}
-    numbers |= {labels: into.next_access + i for i, labels in enumerate(fresh)}
-    for labels, id_ in ids.items():
-        own = {"access": numbers[labels], "id": id_, "labels": sorted(labels)}
-        run(db, "use_access", collection=into.key, **own, documents=documents[labels])
+    fresh = [access for access, id_ in ids.items() if id_ not in known]
+    numbers = {access: known[id_] for access, id_ in ids.items() if id_ in known}
+    numbers |= {access: into.next_access + i for i, access in enumerate(fresh)}
+    for (labels, user), id_ in ids.items():
+        own = {"access": numbers[labels, user], "id": id_, "labels": sorted(labels), "user": user}
+        run(db, "use_access", collection=into.key, **own, documents=documents[labels, user])
     return numbers, replace(into, next_access=into.next_access + len(fresh))
+
+
+def _get_access(indexed: IndexedDocument) -> Access:
+    return indexed.document.labels, indexed.document.user
 
 
 def _insert_documents(db: Connection, into: int, stored: Sequence[StoredDocument], change: Change) -> None:
@@ -89,6 +95,10 @@ def _make_document_row(stored: StoredDocument) -> tuple[Any, ...]:
         json.dumps(sorted(document.labels), ensure_ascii=False),
         columns.to_microseconds(document.recorded_at),
         stored.digest,
+        document.user,
+        document.agent,
+        document.session,
+        columns.to_optional_microseconds(document.at),
     )
 
 
@@ -126,6 +136,9 @@ def _make_passage_row(stored: StoredDocument, passage: Passage, number: int) -> 
         passage.start,
         passage.end,
         json.dumps(passage.headings, ensure_ascii=False),
+        passage.speaker,
+        passage.role,
+        columns.to_optional_microseconds(passage.at),
     )
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from waylore.errors import DimensionMismatch
+from waylore.store import rows as columns
 from waylore.store.postgres import fetch as reading
 from waylore.store.postgres import name_keys as keys
 from waylore.store.postgres import scope as scoping
@@ -74,7 +75,7 @@ class Reader:
 
     def answer(self, requests: Sequence[ReadRequest[Any]]) -> list[Any]:
         """Run requests and return their results, in order."""
-        filters = {_make_key(where): where for where in map(_get_filter, requests)}
+        filters = {columns.make_filter_key(where): where for where in map(_get_filter, requests)}
         for _ in range(MAX_ATTEMPTS):
             with suppress(OutdatedScope):
                 return self._answer_at_one_version(requests, filters)
@@ -121,7 +122,9 @@ class Reader:
 
 
 def _run_requests(requests: Sequence[ReadRequest[Any]], scopes: Mapping[str, PostgresScope]) -> Steps[list[Any]]:
-    return run_together([_start_request(request, scopes[_make_key(_get_filter(request))]) for request in requests])
+    return run_together(
+        [_start_request(request, scopes[columns.make_filter_key(_get_filter(request))]) for request in requests]
+    )
 
 
 def _start_request(request: ReadRequest[Any], scope: PostgresScope) -> Steps[Any]:
@@ -132,7 +135,3 @@ def _start_request(request: ReadRequest[Any], scope: PostgresScope) -> Steps[Any
 def _get_filter(request: ReadRequest[Any]) -> Filter:
     where: Filter = request.options.get("where", NO_FILTER)
     return where
-
-
-def _make_key(where: Filter) -> str:
-    return f"{where.labels and sorted(where.labels)}{where.labels is None}{sorted(where.metadata.items())}"

@@ -57,16 +57,17 @@ class PostgresScope:
     collection: PostgresCollection
     accesses: list[int]
     tags: list[list[str]]
+    turns: dict[str, Any]  # the filter by time and speaker
     corpus: Corpus
     has_facts: bool
     has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
-    is_limited: bool
+    is_limited: bool  # whether some documents may be hidden
     has_textsearch: bool
 
     @property
     def is_everything(self) -> bool:
-        """True if the filter is empty."""
-        return not (self.is_limited or self.tags)
+        """True if the filter lets every passage through."""
+        return not (self.is_limited or self.tags or self.turns["has_turns"])
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -79,6 +80,7 @@ class PostgresScope:
             "keys": len(self.tags),
             "tags": [tag for tags in self.tags for tag in tags],
             "of_keys": of_keys,
+            **self.turns,
         }
 
     @property
@@ -115,21 +117,24 @@ def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresColle
 def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[PostgresScope]:
     """Read the scope of a filter."""
     labels = None if where.labels is None else sorted(where.labels)
-    seen, known, [(has_unconfirmed,)] = yield [
-        make_statement("visible_accesses", collection=key, labels=labels),
+    seen, known, [(has_unconfirmed,)], [(has_users,)] = yield [
+        make_statement("visible_accesses", collection=key, labels=labels, user=where.user),
         make_statement("collection", collection=key),
         make_statement("has_unconfirmed", collection=key),
+        make_statement("has_users", collection=key),
     ]
+    is_limited = labels is not None or has_users
     found = _parse_collection(key, name, known)
     own = Corpus(sum(passages for _, passages, *_ in seen), sum(length for _, _, length, _ in seen))
     return PostgresScope(
         collection=found,
         accesses=[access for access, *_ in seen],
-        tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where.metadata)],
-        corpus=Corpus(found.statistics.passages, found.length) if labels is None else own,
+        tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where)],
+        turns=columns.bind_turns(where),
+        corpus=own if is_limited else Corpus(found.statistics.passages, found.length),
         has_facts=any(assertions for *_, assertions in seen),
         has_unconfirmed=has_unconfirmed,
-        is_limited=labels is not None,
+        is_limited=is_limited,
         has_textsearch=has_textsearch,
     )
 

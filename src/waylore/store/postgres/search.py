@@ -149,7 +149,8 @@ def _uses_textsearch(scope: PostgresScope) -> bool:
     The order of pg_textsearch depends on all rows of its index: on hidden passages and on other collections. The
     candidates of GIN depend on the corpus of the caller.
     """
-    return scope.has_textsearch and not scope.is_limited and scope.corpus.passages >= MIN_TEXTSEARCH_PASSAGES
+    may_use = scope.has_textsearch and not scope.is_limited and not scope.turns["has_turns"]
+    return may_use and scope.corpus.passages >= MIN_TEXTSEARCH_PASSAGES
 
 
 def _find_by_textsearch(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Steps[list[Any]]:

@@ -124,7 +124,7 @@ class PostgresStore:
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
         """Return the receipt of a request; None if there is no record of it that the author may read."""
-        own = None if author.labels is None else author.identity
+        own = author.identity if author.is_limited else None
         return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request, author=own))
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:

@@ -79,9 +79,9 @@ def add_receipt(db: Connection, collection: int, request: str, receipt: Receipt,
 
 def store_fingerprints(db: Connection, collection: int, fingerprints: Mapping[str, str], *, author: Author) -> None:
     """Store the fingerprints of files, after all their documents are written."""
-    files = list(fingerprints) if author.labels is not None else []
+    files = list(fingerprints) if author.is_limited else []
     found = (run(db, "labels_of_file", collection=collection, file=file).fetchall() for file in files)
-    check_changes(author, (labels for rows in found for (labels,) in rows))
+    check_changes(author, (row for rows in found for row in rows))
     rows = [(identity("file", uri), uri, fingerprint) for uri, fingerprint in fingerprints.items()]
     run_many(db, "set_fingerprint", collection, rows)
 
@@ -103,8 +103,8 @@ def _read_own(
 ) -> list[tuple[bytes, bytes, int]]:
     """Return the id, digest and permission of stored documents, if the author may change all of them."""
     stored = run_by_ids(db, "digests", documents, collection=of.key)
-    check_changes(author, (labels for *_, labels in stored))
-    return [(id_, digest, access) for id_, digest, access, _ in stored]
+    check_changes(author, (row[-2:] for row in stored))
+    return [(id_, digest, access) for id_, digest, access, *_ in stored]
 
 
 def _update_counters(db: Connection, collection: int, change: Change) -> None:

@@ -54,7 +54,7 @@ def describe_entities(db: apsw.Connection, scope: SqliteScope, rows: Sequence[in
 def digests(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str]) -> Mapping[str, str]:
     """Return the digest of each stored document."""
     found = run_by_ids(db, "digests", ids, collection=scope.collection.row)
-    return {id_.hex(): digest.hex() for id_, _, digest, _ in found}
+    return {id_.hex(): digest.hex() for id_, _, digest, *_ in found}
 
 
 def documents(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str]) -> Mapping[str, Document]:

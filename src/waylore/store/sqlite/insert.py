@@ -50,7 +50,7 @@ def insert_documents(
 def _insert_document(db: apsw.Connection, into: int, indexed: IndexedDocument, digest: bytes) -> StoredDocument:
     document = indexed.document
     labels = json.dumps(sorted(document.labels), ensure_ascii=False)
-    access = db.execute(SQL["use_access"], {"collection": into, "labels": labels}).get
+    access = db.execute(SQL["use_access"], {"collection": into, "labels": labels, "user": document.user}).get
     id_ = bytes.fromhex(document.id)
     row = db.execute(
         SQL["insert_document"],
@@ -66,6 +66,10 @@ def _insert_document(db: apsw.Connection, into: int, indexed: IndexedDocument, d
             labels,
             columns.to_microseconds(document.recorded_at),
             digest,
+            document.user,
+            document.agent,
+            document.session,
+            columns.to_optional_microseconds(document.at),
         ),
     ).get
     stored = StoredDocument(indexed, digest.hex(), access, row)
@@ -94,6 +98,9 @@ def _insert_passages(
                 q.start,
                 q.end,
                 json.dumps(q.headings, ensure_ascii=False),
+                q.speaker,
+                q.role,
+                columns.to_optional_microseconds(q.at),
             )
             for row, (p, q) in zip(rows, passages, strict=True)
         ],

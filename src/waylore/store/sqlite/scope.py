@@ -49,15 +49,21 @@ class SqliteScope:
     collection: SqliteCollection
     accesses: Rows
     tags: list[list[str]]
+    turns: dict[str, Any]  # the filter by time and speaker
     corpus: Corpus
     has_facts: bool
     has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
-    is_limited: bool
+    is_limited: bool  # whether some documents may be hidden
 
     @property
     def is_everything(self) -> bool:
-        """True if the filter is empty."""
-        return not (self.is_limited or self.tags)
+        """True if the filter lets every passage through."""
+        return not (self.is_limited or self.is_filtered)
+
+    @property
+    def is_filtered(self) -> bool:
+        """True if the filter has tags, a time or a speaker."""
+        return bool(self.tags or self.turns["has_turns"])
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -66,6 +72,7 @@ class SqliteScope:
             "collection": self.collection.row,
             "accesses": apsw.carray(self.accesses),
             "tags": json.dumps(self.tags, ensure_ascii=False) if self.tags else "[]",
+            **self.turns,
         }
 
     @property
@@ -112,21 +119,22 @@ class ScopeCache:
 
     def get(self, where: Filter) -> SqliteScope:
         """Return the scope of a filter in the current snapshot."""
-        key = f"{columns.format_labels(where)}{columns.list_tags(where.metadata)}"
+        key = columns.make_filter_key(where)
         if key not in self._scopes:
             self._scopes[key] = self._make_scope(where)
         return self._scopes[key]
 
     def _make_scope(self, where: Filter) -> SqliteScope:
         found = read_collection(self._db, self._name)
-        bound = {"collection": found.row, "labels": columns.format_labels(where)}
+        bound = {"collection": found.row, "labels": columns.format_labels(where), "user": where.user}
         seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 4)
         _, passages, length, assertions = seen.sum(axis=0).tolist()
-        is_limited = where.labels is not None
+        is_limited = where.labels is not None or bool(self._db.execute(SQL["has_users"], bound).get)
         return SqliteScope(
             collection=found,
             accesses=seen[:, 0].copy() if len(seen) else NO_ACCESSES,
-            tags=columns.list_tags(where.metadata),
+            tags=columns.list_tags(where),
+            turns=columns.bind_turns(where),
             corpus=Corpus(passages, length) if is_limited else Corpus(found.statistics.passages, found.length),
             has_facts=assertions > 0,
             has_unconfirmed=bool(self._db.execute(SQL["has_unconfirmed"], bound).get),

@@ -29,10 +29,13 @@ def dense(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int
     """Find passages by cosine similarity, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    firsts, far = _scan_blocks(db, scope, "passage", vector)
-    if not scope.is_everything:
-        far = _mask(far, firsts, _match_rows(db, scope.match))
-    near = _take_nearest(firsts, far, max(MIN_CANDIDATES, 2 * top_k))
+    wanted = max(MIN_CANDIDATES, 2 * top_k)
+    allowed = None if scope.is_everything else _match_rows(db, scope, scope.match)
+    if allowed is not None and len(allowed) <= wanted:  # few of very many passages: no scan
+        near = allowed
+    else:
+        firsts, far = _scan_blocks(db, scope, "passage", vector)
+        near = _take_nearest(firsts, far if allowed is None else _mask(far, firsts, allowed), wanted)
     return _rank_by_cosine(db, "passage", near, vector, top_k)
 
 
@@ -67,7 +70,7 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
     if not known:
         return ()
     max_postings = max(bm25.MAX_POSTINGS, 2 * top_k)
-    candidates = _match_rows(db, _match_rarest(db, scope, known, max_postings), limit=max_postings)
+    candidates = _match_rows(db, scope, _match_rarest(db, scope, known, max_postings), limit=max_postings)
     if not len(candidates):
         return ()
     rows, lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(candidates)}).get
@@ -113,10 +116,16 @@ def _match_rarest(db: apsw.Connection, scope: SqliteScope, known: Sequence[Any],
     visible = scope.match
     if not visible:
         return match_any(rows[t] for t in bm25.choose_rarest(frequencies, max_postings=max_postings))
-    seen = len(_match_rows(db, visible, limit=max_postings)) if scope.tags else scope.corpus.passages
-    widened = bm25.widen_limit(max_postings, seen, scope.corpus.passages)
+    widened = bm25.widen_limit(max_postings, _count_seen(db, scope, max_postings), scope.corpus.passages)
     rare = bm25.choose_rarest(frequencies, max_postings=widened)
     return f"{match_any(rows[t] for t in rare)} AND {visible}"
+
+
+def _count_seen(db: apsw.Connection, scope: SqliteScope, limit: int) -> int:
+    """Return how many passages pass the filter, up to a limit. A filter by speaker alone is not counted."""
+    if scope.turns["since"] is not None or scope.turns["until"] is not None:
+        return int(db.execute(SQL["count_between"], {**scope.bindings, "limit": limit}).get)
+    return len(_match_rows(db, scope, scope.match, limit=limit)) if scope.tags else scope.corpus.passages
 
 
 def _scan_blocks(
@@ -196,6 +205,6 @@ def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArr
     return tuple(Scored(id_.hex(), -score) for score, id_ in ranked[:top_k])
 
 
-def _match_rows(db: apsw.Connection, match: str, *, limit: int = -1) -> Rows:
-    found = db.execute(SQL["match"], {"match": match, "limit": limit})
+def _match_rows(db: apsw.Connection, scope: SqliteScope, match: str, *, limit: int = -1) -> Rows:
+    found = db.execute(SQL["match"], {**scope.turns, "match": match, "limit": limit})
     return np.fromiter((row for (row,) in found), dtype=np.int64)

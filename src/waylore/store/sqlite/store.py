@@ -125,7 +125,7 @@ class SqliteStore:
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
         """Return the receipt of a request; None if there is no record of it that the author may read."""
-        own = None if author.labels is None else author.identity
+        own = author.identity if author.is_limited else None
         with self._snapshot(NO_FILTER) as (db, _):
             return writing.find_receipt(db, self._row, request, author=own)
 

@@ -30,8 +30,8 @@ def write(
     """Write new and changed documents, and return their number."""
     into = read_collection(db, name)
     stored = run_by_ids(db, "digests", [c.document.id for c in documents], collection=into.row)
-    check_changes(author, (labels for *_, labels in stored))
-    known = {id_.hex(): (row, digest) for id_, row, digest, _ in stored}
+    check_changes(author, (row[-2:] for row in stored))
+    known = {id_.hex(): (row, digest) for id_, row, digest, *_ in stored}
     fresh = {c.document.id: (c, bytes.fromhex(c.digest)) for c in admit_documents(author, documents)}
     changed = [(c, digest) for id_, (c, digest) in fresh.items() if id_ not in known or known[id_][1] != digest]
     if not changed:
@@ -49,7 +49,7 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: 
     """Remove documents and return a receipt."""
     of = read_collection(db, name)
     stored = run_by_ids(db, "digests", documents, collection=of.row)
-    check_changes(author, (labels for *_, labels in stored))
+    check_changes(author, (row[-2:] for row in stored))
     rows = [row for _, row, *_ in stored]
     change = Change()
     receipt = delete_documents(db, of, rows, change)
@@ -79,8 +79,8 @@ def store_fingerprints(
     db: apsw.Connection, collection: int, fingerprints: Mapping[str, str], *, author: Author
 ) -> None:
     """Store the fingerprints of files, after all their documents are written."""
-    bound = [{"collection": collection, "file": file} for file in fingerprints if author.labels is not None]
-    check_changes(author, (labels for file in bound for (labels,) in db.execute(SQL["labels_of_file"], file)))
+    bound = [{"collection": collection, "file": file} for file in fingerprints if author.is_limited]
+    check_changes(author, (row for file in bound for row in db.execute(SQL["labels_of_file"], file)))
     db.executemany(SQL["set_fingerprint"], [(collection, *file) for file in fingerprints.items()])
 
 

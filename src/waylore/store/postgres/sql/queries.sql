@@ -151,8 +151,24 @@ WHERE collection = %(collection)s
 (%(keys)s = 0 OR %(keys)s = @count_tags($1))
 
 -- fragment: is_wanted
--- Whether the document of a passage has the tags of the filter.
-(%(keys)s = 0 OR (SELECT @has_tags(o.document) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
+-- Whether a passage passes the filter by its speaker and time, and its document by its tags.
+((%(keys)s = 0 AND NOT %(has_turns)s) OR (
+  SELECT @has_tags(o.document) AND @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
+
+-- fragment: is_said
+-- Whether a passage was said by the speaker and at the time of the filter.
+(NOT %(has_turns)s OR coalesce((%(since)s::int8 IS NULL OR $1.at >= %(since)s) AND (%(until)s::int8 IS NULL OR $1.at < %(until)s)
+  AND (%(said_by)s::int8 IS NULL OR $1.at IS NULL OR $1.at <= %(said_by)s)
+  AND (%(speaker)s::text IS NULL OR $1.speaker = %(speaker)s), false))
+
+-- fragment: is_selected
+-- The same for the id of a passage.
+(NOT %(has_turns)s OR (SELECT @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
+
+-- fragment: is_dated
+-- Whether a document has its event at the time of the filter.
+coalesce((%(since)s::int8 IS NULL OR $1.at >= %(since)s) AND (%(until)s::int8 IS NULL OR $1.at < %(until)s)
+  AND (%(said_by)s::int8 IS NULL OR $1.at IS NULL OR $1.at <= %(said_by)s), false)
 
 -- fragment: most_trusted
 -- Of the assertions of a fact that the caller may see: the most trusted one.
@@ -202,14 +218,17 @@ LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
 
 -- name: visible_accesses
 SELECT access, passages, length, assertions FROM accesses
-WHERE collection = %(collection)s AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
+WHERE collection = %(collection)s AND "user" IN ('', %(user)s::text) AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
+
+-- name: has_users
+SELECT EXISTS (SELECT 1 FROM accesses WHERE collection = %(collection)s AND "user" > '')
 
 -- name: known_accesses
 SELECT id, access FROM accesses WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: use_access
-INSERT INTO accesses (collection, access, id, labels, documents, passages)
-VALUES (%(collection)s, %(access)s, %(id)s, %(labels)s, %(documents)s, 0)
+INSERT INTO accesses (collection, access, id, labels, "user", documents, passages)
+VALUES (%(collection)s, %(access)s, %(id)s, %(labels)s, %(user)s, %(documents)s, 0)
 ON CONFLICT (collection, id) DO UPDATE SET documents = accesses.documents + excluded.documents
 
 -- name: leave_access
@@ -229,45 +248,46 @@ DELETE FROM accesses WHERE collection = %(collection)s AND documents = 0
 -- ---------------------------------------------------------------------------------------------- documents
 
 -- name: digests
-SELECT id, digest, access, labels FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
+SELECT id, digest, access, labels, "user" FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: labels_of_file
 -- Of the documents that were read from a file. The URI of a row in a file ends in # and its place.
-SELECT DISTINCT labels FROM documents
+SELECT DISTINCT labels, "user" FROM documents
 WHERE collection = %(collection)s AND address >= left(%(file)s::text, 500) AND address <= left(%(file)s::text || '$', 500)
   AND (uri = %(file)s::text OR uri >= %(file)s::text || '#' AND uri < %(file)s::text || '$')
 
 -- name: insert_document
-INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest)
-SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::uuid[])
+INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest, "user", agent, session, at)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::uuid[],
+  %b::text[], %b::text[], %b::text[], %b::int8[])
 
 -- name: insert_document_tag
 INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[]) ON CONFLICT DO NOTHING
 
 -- name: documents
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
 FROM documents d
 WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(d.id)
+  AND @has_tags(d.id) AND @is_dated(d)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
-SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
 FROM passages p
 CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(d.id)
+  AND @has_tags(d.id) AND @is_said(p)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
 FROM documents d
 WHERE d.collection = %(collection)s AND d.address >= left(%(uri)s::text, 500)
   AND (d.uri > %(uri)s::text OR d.uri = %(uri)s::text AND d.id > %(id)s::uuid)
   AND d.address >= left(%(under)s::text, 500) AND d.address <= left(%(beyond)s::text, 500)
   AND d.uri >= %(under)s::text AND d.uri < %(beyond)s::text
   AND d.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(d.id)
+  AND @has_tags(d.id) AND @is_dated(d)
 ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
 
 -- name: fingerprints
@@ -293,7 +313,7 @@ ON CONFLICT (collection, id) DO UPDATE SET fingerprint = excluded.fingerprint
 DELETE FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: export_documents
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
 FROM documents d WHERE d.collection = %(collection)s AND d.id > %(after)s::uuid ORDER BY d.id LIMIT %(limit)s
 
 -- name: delete_documents
@@ -305,32 +325,34 @@ DELETE FROM document_tags WHERE collection = %(collection)s AND document = ANY(%
 -- ----------------------------------------------------------------------------------------------- passages
 
 -- name: insert_passage
-INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings)
-SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[])
+INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings, speaker, role, at)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[],
+  %b::text[], %b::text[], %b::int8[])
 
 -- name: passage_rows
 SELECT id, number FROM passages WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: passages
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings,
-  CASE WHEN %(vectors)s THEN (SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = p.id) END
+  CASE WHEN %(vectors)s THEN (SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = p.id) END,
+  p.speaker, p.role, p.at
 FROM passages p
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: vectors_of_passages
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(v.document)
+  AND @has_tags(v.document) AND @is_selected(v.id)
 
 -- name: terms_of_passages
 SELECT p.id, t.length, t.terms FROM passages p
 CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: export_passages
-SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector, p.speaker, p.role, p.at
 FROM passages p
 LEFT JOIN LATERAL (SELECT w.* FROM passage_vectors w WHERE w.collection = %(collection)s AND w.id = p.id LIMIT 1) v ON true
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id
@@ -351,7 +373,7 @@ DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids
 -- itself.
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND v.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(v.document)
+  AND @has_tags(v.document) AND @is_selected(v.id)
 ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
 
 -- name: nearest_passages_exactly
@@ -361,7 +383,7 @@ SELECT v.id, v.vector FROM (
     SELECT w.id, w.document FROM passage_vectors w
     WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
     ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
-  WHERE @has_tags(n.document)
+  WHERE @has_tags(n.document) AND @is_selected(n.id)
   LIMIT %(cap)s) k
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
@@ -372,7 +394,7 @@ SELECT v.id, v.vector FROM (
   WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
     AND w.document IN (SELECT t.document FROM document_tags t
       WHERE t.collection = %(collection)s AND t.tag = ANY(%(first_tags)s::uuid[]))
-    AND (%(keys)s = 1 OR %(keys)s = @count_tags(w.document))
+    AND (%(keys)s = 1 OR %(keys)s = @count_tags(w.document)) AND @is_selected(w.id)
   ORDER BY w.vector <=> %(vector)s::halfvec, w.id LIMIT %(cap)s) k
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
@@ -434,7 +456,13 @@ FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(numbe
 -- up to a number of postings that grows if few passages have the tags. Equally rare terms are taken in the given order. For a
 -- caller with labels only passages that it may see are counted.
 WITH seen AS (
-  SELECT CASE WHEN %(keys)s = 0 THEN %(seen)s::int8 ELSE (SELECT count(*) FROM (
+  SELECT CASE WHEN %(keys)s = 0 AND %(since)s::int8 IS NULL AND %(until)s::int8 IS NULL THEN %(seen)s::int8
+  WHEN %(keys)s = 0 THEN (SELECT count(*) FROM (
+    SELECT 1 FROM passages p
+    WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
+      AND p.at >= coalesce(%(since)s, -9223372036854775808) AND p.at < coalesce(%(until)s, 9223372036854775807)
+    LIMIT %(limit)s) said)
+  ELSE (SELECT count(*) FROM (
     SELECT 1 FROM passages p
     WHERE p.collection = %(collection)s AND p.access = ANY(%(accesses)s::int4[])
       AND p.document IN (SELECT t.document FROM document_tags t
@@ -454,7 +482,9 @@ known AS (
 question AS (
   SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number), ' | ') || ')' || %(visible)s::text AS words
   FROM known, reach WHERE known.place = 1 OR known.postings <= reach.postings)
-SELECT m.id, m.length, m.terms FROM question CROSS JOIN LATERAL matching(question.words::tsquery, %(limit)s) m
+SELECT m.id, m.length, m.terms FROM question
+CROSS JOIN LATERAL matching(question.words::tsquery, CASE WHEN %(has_turns)s THEN 9223372036854775807 ELSE %(limit)s END) m
+WHERE @is_selected(m.id) ORDER BY m.number DESC LIMIT %(limit)s
 
 -- name: match_ranked
 -- Candidates by pg_textsearch's BM25, best first in approximate order. The score is not selected, because it would be computed
@@ -697,7 +727,7 @@ INSERT INTO statement_vectors (collection, passage, codes) SELECT %s, * FROM unn
 SELECT p.id, '', 0::int8, k.pack, NULL::bytea FROM passages p
 CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: export_packs
 SELECT p.id, p.text, d.recorded_at, k.pack, v.codes FROM passages p
@@ -813,7 +843,7 @@ CROSS JOIN LATERAL (
   WHERE NOT %(may_be_retracted)s OR coalesce((
     SELECT z.status @most_trusted(f.id)), 1) = ANY(%(statuses)s::int2[])) s
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: has_unconfirmed
 SELECT EXISTS (SELECT 1 FROM assertions WHERE collection = %(collection)s AND status <> 1)
@@ -836,7 +866,7 @@ DELETE FROM usage WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[]
 SELECT id FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND model = %(model)s ORDER BY id DESC LIMIT 1
 
 -- name: unembedded_passage
-SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, NULL::bytea
+SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, NULL::bytea, p.speaker, p.role, p.at
 FROM passages p WHERE p.collection = %(collection)s AND p.id >= %(after)s::uuid AND (
   SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage' AND s.id = p.id LIMIT 1) IS NULL
 ORDER BY p.id LIMIT %(limit)s

@@ -24,8 +24,8 @@ CREATE TABLE collections (
   secret bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
 ) WITH (fillfactor = 70);
 
--- Each set of labels that a document has, so that a permission is one integer in every index. What a caller with labels
--- gets depends on counts of its own permissions alone: on these, on term_counts and on entity_counts.
+-- Each set of labels with each user that a document has, so that a permission is one integer in every index. What a caller
+-- with labels or a user gets depends on counts of its own permissions alone: on these, on term_counts and on entity_counts.
 CREATE TABLE accesses (
   collection int8 NOT NULL,
   access int4 NOT NULL,
@@ -35,9 +35,11 @@ CREATE TABLE accesses (
   passages int8 NOT NULL,
   length int8 NOT NULL DEFAULT 0,      -- terms of these passages
   assertions int8 NOT NULL DEFAULT 0,  -- of facts, by these passages
+  "user" text COLLATE "C" NOT NULL DEFAULT '',
   PRIMARY KEY (collection, access),
   UNIQUE (collection, id)
 );
+CREATE INDEX accesses_of_user ON accesses (collection, "user");
 
 CREATE TABLE documents (
   collection int8 NOT NULL,
@@ -51,6 +53,10 @@ CREATE TABLE documents (
   labels text NOT NULL,
   recorded_at int8 NOT NULL,
   digest uuid NOT NULL,
+  "user" text NOT NULL DEFAULT '',
+  agent text NOT NULL DEFAULT '',
+  session text NOT NULL DEFAULT '',
+  at int8,  -- when its event was
   PRIMARY KEY (collection, id)
 );
 CREATE INDEX documents_by_address ON documents (collection, address, id);
@@ -76,9 +82,13 @@ CREATE TABLE passages (
   start int8 NOT NULL,
   "end" int8 NOT NULL,
   headings text NOT NULL,
+  speaker text NOT NULL DEFAULT '',
+  role text NOT NULL DEFAULT '',
+  at int8,  -- when it was said
   PRIMARY KEY (collection, id)
 );
 CREATE INDEX passages_of_document ON passages (collection, document, position);
+CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
 
 -- Vectors of eight bits per dimension, as whole numbers in half precision, in the row itself up to 4,000 dimensions. Small collections are scanned. A large one gets
 -- its own index (create_index), so that neither another tenant nor another dimension affects its searches.
@@ -93,6 +103,7 @@ CREATE TABLE passage_vectors (
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE passage_vectors ALTER COLUMN vector SET STORAGE MAIN;
 CREATE INDEX passage_vectors_of_document ON passage_vectors (collection, document);
+CREATE INDEX passage_vectors_of_access ON passage_vectors (collection, access);
 
 -- Vectors of eight bits per dimension, and the bits by which they are found.
 CREATE TABLE entity_vectors (

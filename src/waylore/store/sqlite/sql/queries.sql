@@ -107,8 +107,18 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
   SELECT 1 FROM document_tags t WHERE t.document = $1 AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
 -- fragment: is_wanted
--- Whether the document of a passage, given by row, has the tags of the filter.
-(:tags = '[]' OR EXISTS (SELECT 1 FROM passages o WHERE o.row = $1 AND @has_tags(o.document)))
+-- Whether a passage, given by row, passes the filter by its speaker and time, and its document by its tags.
+((:tags = '[]' AND NOT :has_turns) OR EXISTS (SELECT 1 FROM passages o WHERE o.row = $1 AND @has_tags(o.document) AND @is_said(o)))
+
+-- fragment: is_said
+-- Whether a passage was said by the speaker and at the time of the filter.
+(NOT :has_turns OR (
+  (:since IS NULL OR $1.at >= :since) AND (:until IS NULL OR $1.at < :until)
+  AND (:said_by IS NULL OR $1.at IS NULL OR $1.at <= :said_by) AND (:speaker IS NULL OR $1.speaker = :speaker)))
+
+-- fragment: is_dated
+-- Whether a document has its event at the time of the filter.
+((:since IS NULL OR $1.at >= :since) AND (:until IS NULL OR $1.at < :until) AND (:said_by IS NULL OR $1.at IS NULL OR $1.at <= :said_by))
 
 -- fragment: most_trusted
 -- Of the assertions of a fact that the caller may see: the most trusted one.
@@ -117,12 +127,16 @@ FROM assertions z WHERE z.collection = :collection AND z.fact = $1 AND z.access 
   AND @is_wanted(z.passage) ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1
 
 -- name: visible_accesses
+-- Of the caller's labels, without a user and of its own user.
 SELECT a.row, a.passages, a.length, a.assertions FROM accesses a
-WHERE a.collection = :collection AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
+WHERE a.collection = :collection AND a.user IN ('', :user) AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
   SELECT 1 FROM json_each(a.labels) l JOIN json_each(:labels) g ON g.value = l.value))
 
+-- name: has_users
+SELECT EXISTS (SELECT 1 FROM accesses WHERE collection = :collection AND user > '')
+
 -- name: use_access
-INSERT INTO accesses (collection, labels, documents) VALUES (:collection, :labels, 1)
+INSERT INTO accesses (collection, labels, user, documents) VALUES (:collection, :labels, :user, 1)
 ON CONFLICT DO UPDATE SET documents = documents + 1 RETURNING row
 
 -- name: leave_access
@@ -137,40 +151,40 @@ DELETE FROM accesses WHERE collection = :collection AND documents = 0
 -- ---------------------------------------------------------------------------------------------- documents
 
 -- name: digests
-SELECT id, row, digest, labels FROM documents WHERE collection = :collection AND id IN carray(:ids)
+SELECT id, row, digest, labels, user FROM documents WHERE collection = :collection AND id IN carray(:ids)
 
 -- name: labels_of_file
 -- Of the documents that were read from a file. The URI of a row in a file ends in # and its place.
-SELECT DISTINCT labels FROM documents
+SELECT DISTINCT labels, user FROM documents
 WHERE collection = :collection AND (uri = :file OR uri >= :file || '#' AND uri < :file || '$')
 
 -- name: insert_document
-INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
+INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest, user, agent, session, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
 
 -- name: insert_document_tag
 INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
 
 -- name: documents
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
 FROM documents d
 WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND @has_tags(d.row)
+  AND @has_tags(d.row) AND @is_dated(d)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
-SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
 FROM passages p CROSS JOIN documents d ON d.row = p.document
 WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND @has_tags(d.row)
+  AND @has_tags(d.row) AND @is_said(p)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
 FROM documents d
 WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
   AND d.access IN carray(:accesses)
-  AND @has_tags(d.row)
+  AND @has_tags(d.row) AND @is_dated(d)
 ORDER BY d.uri, d.id LIMIT :limit
 
 -- name: fingerprints
@@ -198,7 +212,7 @@ DELETE FROM files WHERE (collection, uri) IN (
   FROM documents WHERE row IN carray(:rows))
 
 -- name: export_documents
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
 FROM documents d WHERE d.collection = :collection ORDER BY d.id
 
 -- name: document_accesses
@@ -216,8 +230,8 @@ DELETE FROM document_tags WHERE document IN carray(:rows)
 -- ----------------------------------------------------------------------------------------------- passages
 
 -- name: insert_passage
-INSERT INTO passages (row, collection, id, document, document_id, access, position, title, text, start, "end", headings)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passages (row, collection, id, document, document_id, access, position, title, text, start, "end", headings, speaker, role, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: passage_rows
 SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:ids)
@@ -227,15 +241,15 @@ SELECT row, id FROM passages WHERE row IN carray(:rows)
 
 -- name: passages
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings,
-  CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END
+  CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END, p.speaker, p.role, p.at
 FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.access IN carray(:accesses)
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: vectors_of_passages
 SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_vectors v ON v.row = p.row
 WHERE p.access IN carray(:accesses)
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: vectors_of_passage_rows
 SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value CROSS JOIN passages p ON p.row = v.row
@@ -244,10 +258,10 @@ SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row
 SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_terms t ON t.row = p.row
 WHERE p.access IN carray(:accesses)
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: export_passages
-SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector, p.speaker, p.role, p.at
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: passage_rows_of_documents
@@ -283,7 +297,15 @@ INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
 
 -- name: match
 -- Newest first, so that the limit cuts off the oldest.
-SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid DESC LIMIT :limit
+SELECT w.rowid FROM words w WHERE w.words MATCH :match
+  AND (NOT :has_turns OR EXISTS (SELECT 1 FROM passages p WHERE p.row = w.rowid AND @is_said(p)))
+ORDER BY w.rowid DESC LIMIT :limit
+
+-- name: count_between
+-- The passages of a period, up to a limit.
+SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.collection = :collection
+  AND p.at >= coalesce(:since, -9223372036854775807) AND p.at < coalesce(:until, 9223372036854775807)
+  AND p.access IN carray(:accesses) AND @has_tags(p.document) LIMIT :limit)
 
 -- name: insert_passage_terms
 INSERT INTO passage_terms (row, length, terms) VALUES (?, ?, ?)
@@ -479,7 +501,7 @@ SELECT p.id, p.text, d.recorded_at, k.pack,
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.access IN carray(:accesses)
-  AND @has_tags(p.document)
+  AND @has_tags(p.document) AND @is_said(p)
 
 -- name: export_packs
 SELECT p.id, p.text, d.recorded_at, k.pack, (
@@ -574,7 +596,7 @@ WHERE collection = :collection AND kind = 'fact' AND row IN carray(:facts)
 SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND model = :model AND kind = :kind
 
 -- name: unembedded_passage
-SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL
+SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL, p.speaker, p.role, p.at
 FROM passages p WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
   SELECT 1 FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'passage' AND s.row = p.row)
 ORDER BY p.row LIMIT :limit

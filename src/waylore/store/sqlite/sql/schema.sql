@@ -16,8 +16,8 @@ CREATE TABLE collections (
   secret BLOB  -- the key of the marks around recalled texts; never exported
 ) STRICT;
 
--- Each set of labels that a document has, so that a permission is one integer in every index. What a caller with labels
--- gets depends on counts of its own permissions alone: on these, on term_counts and on entity_counts.
+-- Each set of labels with each user that a document has, so that a permission is one integer in every index. What a caller
+-- with labels or a user gets depends on counts of its own permissions alone: on these, on term_counts and on entity_counts.
 CREATE TABLE accesses (
   row INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: an old permission must not become a new one
   collection INTEGER NOT NULL,
@@ -26,7 +26,8 @@ CREATE TABLE accesses (
   passages INTEGER NOT NULL DEFAULT 0,
   length INTEGER NOT NULL DEFAULT 0,      -- terms of these passages
   assertions INTEGER NOT NULL DEFAULT 0,  -- of facts, by these passages
-  UNIQUE (collection, labels)
+  user TEXT NOT NULL DEFAULT '',
+  UNIQUE (collection, user, labels)
 ) STRICT;
 
 CREATE TABLE documents (
@@ -42,6 +43,10 @@ CREATE TABLE documents (
   labels TEXT NOT NULL,
   recorded_at INTEGER NOT NULL,
   digest BLOB NOT NULL,
+  user TEXT NOT NULL DEFAULT '',
+  agent TEXT NOT NULL DEFAULT '',
+  session TEXT NOT NULL DEFAULT '',
+  at INTEGER,  -- when its event was
   UNIQUE (collection, id)
 ) STRICT;
 CREATE INDEX documents_by_uri ON documents (collection, uri, id);
@@ -66,9 +71,13 @@ CREATE TABLE passages (
   start INTEGER NOT NULL,
   "end" INTEGER NOT NULL,
   headings TEXT NOT NULL,
+  speaker TEXT NOT NULL DEFAULT '',
+  role TEXT NOT NULL DEFAULT '',
+  at INTEGER,  -- when it was said
   UNIQUE (collection, id)
 ) STRICT;
 CREATE INDEX passages_of_document ON passages (document, position);
+CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
 
 -- Vectors have eight bits per dimension.
 CREATE TABLE passage_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;

@@ -157,8 +157,8 @@ class FederatedStore:
         if self._members.is_one:
             return self._members.read_all(lambda _, s: s.entities_by_names(names, where=where))[0]
         # A document may name an entity that only a document of another collection describes. So names are
-        # searched with the caller's labels only, and the metadata filter applies to the merged entities.
-        permitted = replace(where, metadata={})
+        # searched with the permissions of the caller only, and the other filters apply to the merged entities.
+        permitted = replace(where, metadata={}, agent="", session="")
         answers = self._members.read_all(lambda _, s: s.entities_by_names(names, where=permitted))
         by_name = merge_ids([{name: [e.id for e in es] for name, es in a.items()} for a in answers])
         visible = self.entities(list({id_ for ids in by_name.values() for id_ in ids}), where=where)

@@ -20,6 +20,7 @@ import numpy as np
 from waylore.store.vectors import from_int8
 from waylore.text import normalise
 from waylore.types.columns import MentionColumns
+from waylore.types.identity import identity
 from waylore.types.knowledge import (
     EPOCH,
     Document,
@@ -125,6 +126,13 @@ def make_sort_key(id_: bytes) -> int:
 def compute_predicate_key(predicate: str) -> int:
     """Hash a predicate to an integer, for indexes."""
     return make_sort_key(blake2b(normalise(predicate).encode(), digest_size=8).digest())
+
+
+def compute_session_key(document: Document) -> int | None:
+    """Hash the session of a document with its user and agent to an integer, for indexes; None without a session."""
+    if not document.session:
+        return None
+    return make_sort_key(bytes.fromhex(identity("session", document.user, document.agent, document.session)))
 
 
 def format_tag(key: str, value: Scalar) -> str:

@@ -139,6 +139,7 @@ def _make_passage_row(stored: StoredDocument, passage: Passage, number: int) -> 
         passage.speaker,
         passage.role,
         columns.to_optional_microseconds(passage.at),
+        columns.compute_session_key(stored.indexed.document),
     )
 
 

@@ -101,6 +101,7 @@ def _insert_passages(
                 q.speaker,
                 q.role,
                 columns.to_optional_microseconds(q.at),
+                columns.compute_session_key(p.indexed.document),
             )
             for row, (p, q) in zip(rows, passages, strict=True)
         ],

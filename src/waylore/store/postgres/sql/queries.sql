@@ -325,9 +325,9 @@ DELETE FROM document_tags WHERE collection = %(collection)s AND document = ANY(%
 -- ----------------------------------------------------------------------------------------------- passages
 
 -- name: insert_passage
-INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings, speaker, role, at)
+INSERT INTO passages (collection, id, number, document, access, position, title, text, start, "end", headings, speaker, role, at, session)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::uuid[], %b::int4[], %b::int8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[],
-  %b::text[], %b::text[], %b::int8[])
+  %b::text[], %b::text[], %b::int8[], %b::int8[])
 
 -- name: passage_rows
 SELECT id, number FROM passages WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])

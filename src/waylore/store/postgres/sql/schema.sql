@@ -85,10 +85,12 @@ CREATE TABLE passages (
   speaker text NOT NULL DEFAULT '',
   role text NOT NULL DEFAULT '',
   at int8,  -- when it was said
+  session int8,  -- a hash of the user, the agent and the session
   PRIMARY KEY (collection, id)
 );
 CREATE INDEX passages_of_document ON passages (collection, document, position);
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
+CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 
 -- Vectors of eight bits per dimension, as whole numbers in half precision, in the row itself up to 4,000 dimensions. Small collections are scanned. A large one gets
 -- its own index (create_index), so that neither another tenant nor another dimension affects its searches.

@@ -230,8 +230,8 @@ DELETE FROM document_tags WHERE document IN carray(:rows)
 -- ----------------------------------------------------------------------------------------------- passages
 
 -- name: insert_passage
-INSERT INTO passages (row, collection, id, document, document_id, access, position, title, text, start, "end", headings, speaker, role, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passages (row, collection, id, document, document_id, access, position, title, text, start, "end", headings, speaker, role, at, session)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: passage_rows
 SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:ids)

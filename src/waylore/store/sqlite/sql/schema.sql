@@ -74,10 +74,12 @@ CREATE TABLE passages (
   speaker TEXT NOT NULL DEFAULT '',
   role TEXT NOT NULL DEFAULT '',
   at INTEGER,  -- when it was said
+  session INTEGER,  -- a hash of the user, the agent and the session
   UNIQUE (collection, id)
 ) STRICT;
 CREATE INDEX passages_of_document ON passages (document, position);
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
+CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 
 -- Vectors have eight bits per dimension.
 CREATE TABLE passage_vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;

@@ -4,6 +4,8 @@ ALTER TABLE accesses ADD COLUMN "user" text COLLATE "C" NOT NULL DEFAULT '';
 CREATE INDEX accesses_of_user ON accesses (collection, "user");
 ALTER TABLE documents ADD COLUMN "user" text NOT NULL DEFAULT '', ADD COLUMN agent text NOT NULL DEFAULT '',
   ADD COLUMN session text NOT NULL DEFAULT '', ADD COLUMN at int8;
-ALTER TABLE passages ADD COLUMN speaker text NOT NULL DEFAULT '', ADD COLUMN role text NOT NULL DEFAULT '', ADD COLUMN at int8;
+ALTER TABLE passages ADD COLUMN speaker text NOT NULL DEFAULT '', ADD COLUMN role text NOT NULL DEFAULT '', ADD COLUMN at int8,
+  ADD COLUMN session int8;
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
+CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 CREATE INDEX passage_vectors_of_access ON passage_vectors (collection, access);

@@ -25,4 +25,6 @@ ALTER TABLE documents ADD COLUMN at INTEGER;
 ALTER TABLE passages ADD COLUMN speaker TEXT NOT NULL DEFAULT '';
 ALTER TABLE passages ADD COLUMN role TEXT NOT NULL DEFAULT '';
 ALTER TABLE passages ADD COLUMN at INTEGER;
+ALTER TABLE passages ADD COLUMN session INTEGER;
+CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;

@@ -96,7 +96,7 @@ def _read_texts(export: Export) -> Iterator[ExportText]:
     for name in _list_files(export):
         try:
             yield export.read_text(name)
-        except (ReadError, OSError):
+        except ReadError:
             if export.is_file:
                 raise
 
@@ -107,7 +107,10 @@ def _read_export(source: Source, format_: str, day_first: bool | None) -> Iterat
             yield from read_slack(export)
             return
         read = partial(read_whatsapp, day_first=day_first) if format_ == WHATSAPP else READERS[format_]
-        for name in _list_files(export):
+        names = _list_files(export)
+        if not names:
+            raise ReadError("it has no JSON or text files: pass the export as it was downloaded")
+        for name in names:
             yield from catch_read_errors(export.get_uri(name), partial(_read_file, export, name, read))
 
 

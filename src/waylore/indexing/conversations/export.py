@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from waylore.indexing.blocks import ReadError, Source, describe_limit
+from waylore.indexing.blocks import ReadError, Source, describe_limit, describe_open_error
 from waylore.indexing.encoding import LINE_END, detect_bom
 
 _MAX_CUT_BYTES = 3  # of a character at the end of a file that was cut
@@ -44,8 +44,11 @@ class Export:
         return self.source.uri if self.is_file else f"{self.source.uri}/{name}"
 
     def read_text(self, name: str) -> ExportText:
-        """Return the text of a file. Raise ReadError if it is too large, empty or not text."""
-        text = _decode(self.read_bytes(name))
+        """Return the text of a file. Raise ReadError if it cannot be opened, is too large, empty or not text."""
+        try:
+            text = _decode(self.read_bytes(name))
+        except OSError as error:
+            raise ReadError(describe_open_error(error)) from error
         if not text.strip():
             raise ReadError("it has no text")
         return ExportText(self.get_uri(name), self._get_title(name), text)

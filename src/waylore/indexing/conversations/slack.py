@@ -52,7 +52,9 @@ def is_slack(export: Export) -> bool:
 
 
 def read_slack(export: Export) -> Iterator[Conversation | Skipped]:
-    """Yield each day of each channel."""
+    """Yield each day of each channel. Raise ReadError if the files are not those of a Slack export."""
+    if not is_slack(export):
+        raise ReadError(f"it has none of {', '.join(CHANNEL_LISTS)}: pass the zip file of the export, or its folder")
     names = SlackNames()
     yield from _read_names(export, names)
     for name in export.names:

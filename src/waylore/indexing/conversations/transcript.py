@@ -22,7 +22,10 @@ from waylore.types.messages import Conversation, Message
 
 _SAMPLED_LINES = 200  # read to detect the format
 _MAX_NAME_WORDS = 4
-_LINE = re.compile(r"\ufeff?(?:\[([^\[\]]*\d[^\[\]]*)\]\s*)?([^\W\d_][^:：\n]{0,59}?)\s*(?::(?=\s|$)|：)\s*(.*)")
+# Repetitions are bounded, so that a long line takes no more than linear time.
+_LINE = re.compile(
+    r"\ufeff?(?:\[([^\[\]]{0,40}\d[^\[\]]{0,40})\]\s*)?([^\W\d_][^:：\n]{0,59}?)\s{0,3}(?::(?=\s|$)|：)\s*(.*)"
+)
 _PARTICLES = frozenset("al bin da de del della der di dos du el la le of the van von y zu".split())
 
 

@@ -27,7 +27,7 @@ _START = re.compile(
 )
 _SPEAKER = re.compile(r"([^:\n\"“”]{1,100}):(?:\s(.*)|$)", re.DOTALL)
 # What WhatsApp adds to a text: the name of an attached file, or that the message was edited.
-_ADDED = re.compile(r"\s*(?:\u200e<[^<>\n]+>|<This message was edited>)\s*$")
+_ADDED = re.compile(r"(?:\u200e<[^<>\n]+>|<This message was edited>)$")
 _MEDIA = re.compile(r"<[^<>\n]+>|(?:image|video|audio|GIF|sticker|document|Contact card) omitted", re.IGNORECASE)
 _MARKS = re.compile(_MARK)
 _COPY = re.compile(r" \(\d+\)$")  # a browser adds it to the name of a file that is downloaded again
@@ -100,13 +100,13 @@ def _read_message(at: datetime, text: str) -> Iterator[Message]:
     speaker = _SPEAKER.match(text)
     name, content = (speaker[1], speaker[2] or "") if speaker else ("", text)
     is_own = not speaker or content.startswith(_OWN)
-    content = _clean(content if is_own else _ADDED.sub("", content))
-    if content and not _MEDIA.fullmatch(content):
-        yield (
-            Message("system", content, at=at)
-            if is_own
-            else Message("user", content, _clean(name).lstrip("~ \u202f"), at)
-        )
+    content = _clean(content if is_own else _ADDED.sub("", content.rstrip()))
+    if not content or _MEDIA.fullmatch(content):
+        return
+    if is_own:
+        yield Message("system", content, at=at)
+    else:
+        yield Message("user", content, _clean(name).lstrip("~ \u202f"), at)
 
 
 def _read_time(start: re.Match[str], *, is_day_first: bool) -> datetime:

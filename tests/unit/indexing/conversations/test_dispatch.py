@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -172,6 +173,29 @@ def test_conversations_before_the_damage_are_read(tmp_path: Path) -> None:
 )
 def test_unreadable_files_are_skipped_with_the_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     assert read(write(tmp_path / "file", content)) == ([], {"": reason})
+
+
+def test_exports_without_files_of_the_format_are_skipped(tmp_path: Path) -> None:
+    _, skipped = read(write(tmp_path / "a.txt", "Mara: Hello"), "slack")
+    assert skipped[""].startswith("it has none of channels.json, groups.json")
+    _, skipped = read(write_folder(tmp_path / "folder", {"a.pdf": b"%PDF"}), "discord")
+    assert skipped == {"": "it has no JSON or text files: pass the export as it was downloaded"}
+
+
+@pytest.mark.parametrize("format_", ["transcript", "whatsapp", "slack"])
+@pytest.mark.parametrize("start", ["", "[", "M", "<"])
+@pytest.mark.parametrize("part", ["1", " ", "M ", "\u200e<", "<a|", "\u200e"])
+def test_long_lines_take_linear_time(tmp_path: Path, format_: str, start: str, part: str) -> None:
+    line = f"{start}{part * 50_000}."  # a minute, if a pattern takes quadratic time
+    if format_ == "slack":
+        day = [{"type": "message", "user": "U1", "text": line, "ts": "1741168800.000200"}]
+        path = write_zip(tmp_path / "export.zip", {"channels.json": [], "boats/2025-03-05.json": day})
+    else:
+        first = "Mara: " if format_ == "transcript" else "31/03/2025, 10:14 - Mara: "
+        path = write(tmp_path / "chat.txt", f"{first}{line}\n{line}")
+    before = time.process_time()
+    assert list(read_conversations(path, format_))
+    assert time.process_time() - before < 5
 
 
 def test_deep_json_is_skipped(tmp_path: Path) -> None:

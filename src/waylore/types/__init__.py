@@ -34,6 +34,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
+from waylore.types.messages import ROLES, Conversation, Message, Role
 from waylore.types.results import (
     Branch,
     EntityGraph,
@@ -62,11 +63,13 @@ __all__ = [
     "NO_FILTER",
     "OWNER",
     "RESEMBLES",
+    "ROLES",
     "SAME",
     "SOURCES",
     "STATUSES",
     "Author",
     "Branch",
+    "Conversation",
     "Document",
     "Embeddable",
     "Entity",
@@ -80,6 +83,7 @@ __all__ = [
     "IndexedDocument",
     "Mention",
     "Merge",
+    "Message",
     "Metadata",
     "NewFact",
     "Passage",
@@ -87,6 +91,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Receipt",
+    "Role",
     "Scalar",
     "Scored",
     "SearchResult",

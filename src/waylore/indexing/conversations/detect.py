@@ -1,0 +1,35 @@
+"""Detect the format of an export by its content: the first typical value of JSON, or the first lines of text."""
+
+from typing import Any
+
+from waylore.indexing.conversations.export import ExportText
+from waylore.indexing.conversations.items import sample_values
+from waylore.indexing.conversations.transcript import is_transcript
+from waylore.indexing.conversations.whatsapp import is_whatsapp
+
+SAMPLED_VALUES = 100  # read to detect the format
+
+
+def detect_format(file: ExportText) -> str:
+    """Return the format of a file; an empty string if none is detected."""
+    if file.text.lstrip("\ufeff \t\r\n")[:1] in ("[", "{"):
+        detected = (_detect_value_format(value) for value in sample_values(file, SAMPLED_VALUES))
+        if format_ := next(filter(None, detected), ""):
+            return format_
+    if is_whatsapp(file.text):
+        return "whatsapp"
+    return "transcript" if is_transcript(file.text) else ""
+
+
+def _detect_value_format(value: Any) -> str:
+    """Return the format that a value is typical of, or an empty string."""
+    if not isinstance(value, dict):
+        return ""
+    if isinstance(value.get("mapping"), dict):
+        return "chatgpt"
+    if isinstance(value.get("chat_messages"), list):
+        return "claude"
+    if isinstance(value.get("channel"), dict) and isinstance(value.get("messages"), list):
+        return "discord"
+    is_message = isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value)
+    return "openai" if is_message or isinstance(value.get("messages"), list) else ""

@@ -40,6 +40,7 @@ class Expression:
     unit: tuple[str, int] = ("day", 1)  # a unit and how many of them
     sign: int = 1  # 1 for times ahead, -1 for times ago
     step: int | None = None  # -1 last, 0 this, 1 next
+    year_step: int | None = None  # the same for the year of a date: "3 May last year"
     offset: int = 0  # days from today
     ordinal: int = 1  # -1 for the last
     part: str = ""
@@ -66,6 +67,8 @@ def _read_calendar(expression: Expression) -> Days:
         return cut_year(expression.year or expression.today.year, expression.part)
     if expression.year is not None:
         return _place_in_year(expression, expression.year)
+    if expression.year_step is not None:
+        return _place_in_year(expression, expression.today.year + expression.year_step)
     return _choose(_list_years(expression), expression)
 
 
@@ -258,7 +261,9 @@ def _read_weekday(expression: Expression) -> Days:
 
 
 def _read_weekday_of_week(expression: Expression) -> Days:
-    monday, _ = get_period(expression.today, "week", expression.step or 0)
+    """Return "Friday last week" or "two weeks ago on Friday"."""
+    step = -expression.amounts[0] if expression.step is None else expression.step
+    monday, _ = get_period(expression.today, "week", step)
     return (monday + expression.weekday * _DAY,) * 2
 
 

@@ -65,6 +65,19 @@ def test_days_from_is_the_distance_to_the_nearest_day() -> None:
     assert [span.days_from(day) for day in days] == [3, 0, 0, 3]
 
 
+def list_examples() -> list[list[str]]:
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "spans.md"
+    rows = [line.strip("| ").split(" | ") for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
+    return [row[:3] for row in rows[1:]]
+
+
+@pytest.mark.parametrize(("text", "first", "last"), list_examples())
+def test_examples_of_the_page_are_right(text: str, first: str, last: str) -> None:
+    spans = find_spans(text, date(2026, 5, 13))
+    found = [(span.first.isoformat(), span.last.isoformat()) for span in spans]
+    assert (found or [("none", "none")]) == [(first, last)]
+
+
 # -- questions -----------------------------------------------------------------------------------------
 
 
@@ -183,6 +196,7 @@ def measure_seconds(text: str) -> float:
         ("from March to ", 20_000),
         ("May 3 ", 20_000),
         ("we met on Saturday, ", 20_000),
+        ("Who came since Monday? ", 20_000),
         ("when was ", 40_000),
     ],
 )

@@ -6,6 +6,8 @@ from re import Pattern
 
 from waylore.spans.language import Language
 
+_TAIL = 8  # characters at the end of a sentence in which a question mark is searched
+
 
 class Sentences:
     """The sentences, clauses and verbs of a text; each is computed when it is first needed."""
@@ -22,21 +24,21 @@ class Sentences:
         places, tenses = self._verbs
         after = bisect_left(places, end)
         near = [verb for verb in (after - 1, after) if 0 <= verb < len(places)]
-        near = [verb for verb in near if _is_same(self._sentence_ends, places[verb], start)]
+        near = [verb for verb in near if _is_same(self._sentences, places[verb], start)]
         near.sort(key=lambda verb: not _is_same(self._clause_ends, places[verb], start))
         return tenses[near[0]] if near else 0
 
     def is_question(self, place: int) -> bool:
         """Return whether the sentence at a place asks something."""
-        number = bisect_right(self._sentence_ends, place)
-        bounds = [0, *self._sentence_ends[max(number - 1, 0) : number + 1], len(self._text)]
-        first, last = bounds[min(number, 1) :][:2]
-        is_marked = self._text[max(first, last - 8) : last].rstrip().endswith("?")
+        number = bisect_right(self._sentences, place, hi=len(self._sentences) - 1)
+        first, last = self._sentences[number - 1 : number + 1]
+        is_marked = self._text[max(first, last - _TAIL) : last].rstrip().endswith("?")
         return is_marked or self._language.question.match(self._text, first) is not None
 
     @cached_property
-    def _sentence_ends(self) -> list[int]:
-        return _list_ends(self._language.sentence_end, self._text)
+    def _sentences(self) -> list[int]:
+        """The places at which sentences begin, and the end of the text."""
+        return [0, *_list_ends(self._language.sentence_end, self._text), len(self._text)]
 
     @cached_property
     def _clause_ends(self) -> list[int]:

@@ -55,6 +55,11 @@ def test_words_are_those_of_the_text() -> None:
     assert [span.words for span in spans] == ["On Friday\nnight", "New  Year's Eve 2024"]
 
 
+def test_verb_of_another_paragraph_does_not_count() -> None:
+    [span] = find_spans("we went home\n \non Saturday", date(2026, 5, 13))
+    assert span.first == date(2026, 5, 16)
+
+
 def test_day_of_the_clock_counts() -> None:
     assert find_spans("today", datetime(2026, 5, 13, 23, 59, tzinfo=UTC)) == find_spans("today", date(2026, 5, 13))
 

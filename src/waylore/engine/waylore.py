@@ -5,7 +5,7 @@ many threads at once.
 """
 
 import copy
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from waylore import text as texts
 from waylore.config import CacheConfig, ContextConfig
@@ -27,13 +27,14 @@ from waylore.errors import ArgumentError, ModelMismatch, NotFound
 from waylore.fence import Fence, make_fence
 from waylore.indexing import exports, pipeline
 from waylore.indexing.blocks import Limits
+from waylore.indexing.conversations.messages import to_messages
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.files.addresses import find_address, locate
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.files.task import Task
 from waylore.indexing.importers import dispatch
 from waylore.indexing.importers.dispatch import ImportReport
-from waylore.indexing.memory import repeats
+from waylore.indexing.memory import repeats, turns
 from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.project import find_project_folder
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
@@ -50,7 +51,7 @@ from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER, Author
 from waylore.types.identity import document_id, get_file, is_id
 from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
-from waylore.types.results import EntityGraph, Merge, Receipt, Statistics
+from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics
 from waylore.types.search import Filter, Query, SearchResult
 
 RULES = RuleExtractor()
@@ -291,6 +292,42 @@ class Waylore:
         for batch in batches:
             self._write(batch)
         return tuple(each.document.id for each in stated)
+
+    @observe
+    def remember(
+        self,
+        messages: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        user: str | None = "",
+        agent: str | None = "",
+        session: str | None = "",
+        at: Moment | None = None,
+        facts: Iterable[FactLike] | None = (),
+        tools: bool = False,
+        metadata: Metadata | None = None,
+        labels: Strings = (),
+    ) -> RememberReport:
+        """Remember messages of a conversation, each as a turn with its speaker and time, and return a report.
+
+        messages: a string, a dict or a list of dicts with `role` and `content`, as OpenAI has them, and optionally
+            `name`, `id` and `at`. Messages that are known already change nothing.
+        user: whose memory it is; only calls for the same user see it.
+        agent, session: the agent, and the session that the messages belong to.
+        at: when they were said, for messages without a time of their own; None means now.
+        facts: the facts that the last message states; without them the extractor finds names and facts.
+        tools: also remember calls of tools and their results.
+        metadata, labels: as in `add`.
+        """
+        arguments.check_type("tools", tools, bool)
+        said = [message for message in to_messages(messages) if tools or not message.is_tool]
+        if not said:
+            raise ArgumentError("messages must not be empty; pass messages with text, or tools=True for calls of tools")
+        for message in said:
+            arguments.check_text("messages", message.content, "split a longer message", MAX_TEXT)
+        frame = self._make_document(metadata, labels, "conversation", user, agent, session, at)
+        stated = arguments.to_facts(() if facts is None else facts, "conversation")
+        made = turns.make_turns(said, frame, self._clock())
+        return turns.remember_turns(self._store, self._embedder, self._extractor, made, stated, author=self._author)
 
     @check_call
     def mark_distinct(self, name: str, other: str, *, labels: Strings = ()) -> str:
@@ -755,6 +792,7 @@ class Waylore:
     aadd = make_async(add)
     aadd_files = make_async(add_files)
     aadd_facts = make_async(add_facts)
+    aremember = make_async(remember)
     aimport_ = make_async(import_)
     asearch = make_async(search)
     acontext = make_async(context)

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
-from waylore.types.knowledge import Role, Scalar, Source, Status
+from waylore.types.knowledge import Scalar, Source, Speaking, Status
 from waylore.types.search import StepKind
 
 
@@ -53,7 +53,7 @@ class Passage(Wire):
     end: int
     headings: list[str]
     speaker: str
-    role: Role
+    role: Speaking
     at: datetime | None
 
 

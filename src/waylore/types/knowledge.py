@@ -17,13 +17,14 @@ from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
 from waylore.text import normalise
 from waylore.types.identity import identity, pair_id
+from waylore.types.messages import Role
 from waylore.types.quotes import quote_between
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 Scalar: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
 Source = Literal["user_edit", "file", "system", "conversation"]
-Role = Literal["", "user", "assistant", "system", "tool"]
+Speaking: TypeAlias = Role | Literal[""]  # the role of a turn; a passage that is no turn has none
 Status = Literal["staged", "confirmed", "retracted"]
 
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
@@ -80,7 +81,7 @@ class Passage:
     headings: tuple[str, ...] = ()
     vector: Vector | None = field(default=None, compare=False, repr=False)
     speaker: str = ""
-    role: Role = ""
+    role: Speaking = ""
     at: datetime | None = None
 
     @property

@@ -31,6 +31,30 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class RememberReport:
+    """The turns of a call by the ids of their documents: how many were new, known already, and cut into passages.
+
+    `facts` are those of the new turns.
+    """
+
+    documents: tuple[str, ...] = ()
+    new: int = 0
+    known: int = 0
+    cut: int = 0
+    facts: tuple[Fact, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, as every surface writes it in JSON."""
+        return {
+            "documents": list(self.documents),
+            "new": self.new,
+            "known": self.known,
+            "cut": self.cut,
+            "facts": [dump_fact(fact) for fact in self.facts],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """A fact of an entity, the entity at its other end (None for a plain value), and the branches from there."""
 

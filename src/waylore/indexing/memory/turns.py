@@ -2,7 +2,7 @@
 
 The identity of a turn is its scope and the id of the message, else its role, speaker, text and how often that text was
 in the call before. So a transcript that is added again changes nothing. Without a session, the day takes its place. A
-turn keeps its text without the name of the speaker. Its position grows with its time, so adding one reads no other turn.
+turn keeps its text without the name of its speaker. Its position grows with its time: adding one reads no other turn.
 """
 
 from collections import Counter

@@ -51,6 +51,7 @@ from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER, Author
 from waylore.types.identity import document_id, get_file, is_id
 from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
+from waylore.types.messages import Message
 from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics
 from waylore.types.search import Filter, Query, SearchResult
 
@@ -165,6 +166,10 @@ class Waylore:
         view = copy.copy(self)
         view._author = arguments.check_type("author", author, Author)
         return view
+
+    def now(self) -> datetime:
+        """Return the time by the clock of this memory."""
+        return self._clock()
 
     @property
     def author(self) -> Author:
@@ -296,7 +301,7 @@ class Waylore:
     @observe
     def remember(
         self,
-        messages: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        messages: str | Mapping[str, Any] | Sequence[Mapping[str, Any] | Message],
         *,
         user: str | None = "",
         agent: str | None = "",
@@ -310,7 +315,7 @@ class Waylore:
         """Remember messages of a conversation, each as a turn with its speaker and time, and return a report.
 
         messages: a string, a dict or a list of dicts with `role` and `content`, as OpenAI has them, and optionally
-            `name`, `id` and `at`. Messages that are known already change nothing.
+            `name`, `id` and `at`; a `Message` will do. Messages that are known already change nothing.
         user: whose memory it is; only calls for the same user see it.
         agent, session: the agent, and the session that the messages belong to.
         at: when they were said, for messages without a time of their own; None means now.

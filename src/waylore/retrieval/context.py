@@ -152,8 +152,7 @@ def _add_text(
 
 
 def _make_citation(hit: Hit, mark: int) -> Citation:
-    title = hit.passage.title or hit.document.title
-    return Citation(mark, hit.passage.id, hit.document.id, title, hit.document.uri)
+    return Citation(mark, hit.passage.id, hit.document.id, hit.heading, hit.document.uri)
 
 
 def _format_page(block: str, cited: _CitedTexts, *, include_sources: bool) -> str:

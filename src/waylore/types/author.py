@@ -36,12 +36,16 @@ class Author:
         elif self.max_source not in SOURCES:
             raise ArgumentError(f"max_source must be one of {', '.join(SOURCES)}, got {self.max_source!r:.60}")
 
-    def limit(self, labels: Iterable[str] | None) -> "Author":
-        """Return the author with these labels only, as far as it has them; None changes nothing."""
+    def limit(self, labels: Iterable[str] | None, user: str = "") -> "Author":
+        """Return the author with these labels only, as far as it has them, and for this user; None changes nothing."""
+        bound = self
+        if user and not self.user:
+            bound = replace(self, user=user, max_source=None)
+        bound.choose_user(user)
         if labels is None:
-            return self
+            return bound
         own = self.narrow(Filter(labels=frozenset(labels))).labels
-        return replace(self, labels=own, max_source=None if self.labels is None else self.max_source)
+        return replace(bound, labels=own, max_source=None if self.labels is None else self.max_source)
 
     def narrow(self, where: Filter) -> Filter:
         """Return a reader's filter with no other labels than the author's; all of them if the filter has none."""

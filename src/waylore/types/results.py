@@ -43,6 +43,15 @@ class RememberReport:
     cut: int = 0
     facts: tuple[Fact, ...] = ()
 
+    def __add__(self, other: "RememberReport") -> "RememberReport":
+        return RememberReport(
+            self.documents + other.documents,
+            self.new + other.new,
+            self.known + other.known,
+            self.cut + other.cut,
+            self.facts + other.facts,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, as every surface writes it in JSON."""
         return {

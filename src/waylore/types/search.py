@@ -242,6 +242,17 @@ class Hit:
         return self.passage.title or self.document.title
 
     @property
+    def said(self) -> str:
+        """When and by whom the passage was said, such as `2026-03-01, Mara`; empty if neither is known."""
+        day = f"{self.passage.at:%Y-%m-%d}" if self.passage.at else ""
+        return ", ".join(filter(None, (day, self.passage.speaker)))
+
+    @property
+    def heading(self) -> str:
+        """The title, then when and by whom it was said."""
+        return " · ".join(filter(None, (self.title, self.said)))
+
+    @property
     def uri(self) -> str:
         """The address of the document."""
         return self.document.uri

@@ -27,7 +27,7 @@ ROLE_NAMES: dict[str, Role] = {
 _EXPECTED = "messages must be a string, a dict with role and content, or a list of such dicts"
 
 
-def to_messages(given: str | Fields | Sequence[Fields]) -> tuple[Message, ...]:
+def to_messages(given: str | Fields | Sequence[Fields | Message]) -> tuple[Message, ...]:
     """Return messages in OpenAI's format as `Message`, in the given order.
 
     given: a string (one message of the user), a dict, or a list of dicts with `role`, `content` (a string, or parts of
@@ -91,6 +91,9 @@ def format_call(name: object, arguments: object) -> str:
 
 def _read_message(value: object, place: str) -> Iterator[Message]:
     """Yield the message of a dict, or nothing if it has no text; errors name `place`."""
+    if isinstance(value, Message):
+        yield value
+        return
     if not isinstance(value, Mapping):
         raise ArgumentError(f"{_EXPECTED}; {place} is of type {type(value).__name__}")
     role = _get_role(value, place)

@@ -6,7 +6,7 @@ turn keeps its text without the name of its speaker. Its position grows with its
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from waylore.store.protocol import Store
 from waylore.store.rows import to_microseconds
 from waylore.types.author import Author
 from waylore.types.identity import add_scope, identity
-from waylore.types.knowledge import Document, Fact, IndexedDocument, NewFact
+from waylore.types.knowledge import Document, IndexedDocument, NewFact
 from waylore.types.messages import Message
 from waylore.types.results import RememberReport
 
@@ -51,7 +51,7 @@ def remember_turns(
             if turn.document.id not in known
         ]
         pipeline.write(store, embedder, indexed, author=author)
-        report = _add_to_report(report, batch, indexed)
+        report += _report(batch, indexed)
     return report
 
 
@@ -87,15 +87,11 @@ def _index_turn(turn: Turn, facts: Sequence[NewFact], extractor: Extractor | Non
     )
 
 
-def _add_to_report(report: RememberReport, turns: Sequence[Turn], indexed: Sequence[IndexedDocument]) -> RememberReport:
+def _report(turns: Sequence[Turn], indexed: Sequence[IndexedDocument]) -> RememberReport:
     return RememberReport(
-        documents=(*report.documents, *(turn.document.id for turn in turns)),
-        new=report.new + len(indexed),
-        known=report.known + len(turns) - len(indexed),
-        cut=report.cut + sum(len(document.passages) > 1 for document in indexed),
-        facts=(*report.facts, *_list_facts(indexed)),
+        documents=tuple(turn.document.id for turn in turns),
+        new=len(indexed),
+        known=len(turns) - len(indexed),
+        cut=sum(len(document.passages) > 1 for document in indexed),
+        facts=tuple(fact for document in indexed for fact in document.facts),
     )
-
-
-def _list_facts(indexed: Sequence[IndexedDocument]) -> Iterator[Fact]:
-    return (fact for document in indexed for fact in document.facts)

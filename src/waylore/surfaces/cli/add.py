@@ -23,8 +23,10 @@ from waylore.indexing.importers.dispatch import AUTO, FORMATS, ImportReport
 from waylore.settings.sections import Settings
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
+    At,
     CollectionName,
     StoreUrl,
+    UserName,
     find_file,
     load_settings,
     open_for_writing,
@@ -73,6 +75,8 @@ def add(
         ),
     ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Forget documents of files that no longer exist.")] = False,
+    user: UserName = "",
+    at: At = None,
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -89,6 +93,8 @@ def add(
         files = _check_paths(paths or [], text, settings)
         if files and (title or uri):
             raise ConfigError("--title and --uri are for one text; a file has its own")
+        if files and (user or at):
+            raise ConfigError("--user and --at are for one text; `waylore remember` reads conversations of a user")
         if (prune or root) and not files:
             raise ConfigError("--prune and --root are for files and folders; name one")
         _check_labels(label)
@@ -104,7 +110,8 @@ def add(
             people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
             print_result(wire.AddReport.of(report), people, as_json)
         else:
-            id_ = memory.add(text or sys.stdin.read(), title=title, uri=uri, metadata=about, labels=label)
+            given = text or sys.stdin.read()
+            id_ = memory.add(given, title=title, uri=uri, metadata=about, labels=label, user=user, at=at)
             print_result({"document": id_}, f"added {uri or title or 'a text'} as {id_}", as_json)
 
 

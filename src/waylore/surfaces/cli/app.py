@@ -36,6 +36,7 @@ COMMANDS = {
     "init": CommandEntry(ADD, "init:init"),
     "add": CommandEntry(ADD, "add:add"),
     "import": CommandEntry(ADD, "add:import_"),
+    "remember": CommandEntry(ADD, "memory:remember"),
     "search": CommandEntry(SEARCH, "search:search"),
     "explain": CommandEntry(SEARCH, "search:explain"),
     "graph": CommandEntry(SEARCH, "graph:graph"),

@@ -12,6 +12,7 @@ from waylore.surfaces.cli.options import (
     Labels,
     Limit,
     StoreUrl,
+    UserName,
     build_filter,
     find_file,
     load_settings,
@@ -31,6 +32,7 @@ def graph(
     limit: Limit = 100,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
+    user: UserName = "",
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -40,7 +42,7 @@ def graph(
     Example: `waylore graph "Mara Lindqvist" --hops 2`
     """
     with open_without_models(store, collection) as memory:
-        around = memory.graph(name, hops=hops, limit=limit, as_of=as_of, where=build_filter(label, ()))
+        around = memory.graph(name, hops=hops, limit=limit, as_of=as_of, where=build_filter(label, ()), user=user)
         people = shown.render_graph(around) if around else _report_unknown(name)
         print_result([each.to_dict() for each in around], people, as_json)
 
@@ -50,6 +52,7 @@ def facts(
     limit: Limit = 100,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
+    user: UserName = "",
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -61,8 +64,8 @@ def facts(
     Example: `waylore facts "Mara Lindqvist" --as-of 2024-06-30`
     """
     with open_without_models(store, collection) as memory:
-        known = memory.facts(name, as_of=as_of, limit=limit, where=build_filter(label, ()))
-        is_named = bool(known) or bool(memory.graph(name, limit=1, where=build_filter(label, ())))
+        known = memory.facts(name, as_of=as_of, limit=limit, where=build_filter(label, ()), user=user)
+        is_named = bool(known) or bool(memory.graph(name, limit=1, where=build_filter(label, ()), user=user))
         people = shown.render_facts(known) if known else _report_no_facts(name) if is_named else _report_unknown(name)
         print_result([dump_fact(fact) for fact in known], people, as_json)
 

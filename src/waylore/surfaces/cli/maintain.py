@@ -16,7 +16,17 @@ from waylore.fence import to_line
 from waylore.indexing.files.addresses import find_address
 from waylore.store.urls import open_store
 from waylore.surfaces import wire
-from waylore.surfaces.cli.options import CollectionName, StoreUrl, find_file, load_settings, open_without_models
+from waylore.surfaces.cli.options import (
+    CollectionName,
+    SessionName,
+    Since,
+    StoreUrl,
+    Until,
+    UserName,
+    find_file,
+    load_settings,
+    open_without_models,
+)
 from waylore.surfaces.open import create_embedder
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal import hits as shown
@@ -37,11 +47,18 @@ PAGE = 1_000  # documents that are listed at a time
 
 def forget(
     documents: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="DOCUMENT...", help="Ids, addresses or paths of documents, or folders.", show_default=False
+            metavar="[DOCUMENT]...", help="Ids, addresses or paths of documents, or folders.", show_default=False
         ),
-    ],
+    ] = None,
+    user: UserName = "",
+    session: SessionName = "",
+    since: Since = None,
+    until: Until = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be forgotten, and forget nothing.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Search the whole store for traces afterwards.")] = False,
     store: StoreUrl = "",
@@ -50,44 +67,50 @@ def forget(
 ) -> None:
     """Remove documents, with everything that no other document supports.
 
-    At a terminal you are asked for confirmation first.
+    Without names, everything of a user, a session or a time is forgotten. At a terminal you are asked for
+    confirmation first.
 
     Example: `waylore forget docs/old.md notes/ --verify`
     """
     with open_without_models(store, collection) as memory:
-        found = [document for name in documents for document in _find_documents(memory, name)]
-        if not yes:
+        if documents:
+            found = [document for name in documents for document in _find_documents(memory, name, user)]
+        else:
+            chosen = memory.forget(user=user, session=session, since=since, until=until, dry_run=True)
+            found = [memory.get(id_, user=user).document for id_ in chosen.documents]
+        if not yes and not dry_run:
             _confirm(found)
-        receipt = memory.forget([document.id for document in found])
+        receipt = memory.forget([document.id for document in found], user=user, dry_run=dry_run) if found else Receipt()
         remains = list(memory.verify_forgotten(receipt)) if verify else None
     verified = {} if remains is None else {"remains": remains}
     result = {**wire.Receipt.of(receipt).model_dump(), **verified}
-    print_result(result, Group(*_summarise(receipt, remains)), as_json)
+    people = Group(*figures.list_documents(found)) if dry_run else Group(*_summarise(receipt, remains))
+    print_result(result, people, as_json)
     if remains:
         raise typer.Exit(1)
 
 
-def _find_documents(memory: Waylore, name: str) -> list[Document]:
+def _find_documents(memory: Waylore, name: str, user: str) -> list[Document]:
     """Return the documents of an id, of an address or a path (also of the rows of a file), or of a folder."""
-    found = _find_at(memory, name) or _find_at(memory, find_address(name))
+    found = _find_at(memory, name, user) or _find_at(memory, find_address(name), user)
     if not found:
         try:
-            found = [memory.get(name).document]
+            found = [memory.get(name, user=user).document]
         except NotFound as error:
             raise NotFound(f"no document {name}; `waylore search --json` shows ids and addresses") from error
     return found
 
 
-def _find_at(memory: Waylore, uri: str) -> list[Document]:
-    listed = list(_list_under(memory, uri))
+def _find_at(memory: Waylore, uri: str, user: str) -> list[Document]:
+    listed = list(_list_under(memory, uri, user))
     exact = [document for document in listed if uri in (document.uri, get_file(document.uri))]
     folder = uri if uri.endswith("/") else f"{uri}/"
     return exact or [document for document in listed if document.uri.startswith(folder)]
 
 
-def _list_under(memory: Waylore, under: str) -> Iterator[Document]:
+def _list_under(memory: Waylore, under: str, user: str) -> Iterator[Document]:
     last: Document | None = None
-    while page := memory.documents(under=under, after=last, limit=PAGE):
+    while page := memory.documents(under=under, after=last, limit=PAGE, user=user):
         yield from page
         last = page[-1]
 

@@ -31,6 +31,7 @@ Labels = Annotated[
     list[str],
     typer.Option("--label", "-l", help="Label of the agent: it reads with it, and what it adds has it."),
 ]
+AgentUser = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory the agent has.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Do not let the agent add or forget.")]
 
 
@@ -40,6 +41,7 @@ def mcp(
     store: StoreUrl = "",
     collection: CollectionName = "",
     label: Labels = [],  # noqa: B006 (typer's way)
+    user: AgentUser = "",
     read_only: ReadOnly = False,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP at /mcp instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "",
@@ -60,7 +62,7 @@ def mcp(
         check_providers(settings)
         logging.basicConfig(level=settings.telemetry.log_level.upper(), stream=sys.stderr)
         serve = _prepare_http(settings, allow_host) if http else _serve_stdio
-        with _open_lazily(settings, label, may_write=not read_only) as agent:
+        with _open_lazily(settings, label, user, may_write=not read_only) as agent:
             serve(agent, read_only)
 
 
@@ -71,6 +73,7 @@ def install(
     store: StoreUrl = "",
     collection: CollectionName = "",
     label: Labels = [],  # noqa: B006
+    user: AgentUser = "",
     read_only: ReadOnly = False,
     uvx: Annotated[bool, typer.Option("--uvx", help="Start the server with uvx instead of this Python.")] = False,
     only_print: Annotated[bool, typer.Option("--print", help="Show the entry without writing it.")] = False,
@@ -83,7 +86,8 @@ def install(
     with report_errors():
         options = keep_given(store=store, collection=collection)
         to = clients.CLIENTS[client]()
-        arguments = [*(part for one in label for part in ("--label", one)), *(["--read-only"] * read_only)]
+        labels = [part for one in label for part in ("--label", one)]
+        arguments = [*labels, *(["--user", user] if user else []), *(["--read-only"] * read_only)]
         made = clients.make_entry(to, load(**options), options, arguments, uvx)
         typer.echo(json.dumps({to.key: {name: made.start}}, indent=2, ensure_ascii=False))
         for variable in made.secrets:
@@ -139,7 +143,9 @@ def _tools(read_only: bool) -> Sequence[Any]:
 
 
 @contextmanager
-def _open_lazily(settings: Settings, labels: Sequence[str], may_write: bool) -> Iterator[Callable[[], Agent]]:
+def _open_lazily(
+    settings: Settings, labels: Sequence[str], user: str, may_write: bool
+) -> Iterator[Callable[[], Agent]]:
     """Yield a function that returns the agent; its first call opens the collection."""
     memories: list[Waylore] = []
     opening = Lock()
@@ -148,7 +154,7 @@ def _open_lazily(settings: Settings, labels: Sequence[str], may_write: bool) -> 
         with opening:
             if not memories:
                 memories.append(open_collection(settings))
-        return Agent(memories[0], read_labels(labels), may_write)
+        return Agent(memories[0], read_labels(labels), may_write, user)
 
     try:
         yield agent

@@ -75,7 +75,20 @@ Where = Annotated[
 ]
 AsOf = Annotated[
     datetime | None,
-    typer.Option("--as-of", metavar="DATE", parser=parse_date, help="Use the facts that were valid on this date."),
+    typer.Option("--as-of", metavar="DATE", parser=parse_date, help="Use what was known and valid on this date."),
+]
+UserName = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory it is.")]
+SessionName = Annotated[str, typer.Option("--session", metavar="NAME", help="Session of a conversation.")]
+At = Annotated[
+    datetime | None, typer.Option("--at", metavar="DATE", parser=parse_date, help="When it was said, or its event was.")
+]
+Since = Annotated[
+    datetime | None,
+    typer.Option("--since", metavar="DATE", parser=parse_date, help="Only what was said from this date on."),
+]
+Until = Annotated[
+    datetime | None,
+    typer.Option("--until", metavar="DATE", parser=parse_date, help="Only what was said before this date."),
 ]
 MinSimilarity = Annotated[
     float | None,

@@ -21,8 +21,12 @@ from waylore.surfaces.cli.options import (
     Method,
     MinSimilarity,
     RecipeValues,
+    SessionName,
+    Since,
     StoreUrl,
     TopK,
+    Until,
+    UserName,
     Where,
     build_filter,
     choose_method,
@@ -44,6 +48,10 @@ def search(
     label: Labels = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     as_of: AsOf = None,
+    user: UserName = "",
+    session: SessionName = "",
+    since: Since = None,
+    until: Until = None,
     min_similarity: MinSimilarity = None,
     explain: Annotated[bool, typer.Option("--explain", "-e", help="Show scores and facts for each hit.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the text for a model instead of hits.")] = False,
@@ -66,7 +74,8 @@ def search(
     """
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
-        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity)
+        scope = {"user": user, "session": session, "since": since, "until": until}
+        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope
         result = memory.search(question, **options)
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)
@@ -87,6 +96,10 @@ def explain(
     label: Labels = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     as_of: AsOf = None,
+    user: UserName = "",
+    session: SessionName = "",
+    since: Since = None,
+    until: Until = None,
     min_similarity: MinSimilarity = None,
     store: StoreUrl = "",
     collection: CollectionName = "",
@@ -101,7 +114,8 @@ def explain(
     """
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
-        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity)
+        scope = {"user": user, "session": session, "since": since, "until": until}
+        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope
         result = memory.search(question, **options, record_use=False)
         seconds = time.perf_counter() - started
         rank = _find_rank(result, hit)

@@ -42,7 +42,8 @@ AgentOf = Callable[[Request | None], Agent]
 T = TypeVar("T")
 INSTRUCTIONS = f"""A long-term memory: passages, and a graph of facts about people, projects and things.
 Search it with memory_search before you answer a question about anything that may have been said, decided or written
-down earlier, and name the document to the user. Use memory_add to store what will be useful later. Resources:
+down earlier, and name the document to the user. Use memory_remember for what the user says, and memory_add for what
+will be useful later. Resources:
 waylore://entity/NAME has the facts of a name, waylore://document/ID and waylore://passage/ID have stored texts.
 {RECALLED_RULE}"""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

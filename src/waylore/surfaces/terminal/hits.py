@@ -84,12 +84,14 @@ def make_title(hit: Hit) -> str:
     """Return the title and headings of a hit, else its address, else its first words."""
     title = hit.passage.title or hit.document.title
     headings = [name for name in hit.passage.headings if name != title]
-    named = " › ".join(filter(None, [title, *headings])) or hit.document.uri
+    named = " › ".join(filter(None, [title, *headings])) or hit.said or hit.document.uri
     return to_line(named) or to_line(hit.passage.text[:60])
 
 
 def _render_place(hit: Hit) -> Text:
     address = "" if make_title(hit) == to_line(hit.document.uri) else _shorten(to_line(hit.document.uri))
+    if hit.said and make_title(hit) != to_line(hit.said):
+        address = f"{address} {to_line(hit.said)}".strip()
     return Text.assemble((f"{address} " if address else "", DIM), (f"{hit.score:.3f}", "green"))
 
 

@@ -133,9 +133,24 @@ class AddAnswer(ToolAnswer):
         return "\n\n".join(filter(None, [head, _make_list("Facts", self.facts)]))
 
 
+class RememberAnswer(ToolAnswer):
+    """The turns of a call: how many were new, and how many were known already."""
+
+    new: int
+    known: int
+    documents: list[str] = Field(description="document_id of each turn")
+    facts: list[str] = Field(description="facts of the new turns")
+
+    def to_text(self) -> str:
+        """Return the numbers in one line, then the facts."""
+        head = f"Remembered {self.new} new turns; {self.known} were known already."
+        return "\n\n".join(filter(None, [head, _make_list("Facts", self.facts)]))
+
+
 class ForgetAnswer(ToolAnswer):
     """The number of removed documents, and of items that no other document supports."""
 
+    is_planned: bool = Field(description="true if nothing was forgotten yet: call again with dry_run=false")
     documents: int
     passages: int
     entities: int
@@ -144,6 +159,8 @@ class ForgetAnswer(ToolAnswer):
 
     def to_text(self) -> str:
         """Return the numbers in one line."""
+        if self.is_planned:
+            return f"This would forget {self.documents} documents. Call again with dry_run=false to forget them."
         removed = f"{self.documents} documents with {self.passages} passages, {self.facts} facts"
         return f"Forgotten: {removed} and {self.entities} entities that no other document supports."
 
@@ -201,9 +218,16 @@ def make_add_answer(indexed: IndexedDocument, tokens: int) -> AddAnswer:
     )
 
 
-def make_forget_answer(receipt: types.Receipt, with_receipt: int) -> ForgetAnswer:
+def make_remember_answer(report: types.RememberReport, tokens: int) -> RememberAnswer:
+    """Return the answer for remembered messages."""
+    facts = take_lines(_format_facts(report.facts), tokens // 2)
+    return RememberAnswer(new=report.new, known=report.known, documents=list(report.documents), facts=facts)
+
+
+def make_forget_answer(receipt: types.Receipt, is_planned: bool, with_receipt: int) -> ForgetAnswer:
     """Return the answer for forgotten documents, with the receipt if `with_receipt` is 1."""
     return ForgetAnswer(
+        is_planned=is_planned,
         documents=len(receipt.documents),
         passages=len(receipt.passages),
         entities=len(receipt.entities),
@@ -239,7 +263,7 @@ def _describe_rest(stored: StoredText, offset: int, end: int, facts: Sized, meta
 def _make_brief_hit(hit: Hit, tokens: int, fence: Fence) -> BriefHit:
     return BriefHit(
         score=hit.score,
-        title=shorten(to_title(hit.title), TITLE_TOKENS),
+        title=shorten(to_title(hit.heading), TITLE_TOKENS),
         uri=shorten(to_line(hit.uri), TITLE_TOKENS),
         text=fence.enclose(shorten(shield(hit.text), tokens // 2)),
         path=to_line(str(hit.path or "")),

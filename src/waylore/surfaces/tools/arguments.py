@@ -6,9 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from waylore.lengths import MAX_PATH, MAX_QUERY, MAX_TEXT, MAX_TITLE, MAX_TOOL_FACTS
 from waylore.types.knowledge import Source
+from waylore.types.messages import Role
 
 DEFAULT_TOKENS = 4_000  # S9
 MIN_TOKENS = 400  # every answer can report in this length what it leaves out
+MAX_MESSAGES = 200  # in one call
+DAY = 'An ISO date, or words such as "last week".'
 
 
 class Arguments(BaseModel):
@@ -50,6 +53,11 @@ class Search(Budgeted):
         description="vector, keyword, hybrid, graph or auto (graph if not set otherwise on the server).",
     )
 
+    session: str = Field(default="", max_length=MAX_TITLE, description="Only what was said in this session.")
+    since: str = Field(default="", max_length=MAX_TITLE, description=f"Only what was said from then on. {DAY}")
+    until: str = Field(default="", max_length=MAX_TITLE, description=f"Only what was said before the end of it. {DAY}")
+    as_of: str = Field(default="", max_length=MAX_TITLE, description=f"What was known and held then. {DAY}")
+
 
 class Get(Budgeted):
     """The arguments of `memory_get`."""
@@ -83,12 +91,44 @@ class Add(Arguments):
     )
 
 
+class MessageArgument(Arguments):
+    """A message of a conversation."""
+
+    role: Role = "user"
+    content: str = Field(min_length=1, max_length=MAX_TEXT)
+    name: str = Field(default="", max_length=MAX_TITLE, description="Who said it, if it was not the user.")
+    at: str = Field(default="", max_length=MAX_TITLE, description="When it was said: ISO date and time.")
+    id: str = Field(default="", max_length=MAX_TITLE)
+
+
+class Remember(Arguments):
+    """The arguments of `memory_remember`."""
+
+    text: str = Field(default="", max_length=MAX_TEXT, description="What the user said, if it is one message.")
+    messages: tuple[MessageArgument, ...] = Field(
+        default=(), max_length=MAX_MESSAGES, description="Messages in the order in which they were said."
+    )
+    facts: tuple[FactArgument, ...] = Field(
+        default=(),
+        max_length=MAX_TOOL_FACTS,
+        description="The facts that the last message states; extracted from the text if left out.",
+    )
+    session: str = Field(
+        default="", max_length=MAX_TITLE, description="A name of this conversation, the same each time."
+    )
+    at: str = Field(default="", max_length=MAX_TITLE, description=f"When it was said, if not now. {DAY}")
+
+
 class Forget(Budgeted):
     """The arguments of `memory_forget`."""
 
     documents: tuple[Annotated[str, Field(max_length=MAX_PATH)], ...] = Field(
-        min_length=1, max_length=100, description="The document_id of each hit."
+        default=(), max_length=100, description="The document_id of each hit."
     )
+    session: str = Field(default="", max_length=MAX_TITLE, description="Everything of this session.")
+    since: str = Field(default="", max_length=MAX_TITLE, description=f"Everything from then on. {DAY}")
+    until: str = Field(default="", max_length=MAX_TITLE, description=f"Everything before the end of it. {DAY}")
+    dry_run: bool = Field(default=True, description="Without ids: only say what would be forgotten.")
 
 
 class SearchDocuments(Arguments):

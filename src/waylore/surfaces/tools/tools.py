@@ -9,22 +9,26 @@ no tool checks permissions. This module knows no protocol: `surfaces.mcp` speaks
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from waylore.dates import to_datetime
 from waylore.engine.arguments import to_recipe
 from waylore.engine.waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound
 from waylore.recipes import HYBRID, Recipe
+from waylore.spans import find_spans
 from waylore.surfaces.error_kinds import describe_unknown
 from waylore.surfaces.tools import answers
 from waylore.surfaces.tools.answers import (
     AddAnswer,
     ForgetAnswer,
     ReadAnswer,
+    RememberAnswer,
     SearchAnswer,
     StoredText,
     ToolAnswer,
@@ -36,6 +40,7 @@ from waylore.surfaces.tools.arguments import (
     Fetch,
     Forget,
     Get,
+    Remember,
     Search,
     SearchDocuments,
 )
@@ -52,14 +57,15 @@ PAGE_TOKENS = 16_000  # maximum of a document that a research client fetches as 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent: its memory, its labels (None for all of the memory's author), and whether it may write."""
+    """An agent: its memory, its labels (None for all of the memory's author), its user, and whether it may write."""
 
     memory: Waylore
     labels: frozenset[str] | None = None
     may_write: bool = True
+    user: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "memory", self.memory.as_author(self.memory.author.limit(self.labels)))
+        object.__setattr__(self, "memory", self.memory.as_author(self.memory.author.limit(self.labels, self.user)))
 
 
 class UntitledSchema(GenerateJsonSchema):
@@ -118,6 +124,10 @@ def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
         top_k=arguments.max_results,
         method=_choose_recipe(agent, arguments),
         min_similarity=arguments.min_similarity,
+        session=arguments.session,
+        since=read_day(agent, "since", arguments.since),
+        until=read_day(agent, "until", arguments.until),
+        as_of=read_day(agent, "as_of", arguments.as_of),
     )
     fence = agent.memory.make_fence(*(hit.text for hit in result.hits))
     make_answer = partial(answers.make_search_answer, result, arguments.max_tokens, fence)
@@ -151,16 +161,56 @@ def memory_add(agent: Agent, arguments: Add) -> AddAnswer:
     return answers.make_add_answer(agent.memory.get(id_), DEFAULT_TOKENS)
 
 
+def memory_remember(agent: Agent, arguments: Remember) -> RememberAnswer:
+    """Remember messages of this conversation, each with its speaker and time, or one text that the user said.
+
+    Messages that are known already change nothing. A statement that changed is remembered again: say it in full.
+    """
+    _require_write(agent)
+    messages = [message.model_dump(exclude_defaults=True) for message in arguments.messages]
+    report = agent.memory.remember(
+        messages or arguments.text,
+        session=arguments.session,
+        at=read_day(agent, "at", arguments.at),
+        facts=[NewFact(f.subject, f.predicate, f.object, source="conversation") for f in arguments.facts],
+    )
+    return answers.make_remember_answer(report, DEFAULT_TOKENS)
+
+
 def memory_forget(agent: Agent, arguments: Forget) -> ForgetAnswer:
     """Forget documents, with every fact that only they support. This cannot be undone.
 
-    Use it only when the user requests it.
+    Use it only when the user requests it. Without ids, the first call says what would be forgotten, and dry_run=false
+    forgets it.
     """
     _require_write(agent)
-    for document in arguments.documents:
-        _require_visible(agent, document)
-    receipt = agent.memory.forget(*dict.fromkeys(arguments.documents))
-    return fit_answer(1, partial(answers.make_forget_answer, receipt), arguments.max_tokens)
+    if arguments.documents:
+        for document in arguments.documents:
+            _require_visible(agent, document)
+        receipt, is_planned = agent.memory.forget(*dict.fromkeys(arguments.documents)), False
+    else:
+        is_planned = arguments.dry_run
+        receipt = agent.memory.forget(
+            session=arguments.session,
+            since=read_day(agent, "since", arguments.since),
+            until=read_day(agent, "until", arguments.until),
+            dry_run=is_planned,
+        )
+    return fit_answer(1, partial(answers.make_forget_answer, receipt, is_planned), arguments.max_tokens)
+
+
+def read_day(agent: Agent, name: str, text: str) -> datetime | None:
+    """Return the time that a model means: an ISO date, or words such as "last week"; None without a text."""
+    if not text:
+        return None
+    try:
+        return to_datetime(text, name)
+    except ArgumentError:
+        spans = find_spans(text, agent.memory.now())
+        if not spans:
+            raise ArgumentError(f"{name} must be a date such as 2026-01-31, or words such as last week") from None
+    day = spans[0].last + timedelta(days=1) if name == "until" else spans[0].first
+    return to_datetime(day, name)
 
 
 def search(agent: Agent, arguments: SearchDocuments) -> ResearchResults:
@@ -182,7 +232,8 @@ READING: tuple[Tool[Any, Any], ...] = (
     Tool(memory_get, Get, ReadAnswer, "Read from the memory"),
 )
 WRITING: tuple[Tool[Any, Any], ...] = (
-    Tool(memory_add, Add, AddAnswer, "Remember", is_reading=False),
+    Tool(memory_add, Add, AddAnswer, "Add a memory", is_reading=False),
+    Tool(memory_remember, Remember, RememberAnswer, "Remember", is_reading=False),
     Tool(memory_forget, Forget, ForgetAnswer, "Forget", is_reading=False, is_destructive=True),
 )
 RESEARCH: tuple[Tool[Any, Any], ...] = (

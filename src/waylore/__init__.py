@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from waylore.store.protocol import Store
     from waylore.types.author import Author
     from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, NewFact, Passage
-    from waylore.types.results import Merge, Receipt, Statistics
+    from waylore.types.results import Merge, Receipt, RememberReport, Statistics
     from waylore.types.search import Explanation, Filter, Hit, SearchResult
 
 __version__ = "0.1.0"
@@ -40,6 +40,7 @@ __all__ = [
     "Passage",
     "Receipt",
     "Recipe",
+    "RememberReport",
     "Reranker",
     "SearchResult",
     "Statistics",
@@ -65,6 +66,7 @@ _MODULES = {
     "NewFact": "waylore.types.knowledge",
     "Passage": "waylore.types.knowledge",
     "Receipt": "waylore.types.results",
+    "RememberReport": "waylore.types.results",
     "Recipe": "waylore.recipes",
     "Reranker": "waylore.protocols",
     "SearchResult": "waylore.types.search",

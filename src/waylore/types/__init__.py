@@ -40,6 +40,7 @@ from waylore.types.results import (
     EntityGraph,
     Merge,
     Receipt,
+    RememberReport,
     Statistics,
 )
 from waylore.types.search import (
@@ -91,6 +92,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Receipt",
+    "RememberReport",
     "Role",
     "Scalar",
     "Scored",

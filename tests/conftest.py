@@ -20,8 +20,8 @@ from waylore.cells.members import Federation
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes of tests do not compile every module again
 pytest.register_assert_rewrite("waylore.testing")
-settings.register_profile("waylore", deadline=None)
-settings.register_profile("full", settings.get_profile("waylore"))  # `just full` passes --hypothesis-profile=full
+settings.register_profile("waylore", deadline=None, max_examples=40)
+settings.register_profile("full", deadline=None)  # `just full` passes --hypothesis-profile=full
 settings.load_profile("waylore")
 
 

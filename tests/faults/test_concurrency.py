@@ -23,7 +23,7 @@ from waylore.engine.waylore import Waylore
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.search import Filter
 
-SECONDS = [6.0, pytest.param(20.0, marks=pytest.mark.full)]
+SECONDS = [3.0, pytest.param(20.0, marks=pytest.mark.full)]
 SECONDS_OF_THREADS = 3.0
 SECONDS_OF_MAKING = 0.3
 READERS = 4

@@ -31,7 +31,7 @@ from faults.checking import (
 from faults.documents import Edition, Step, get_id, make_document, make_steps, open_file, to_line
 from waylore.store.sqlite.store import SqliteStore
 
-KILLS = [20, pytest.param(100, marks=pytest.mark.full)]
+KILLS = [8, pytest.param(100, marks=pytest.mark.full)]
 SOONEST, LATEST = 0.005, 0.120  # seconds after a writer has opened the file
 KILLS_WHILE_OPENING = 12
 OPENING = 0.012  # seconds in which a writer makes its file

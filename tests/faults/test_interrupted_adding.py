@@ -17,7 +17,7 @@ import pytest
 from faults.checking import check_file
 from faults.folders import edit, open_file
 
-KILLS = [15, pytest.param(50, marks=pytest.mark.full)]
+KILLS = [6, pytest.param(50, marks=pytest.mark.full)]
 FILES, EDITS = 140, 60
 LATEST = 0.5  # seconds of work before a kill, at most
 COMPARED = 10  # kills between two comparisons

@@ -10,7 +10,7 @@ import pytest
 
 from databases import create_database
 
-PLACES = [8, pytest.param(20, marks=pytest.mark.full)]
+PLACES = [4, pytest.param(20, marks=pytest.mark.full)]
 TESTS = Path(__file__).parents[1]
 
 

@@ -13,7 +13,7 @@ from surfaces.serving import Served, start_service
 
 HERE = Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "schemathesis.cli", "run"]
-EXAMPLES = [3, pytest.param(8, marks=pytest.mark.full)]  # of each operation and phase
+EXAMPLES = [1, pytest.param(8, marks=pytest.mark.full)]  # of each operation and phase
 
 
 def run_schemathesis(service: Served, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -198,3 +198,21 @@ class HiddenPairsStore(SqliteStore):
         self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
     ) -> FactColumns:
         return super().pairs_of_entities(entities, per_entity=per_entity, passages_per_entity=passages_per_entity)
+
+
+class MixedUsersStore(SqliteStore):
+    """Finds entities by name for every user."""
+
+    def entities_by_names(self, names: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, tuple[Entity, ...]]:
+        everyone = {document.document.user for document in self.export()}
+        found: dict[str, tuple[Entity, ...]] = {}
+        for user in sorted(everyone | {where.user}):
+            found |= super().entities_by_names(names, where=replace(where, user=user))
+        return found
+
+
+class LateTimeStore(SqliteStore):
+    """Compares the time of passages after the best were taken."""
+
+    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
+        return super().lexical(query, top_k=top_k, where=replace(where, since=None, until=None))

@@ -1,4 +1,4 @@
-"""The conformance tests must fail on a broken store: fifteen broken stores, and the test that detects each."""
+"""The conformance tests must fail on a broken store: eighteen broken stores, and the test that detects each."""
 
 import re
 import subprocess
@@ -25,6 +25,8 @@ DETECTED_BY = [
     ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),
     ("SharedLabelStore", "test_limited_author_forgets_only_documents_with_its_own_labels"),
     ("TrustingStore", "test_source_is_lowered_to_that_of_the_author"),
+    ("MixedUsersStore", "test_other_users_change_no_score"),
+    ("LateTimeStore", "test_every_read_keeps_to_scope"),
 ]
 HARMLESS = "test_empty_collection_finds_nothing"  # no defect concerns it
 CLASS = """

@@ -8,7 +8,7 @@ from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER, Author
 from waylore.types.columns import FactColumns, to_fact_columns
-from waylore.types.knowledge import LIVE, Entity, IndexedDocument, SimilarEntities, Status, Vector
+from waylore.types.knowledge import LIVE, Document, Entity, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
 from waylore.types.search import NO_FILTER, Filter, Ranking, Scored
 
@@ -211,8 +211,16 @@ class MixedUsersStore(SqliteStore):
         return found
 
 
-class LateTimeStore(SqliteStore):
-    """Compares the time of passages after the best were taken."""
+class UntimedListStore(SqliteStore):
+    """Lists the documents of all times."""
 
-    def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
-        return super().lexical(query, top_k=top_k, where=replace(where, since=None, until=None))
+    def list_documents(
+        self,
+        *,
+        under: str = "",
+        after: tuple[str, str] = ("", ""),
+        limit: int = 1_000,
+        where: Filter = NO_FILTER,
+    ) -> tuple[Document, ...]:
+        untimed = replace(where, since=None, until=None)
+        return super().list_documents(under=under, after=after, limit=limit, where=untimed)

@@ -26,7 +26,7 @@ DETECTED_BY = [
     ("SharedLabelStore", "test_limited_author_forgets_only_documents_with_its_own_labels"),
     ("TrustingStore", "test_source_is_lowered_to_that_of_the_author"),
     ("MixedUsersStore", "test_other_users_change_no_score"),
-    ("LateTimeStore", "test_every_read_keeps_to_scope"),
+    ("UntimedListStore", "test_documents_of_a_scope_are_listed"),
 ]
 HARMLESS = "test_empty_collection_finds_nothing"  # no defect concerns it
 CLASS = """

@@ -36,6 +36,7 @@ from waylore.indexing.files.batches import (
     SkippedFiles,
 )
 from waylore.indexing.files.compare import LOOKUP_SIZE, compare_files, find_vanished, list_file_documents
+from waylore.indexing.files.event_time import find_event_time
 from waylore.indexing.files.folders import list_paths
 from waylore.indexing.files.formats import read_source
 from waylore.indexing.files.progress import AddReport, Progress
@@ -150,8 +151,8 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
 
 def _make_document(template: Document, reading: Reading) -> Document:
     metadata = {**reading.metadata, **template.metadata}
-    id_ = document_id(uri=reading.uri)
-    return replace(template, id=id_, uri=reading.uri, title=reading.title, metadata=metadata)
+    at, id_ = find_event_time(reading), document_id(uri=reading.uri)
+    return replace(template, id=id_, uri=reading.uri, title=reading.title, metadata=metadata, at=at)
 
 
 def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPart:

@@ -349,6 +349,10 @@ class FederatedStore:
         """Return whether the caller may see a fact of any collection."""
         return self._read(lambda _, s: s.has_facts(where=where), any)
 
+    def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether all passages of each collection that the caller may see are turns, and there are any."""
+        return self._read(lambda _, s: s.has_only_turns(where=where), all)
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection in its cell, or of one of several collections."""
         return self._read(lambda _, s: s.secret(), _take_smallest)

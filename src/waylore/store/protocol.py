@@ -291,6 +291,13 @@ class Store(Protocol):
         """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
         ...
 
+    def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether all passages that the caller may see are turns of conversations, and there are any.
+
+        Other filters than permissions are not applied.
+        """
+        ...
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         ...

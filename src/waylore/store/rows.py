@@ -47,7 +47,8 @@ HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow 
 class Change:
     """The amounts by which a write changes the counters of a collection; negative for removed items.
 
-    Passages, their length in terms, and their facts and pairs are counted for each permission.
+    Passages, those of them that are turns, their length in terms, and their facts and pairs are counted for each
+    permission.
     """
 
     documents: int = 0
@@ -57,6 +58,7 @@ class Change:
     passages: Counter[int] = field(default_factory=Counter)
     length: Counter[int] = field(default_factory=Counter)
     assertions: Counter[int] = field(default_factory=Counter)
+    turns: Counter[int] = field(default_factory=Counter)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -65,10 +67,10 @@ class Change:
         return {**own, "passages": self.passages.total(), "length": self.length.total()}
 
     @property
-    def by_access(self) -> list[tuple[int, int, int, int]]:
-        """The changes of each permission: its number, passages, length and assertions."""
+    def by_access(self) -> list[tuple[int, ...]]:
+        """The changes of each permission: its number, passages, length, assertions and turns."""
         numbers = sorted({*self.passages, *self.length, *self.assertions})
-        return [(n, self.passages[n], self.length[n], self.assertions[n]) for n in numbers]
+        return [(n, self.passages[n], self.length[n], self.assertions[n], self.turns[n]) for n in numbers]
 
 
 @dataclass(frozen=True, slots=True)

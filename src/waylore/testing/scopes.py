@@ -141,6 +141,17 @@ class ScopeTests(StoreFixtures):
             assert read(store, where) == read(alone, where)
         alone.close()
 
+    def test_only_turns_are_told_from_documents(self, told: Store) -> None:
+        own = [told.has_only_turns(where=Filter(user=user)) for user in ("", "ann", "nobody")]
+        told.forget([OPEN.document.id], author=OWNER)
+        assert (own, [told.has_only_turns(where=Filter(user=user)) for user in ("", "ann", "nobody")]) == (
+            [False, False, False],
+            [False, True, False],
+        )
+        receipt = told.forget([ANN.document.id, LATER.document.id], author=OWNER)
+        assert not told.has_only_turns(where=Filter(user="ann"))
+        assert told.find_remains(receipt) == ()
+
     def test_author_of_a_user_writes_for_that_user(self, told: Store) -> None:
         author = Author("key", user="ann")
         told.write([page("Mine.")], author=author, model=MODEL)

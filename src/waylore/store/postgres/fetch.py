@@ -132,6 +132,12 @@ def has_facts(scope: PostgresScope) -> Steps[bool]:
     return scope.has_facts
 
 
+def has_only_turns(scope: PostgresScope) -> Steps[bool]:
+    """Return whether all passages that the caller may see are turns. The version is read too."""
+    yield [make_statement("version", collection=scope.collection.key)]
+    return scope.has_only_turns
+
+
 def digests(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, str]]:
     """Return the digest of each stored document."""
     found = yield from read_rows("digests", ids, collection=scope.collection.key)

@@ -117,6 +117,7 @@ def _insert_passages(
         [_make_passage_row(p, q, number) for number, (p, q) in zip(numbers, passages, strict=True)],
     )
     change.passages.update(p.access for p, _ in passages)
+    change.turns.update(p.access for p, q in passages if q.role)
     next_term = _insert_words(db, into, numbers, passages, change)
     encoded = make_passage_vectors(_quantise(into, [q.vector for _, q in passages]))
     vectors = [(q.id, *vector, q.document_id, p.access) for (p, q), vector in zip(passages, encoded, strict=False)]

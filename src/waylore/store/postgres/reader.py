@@ -53,6 +53,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.fingerprints,
             reading.statistics,
             reading.has_facts,
+            reading.has_only_turns,
         )
     }
 )

@@ -51,7 +51,7 @@ class PostgresCollection:
 class PostgresScope:
     """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
 
-    `corpus` and `has_facts` depend on the permissions and not on the tags.
+    `corpus`, `has_facts` and `has_only_turns` depend on the permissions and not on the tags.
     """
 
     collection: PostgresCollection
@@ -60,6 +60,7 @@ class PostgresScope:
     turns: dict[str, Any]  # the filter by time and speaker
     corpus: Corpus
     has_facts: bool
+    has_only_turns: bool
     has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
     is_limited: bool  # whether some documents may be hidden
     has_textsearch: bool
@@ -125,14 +126,15 @@ def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> S
     ]
     is_limited = labels is not None or has_users
     found = _parse_collection(key, name, known)
-    own = Corpus(sum(passages for _, passages, *_ in seen), sum(length for _, _, length, _ in seen))
+    own = Corpus(sum(passages for _, passages, *_ in seen), sum(length for _, _, length, *_ in seen))
     return PostgresScope(
         collection=found,
         accesses=[access for access, *_ in seen],
         tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where)],
         turns=columns.bind_turns(where),
         corpus=own if is_limited else Corpus(found.statistics.passages, found.length),
-        has_facts=any(assertions for *_, assertions in seen),
+        has_facts=any(assertions for *_, assertions, _ in seen),
+        has_only_turns=0 < sum(turns for *_, turns in seen) == own.passages,
         has_unconfirmed=has_unconfirmed,
         is_limited=is_limited,
         has_textsearch=has_textsearch,

@@ -337,6 +337,10 @@ class PostgresStore:
         """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
         return self._answer(make_request(Store.has_facts, where=where))
 
+    def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether all passages that the caller may see are turns of conversations, and there are any."""
+        return self._answer(make_request(Store.has_only_turns, where=where))
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         [(secret,)] = self._read_snapshot(lambda db: run(db, "secret", collection=self._key).fetchall())

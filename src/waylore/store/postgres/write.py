@@ -134,13 +134,14 @@ def _delete_documents(
         return Receipt()
     gone = run_by_ids(db, "delete_passages", documents, collection=of)
     passages = [id_.hex() for id_, *_ in gone]
-    facts = _remove_packs(db, of, {id_.hex(): access for id_, _, access in gone}, change)
+    facts = _remove_packs(db, of, {id_.hex(): access for id_, _, access, _ in gone}, change)
     entities = _remove_entities(db, of, documents, change)
-    _remove_words(db, of, {number: access for _, number, access in gone}, change)
+    _remove_words(db, of, {number: access for _, number, access, _ in gone}, change)
     for query in ("delete_passage_vectors", "delete_usage"):
         run_without_rows(db, query, of, passages)
     run_without_rows(db, "unstage", of, passages, kind="passage")
-    change.passages.subtract(access for *_, access in gone)
+    change.passages.subtract(access for _, _, access, _ in gone)
+    change.turns.subtract(access for _, _, access, is_turn in gone if is_turn)
     run_many(db, "leave_access", of, list(Counter(accesses).items()))
     run(db, "drop_unused_accesses", collection=of)
     run_without_rows(db, "delete_document_tags", of, documents)

@@ -36,9 +36,10 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
     facts = _remove_packs(db, of, read, change)
     entities = _remove_entities(db, of, documents, change)
     _remove_words(db, of.row, read, tags)
-    for _, _, access, length, *_ in read:
+    for _, _, access, length, _, _, is_turn, _ in read:
         change.passages[access] -= 1
         change.length[access] -= length
+        change.turns[access] -= is_turn
     remove_vectors(db, of, "passage", passages)
     removed_passages = [id_.hex() for (id_,) in run_by_rows(db, "delete_passages", passages)]
     accesses = run_by_rows(db, "document_accesses", documents)

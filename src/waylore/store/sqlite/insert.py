@@ -107,6 +107,7 @@ def _insert_passages(
         ],
     )
     change.passages.update(p.access for p, _ in passages)
+    change.turns.update(p.access for p, q in passages if q.role)
     _insert_words(db, into.row, rows, passages, change)
     insert_vectors(db, into, "passage", rows, [q.vector for _, q in passages])
     return {q.id: row for row, (_, q) in zip(rows, passages, strict=True)}, next_row

@@ -43,7 +43,7 @@ class SqliteCollection:
 class SqliteScope:
     """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
 
-    `corpus` and `has_facts` depend on the permissions and not on the tags.
+    `corpus`, `has_facts` and `has_only_turns` depend on the permissions and not on the tags.
     """
 
     collection: SqliteCollection
@@ -52,6 +52,7 @@ class SqliteScope:
     turns: dict[str, Any]  # the filter by time and speaker
     corpus: Corpus
     has_facts: bool
+    has_only_turns: bool
     has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
     is_limited: bool  # whether some documents may be hidden
 
@@ -127,8 +128,8 @@ class ScopeCache:
     def _make_scope(self, where: Filter) -> SqliteScope:
         found = read_collection(self._db, self._name)
         bound = {"collection": found.row, "labels": columns.format_labels(where), "user": where.user}
-        seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 4)
-        _, passages, length, assertions = seen.sum(axis=0).tolist()
+        seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 5)
+        _, passages, length, assertions, turns = seen.sum(axis=0).tolist()
         is_limited = where.labels is not None or bool(self._db.execute(SQL["has_users"], bound).get)
         return SqliteScope(
             collection=found,
@@ -137,6 +138,7 @@ class ScopeCache:
             turns=columns.bind_turns(where),
             corpus=Corpus(passages, length) if is_limited else Corpus(found.statistics.passages, found.length),
             has_facts=assertions > 0,
+            has_only_turns=0 < turns == passages,
             has_unconfirmed=bool(self._db.execute(SQL["has_unconfirmed"], bound).get),
             is_limited=is_limited,
         )

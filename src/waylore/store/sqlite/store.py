@@ -348,6 +348,11 @@ class SqliteStore:
         with self._snapshot(where) as (_, scope):
             return scope.has_facts
 
+    def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether all passages that the caller may see are turns of conversations, and there are any."""
+        with self._snapshot(where) as (_, scope):
+            return scope.has_only_turns
+
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         with file.translate_errors(self._path):

@@ -217,7 +217,7 @@ LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
   WHERE w.collection = %(collection)s AND w.id = $1 LIMIT 1) u ON true
 
 -- name: visible_accesses
-SELECT access, passages, length, assertions FROM accesses
+SELECT access, passages, length, assertions, turns FROM accesses
 WHERE collection = %(collection)s AND "user" IN ('', %(user)s::text) AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
 
 -- name: has_users
@@ -237,9 +237,10 @@ FROM (SELECT %s::int8 AS collection) c, unnest(%b::int4[], %b::int8[]) u(access,
 WHERE a.collection = c.collection AND a.access = u.access
 
 -- name: count_access
-UPDATE accesses a SET passages = a.passages + u.passages, length = a.length + u.length, assertions = a.assertions + u.assertions
+UPDATE accesses a SET passages = a.passages + u.passages, length = a.length + u.length, assertions = a.assertions + u.assertions,
+  turns = a.turns + u.turns
 FROM (SELECT %s::int8 AS collection) c,
-  unnest(%b::int4[], %b::int8[], %b::int8[], %b::int8[]) u(access, passages, length, assertions)
+  unnest(%b::int4[], %b::int8[], %b::int8[], %b::int8[], %b::int8[]) u(access, passages, length, assertions, turns)
 WHERE a.collection = c.collection AND a.access = u.access
 
 -- name: drop_unused_accesses
@@ -358,7 +359,7 @@ LEFT JOIN LATERAL (SELECT w.* FROM passage_vectors w WHERE w.collection = %(coll
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id
 
 -- name: delete_passages
-DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[]) RETURNING id, number, access
+DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[]) RETURNING id, number, access, role > ''
 
 -- name: insert_passage_vector
 INSERT INTO passage_vectors (collection, id, vector, dimension, document, access)
@@ -957,14 +958,14 @@ WHERE a.collection = %(collection)s AND a.documents <> (
   SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access)
 UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of passages, terms or facts' FROM accesses a
-LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p
+LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length, count(*) FILTER (WHERE p.role > '') AS turns FROM passages p
   CROSS JOIN LATERAL (SELECT u.length FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
   WHERE p.collection = %(collection)s GROUP BY p.access) p ON p.access = a.access
 LEFT JOIN (SELECT p.access, sum(cardinality(k.facts)) AS assertions FROM passages p
   CROSS JOIN LATERAL (SELECT l.facts FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
   WHERE p.collection = %(collection)s GROUP BY p.access) s ON s.access = a.access
-WHERE a.collection = %(collection)s AND (a.passages, a.length, a.assertions) <> (
-  coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
+WHERE a.collection = %(collection)s AND (a.passages, a.length, a.assertions, a.turns) <> (
+  coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0), coalesce(p.turns, 0))
 UNION ALL
 SELECT count(*), 'packs have no passage' FROM packs k
 WHERE k.collection = %(collection)s AND (

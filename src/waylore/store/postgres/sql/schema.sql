@@ -36,6 +36,7 @@ CREATE TABLE accesses (
   length int8 NOT NULL DEFAULT 0,      -- terms of these passages
   assertions int8 NOT NULL DEFAULT 0,  -- of facts, by these passages
   "user" text COLLATE "C" NOT NULL DEFAULT '',
+  turns int8 NOT NULL DEFAULT 0,       -- passages that are turns of a conversation
   PRIMARY KEY (collection, access),
   UNIQUE (collection, id)
 );

@@ -128,7 +128,7 @@ FROM assertions z WHERE z.collection = :collection AND z.fact = $1 AND z.access 
 
 -- name: visible_accesses
 -- Of the caller's labels, without a user and of its own user.
-SELECT a.row, a.passages, a.length, a.assertions FROM accesses a
+SELECT a.row, a.passages, a.length, a.assertions, a.turns FROM accesses a
 WHERE a.collection = :collection AND a.user IN ('', :user) AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
   SELECT 1 FROM json_each(a.labels) l JOIN json_each(:labels) g ON g.value = l.value))
 
@@ -143,7 +143,7 @@ ON CONFLICT DO UPDATE SET documents = documents + 1 RETURNING row
 UPDATE accesses SET documents = documents - 1 WHERE row = ?
 
 -- name: count_access
-UPDATE accesses SET passages = passages + ?2, length = length + ?3, assertions = assertions + ?4 WHERE row = ?1
+UPDATE accesses SET passages = passages + ?2, length = length + ?3, assertions = assertions + ?4, turns = turns + ?5 WHERE row = ?1
 
 -- name: drop_unused_accesses
 DELETE FROM accesses WHERE collection = :collection AND documents = 0
@@ -265,7 +265,7 @@ SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end"
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: passage_rows_of_documents
-SELECT p.row, p.document, p.access, t.length, t.terms, p.id, k.pack
+SELECT p.row, p.document, p.access, t.length, t.terms, p.id, p.role > '', k.pack
 FROM passages p JOIN passage_terms t ON t.row = p.row JOIN packs k ON k.row = p.row
 WHERE p.document IN carray(:rows)
 
@@ -671,11 +671,12 @@ SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses
 WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
 UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of passages, terms or facts' FROM accesses a
-LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length FROM passages p JOIN passage_terms t ON t.row = p.row
-  GROUP BY p.access) p ON p.access = a.row
+LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length, sum(p.role > '') AS turns
+  FROM passages p JOIN passage_terms t ON t.row = p.row GROUP BY p.access) p ON p.access = a.row
 LEFT JOIN (SELECT p.access, sum(k.facts) AS assertions FROM packs k JOIN passages p ON p.row = k.row GROUP BY p.access) s
   ON s.access = a.row
-WHERE (a.passages, a.length, a.assertions) <> (coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0))
+WHERE (a.passages, a.length, a.assertions, a.turns)
+  <> (coalesce(p.passages, 0), coalesce(p.length, 0), coalesce(s.assertions, 0), coalesce(p.turns, 0))
 UNION ALL
 SELECT count(*), 'packs have no passage' FROM packs WHERE row NOT IN (SELECT row FROM passages)
 UNION ALL

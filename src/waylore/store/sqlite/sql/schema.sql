@@ -27,6 +27,7 @@ CREATE TABLE accesses (
   length INTEGER NOT NULL DEFAULT 0,      -- terms of these passages
   assertions INTEGER NOT NULL DEFAULT 0,  -- of facts, by these passages
   user TEXT NOT NULL DEFAULT '',
+  turns INTEGER NOT NULL DEFAULT 0,       -- passages that are turns of a conversation
   UNIQUE (collection, user, labels)
 ) STRICT;
 

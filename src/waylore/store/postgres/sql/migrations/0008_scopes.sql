@@ -1,6 +1,6 @@
 -- A document may belong to a user, an agent and a session, and may have the time of its event; a turn of a conversation has
 -- a speaker, a role and a time. A permission is a set of labels and a user.
-ALTER TABLE accesses ADD COLUMN "user" text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE accesses ADD COLUMN "user" text COLLATE "C" NOT NULL DEFAULT '', ADD COLUMN turns int8 NOT NULL DEFAULT 0;
 CREATE INDEX accesses_of_user ON accesses (collection, "user");
 ALTER TABLE documents ADD COLUMN "user" text NOT NULL DEFAULT '', ADD COLUMN agent text NOT NULL DEFAULT '',
   ADD COLUMN session text NOT NULL DEFAULT '', ADD COLUMN at int8;

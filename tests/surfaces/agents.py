@@ -16,7 +16,7 @@ WORLD = [
     ("Offices", "docs/offices.md", "Mara works in Bergen, by the harbour.", ("Mara", "works_in", "Bergen")),
     ("Menu", "docs/menu.md", "The canteen serves fish soup on Fridays.", ("canteen", "serves", "fish soup")),
 ]
-TOOLS = ["memory_search", "memory_get", "memory_add", "memory_forget", "search", "fetch"]
+TOOLS = ["memory_search", "memory_get", "memory_add", "memory_remember", "memory_forget", "search", "fetch"]
 
 
 def fill(memory: Waylore) -> Waylore:

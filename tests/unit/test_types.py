@@ -144,6 +144,7 @@ CHANGED: dict[str, Any] = {
     "aliases": ("Ay",),
     "headings": ("Chapter",),
     "is_own": True,
+    "at": NOON,
 }
 
 

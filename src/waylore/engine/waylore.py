@@ -27,14 +27,13 @@ from waylore.errors import ArgumentError, ModelMismatch, NotFound
 from waylore.fence import Fence, make_fence
 from waylore.indexing import exports, pipeline
 from waylore.indexing.blocks import Limits
-from waylore.indexing.conversations.messages import to_messages
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.indexing.files.addresses import find_address, locate
 from waylore.indexing.files.progress import AddReport, Progress, merge_reports
 from waylore.indexing.files.task import Task
 from waylore.indexing.importers import dispatch
 from waylore.indexing.importers.dispatch import ImportReport
-from waylore.indexing.memory import repeats, turns
+from waylore.indexing.memory import repeats
 from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.project import find_project_folder
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
@@ -323,6 +322,9 @@ class Waylore:
         tools: also remember calls of tools and their results.
         metadata, labels: as in `add`.
         """
+        from waylore.indexing.conversations.messages import to_messages  # noqa: PLC0415 (a search starts without it)
+        from waylore.indexing.memory import turns  # noqa: PLC0415
+
         arguments.check_type("tools", tools, bool)
         said = [message for message in to_messages(messages) if tools or not message.is_tool]
         if not said:

@@ -59,13 +59,14 @@ async def test_tools_have_hints_and_schemas(memory: Waylore) -> None:
         listed = (await agent.list_tools()).tools
     hints = {tool.name: tool.annotations for tool in listed if tool.annotations}
     assert [name for name, hint in hints.items() if hint.read_only_hint] == [
-        name for name in TOOLS if name not in {"memory_add", "memory_forget"}
+        name for name in TOOLS if name not in {"memory_add", "memory_remember", "memory_forget"}
     ]
     assert [name for name, hint in hints.items() if hint.destructive_hint] == ["memory_forget"]
     assert all(hint.idempotent_hint and not hint.open_world_hint for hint in hints.values())
     assert all(tool.description and tool.input_schema and tool.output_schema for tool in listed)
     assert list(listed[0].input_schema["properties"]) == [
         *("max_tokens", "query", "max_results", "use_graph", "min_graph_score", "min_similarity", "method"),
+        *("session", "since", "until", "as_of"),
     ]
 
 

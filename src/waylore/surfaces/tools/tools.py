@@ -167,7 +167,7 @@ def memory_remember(agent: Agent, arguments: Remember) -> RememberAnswer:
     Messages that are known already change nothing. A statement that changed is remembered again: say it in full.
     """
     _require_write(agent)
-    messages = [message.model_dump(exclude_defaults=True) for message in arguments.messages]
+    messages = [{name: value for name, value in message if value} for message in arguments.messages]
     report = agent.memory.remember(
         messages or arguments.text,
         session=arguments.session,

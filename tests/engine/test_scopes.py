@@ -151,6 +151,9 @@ def test_author_of_a_user_stays_with_that_user(memory: Waylore) -> None:
             call()
     with pytest.raises(Forbidden):
         mara.forget(memory.documents(limit=1)[0].id)
+    with pytest.raises(ArgumentError, match="documents must not be empty"):
+        mara.forget()
+    assert len(mara.forget(user="mara").documents) == 1
 
 
 def test_search_as_of_leaves_out_what_was_said_later(memory: Waylore) -> None:

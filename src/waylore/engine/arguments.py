@@ -206,13 +206,12 @@ def add_scope(
     )
 
 
-def check_selection(where: Filter) -> Filter:
-    """Return a filter by which documents are forgotten; one that selects everything is refused."""
+def check_selection(where: Filter) -> None:
+    """Raise ArgumentError if a caller selects documents to forget by nothing."""
     if replace(where, labels=None) == NO_FILTER:
         raise ArgumentError(
             "documents must not be empty; name ids or addresses, or select by user, session, since, until or where"
         )
-    return where
 
 
 def to_moment(value: Moment | None, name: str = "as_of") -> datetime | None:

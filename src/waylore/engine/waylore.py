@@ -673,7 +673,8 @@ class Waylore:
                 name: self._find_documents(name, visible) for name in check_each(arguments.to_documents(documents))
             }
         else:
-            found = {"": tuple(self._select_documents(arguments.check_selection(visible)))}
+            arguments.check_selection(wanted)
+            found = {"": tuple(self._select_documents(visible))}
         missing = [hide_name(name) for name, ids in found.items() if name and not ids]
         known = [id_ for ids in found.values() for id_ in ids]
         if arguments.check_type("dry_run", dry_run, bool):

@@ -220,7 +220,7 @@ def _copy_packs(db: Connection, tenants: Sequence[tuple[int, int]], sample: Samp
             (fact, source, -strength, *others)
             for fact, source, strength, *others in index_packs(made, accesses, ids).assertions
         ]
-        into = "assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to)"
+        into = "assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to, series, began)"
         _copy_rows(db, tenants, into, asserted)
 
 

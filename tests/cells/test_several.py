@@ -167,6 +167,9 @@ def test_facts_equal_those_of_one_store(
             capped = several.facts_of_entities(entities, per_entity=2, predicates=predicates, **held)
             _check_capped(capped, every[1], 2)
         for most in (MANY, 2, 1):
+            limits: dict[str, Any] = {"predicates": PREDICATES, "newest": most, "until": as_of, "where": where}
+            newest = [s.assertions_of_entities(entities, **limits) for s in (several, whole)]
+            assert newest[0] == newest[1]
             stated = [s.facts_of_passages(passages, per_passage=most, **held) for s in (several, whole)]
             assert stated[0] == stated[1]
 

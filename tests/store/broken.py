@@ -65,6 +65,21 @@ class HiddenAssertionStore(SqliteStore):
         return to_fact_columns({e: [facts[f.id] for f in fs] for e, fs in found.items()})
 
 
+class StrongestAssertionsStore(SqliteStore):
+    """Returns the strongest facts of a subject, each once, in place of its newest assertions."""
+
+    def assertions_of_entities(
+        self,
+        entities: Sequence[str],
+        *,
+        predicates: Sequence[str],
+        newest: int,
+        until: datetime | None = None,
+        where: Filter = NO_FILTER,
+    ) -> FactColumns:
+        return super().facts_of_entities(entities, per_entity=newest, predicates=predicates, as_of=until, where=where)
+
+
 class PartialWritingStore(SqliteStore):
     """Writes one document after another, so that a bad one leaves the ones before it."""
 

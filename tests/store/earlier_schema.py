@@ -26,8 +26,13 @@ DROP = """
     DROP TABLE packs, statement_vectors, assertions, staged, entity_vectors;
     DROP FUNCTION delete_mention, delete_assertion, delete_edge
 """
-
-
+DROP_SCOPES = """
+    DROP INDEX passage_vectors_of_access;
+    ALTER TABLE accesses DROP COLUMN "user";
+    ALTER TABLE documents DROP COLUMN "user", DROP COLUMN agent, DROP COLUMN session, DROP COLUMN at;
+    ALTER TABLE passages DROP COLUMN speaker, DROP COLUMN role, DROP COLUMN at, DROP COLUMN session;
+    ALTER TABLE assertions DROP COLUMN series, DROP COLUMN began
+"""
 INSERT_EDGE = """
     INSERT INTO edges (collection, entity, access, rank, fact, predicate) VALUES (%s, %s, %s, %s, %s, %s)
     ON CONFLICT DO NOTHING
@@ -39,6 +44,7 @@ def restore_tables(url: str, collections: Sequence[str] = ("default",)) -> None:
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
         _set_search_path(db)
+        db.execute(DROP_SCOPES)
         db.execute(DROP)
         for statement in _list_old_tables(RESTORED, LAST):
             db.execute(statement)
@@ -55,6 +61,7 @@ def restore_halves(url: str, collections: Sequence[str] = ("default",)) -> None:
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
         _set_search_path(db)
+        db.execute(DROP_SCOPES)
         staged = db.execute("SELECT * FROM staged").fetchall()
         db.execute("DROP TABLE entity_vectors, staged")
         for statement in _list_old_tables(("entity_vectors", "staged"), LAST_HALF):

@@ -18,6 +18,21 @@ JOIN_STATEMENTS = """
     DROP TABLE statement_vectors;
     ALTER TABLE joined RENAME TO statement_vectors
 """
+DROP_SCOPES = """
+    DROP INDEX passages_by_time;
+    DROP INDEX passages_of_session;
+    DROP INDEX assertions_by_time;
+    ALTER TABLE passages DROP COLUMN speaker;
+    ALTER TABLE passages DROP COLUMN role;
+    ALTER TABLE passages DROP COLUMN at;
+    ALTER TABLE passages DROP COLUMN session;
+    ALTER TABLE documents DROP COLUMN user;
+    ALTER TABLE documents DROP COLUMN agent;
+    ALTER TABLE documents DROP COLUMN session;
+    ALTER TABLE documents DROP COLUMN at;
+    ALTER TABLE assertions DROP COLUMN series;
+    ALTER TABLE assertions DROP COLUMN began
+"""  # the column `user` of accesses stays empty; the migration makes that table again
 
 
 def to_half(*codes: Any) -> bytes:
@@ -34,7 +49,8 @@ def restore_halves(path: Path) -> None:
 
 
 def restore_half_vectors(db: apsw.Connection) -> None:
-    """Store the vectors of passages and entities, also the staged ones, in half precision."""
+    """Store the vectors of passages and entities, also the staged ones, in half precision, and drop later columns."""
+    db.execute(DROP_SCOPES)
     db.create_scalar_function("to_half", to_half, 1)
     for table, kinds in (("passage_vectors", "true"), ("entity_vectors", "true"), ("staged", "kind <> 'fact'")):
         db.execute(f"UPDATE {table} SET vector = to_half(vector) WHERE {kinds}")

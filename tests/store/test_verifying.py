@@ -56,6 +56,8 @@ def damage(path: Path, sql: str) -> None:
         ("DELETE FROM passages WHERE title = 'Lothair II'", "use counts have no passage or fact"),
         ("DELETE FROM passages WHERE title = 'Lothair II'", "codes have no passage or entity"),
         ("DELETE FROM passage_terms WHERE row IN (SELECT row FROM passages LIMIT 1)", "terms are counted"),
+        ("UPDATE assertions SET began = began + 1", "facts of packs are not found by their id"),
+        ("UPDATE assertions SET series = 0", "facts of packs are not found by their id"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "vectors have no entity"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "descriptions have no entity"),
         ("DELETE FROM entities WHERE row = (SELECT max(row) FROM entities)", "mentions have no entity"),

@@ -5,8 +5,11 @@ also read from the other collections before it counts. If that removes facts, mo
 apply to the merged answer. A single collection is read only once.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
+from typing import Any
 
 from waylore.cells.catalogue.protocol import CollectionPlacement
 from waylore.cells.members import Members
@@ -18,11 +21,13 @@ from waylore.cells.merge import (
     merge_facts_of_entities,
     merge_facts_of_passages,
     pick_most_trusted,
+    take_uses,
 )
+from waylore.store.packing import cap_assertions
 from waylore.store.protocol import Store
 from waylore.types.columns import FactColumns, to_fact_columns
-from waylore.types.knowledge import STATUSES, Fact
-from waylore.types.search import FactFilter
+from waylore.types.knowledge import LIVE, STATUSES, Fact
+from waylore.types.search import FactFilter, Filter
 
 FactsByCollection = Sequence[tuple[str, FactColumns]]  # the name of each collection, and its answer
 
@@ -59,6 +64,48 @@ def read_facts_of_entities(
         return merge_facts_of_entities([facts for _, facts in answers], trusted, statuses=fact_filter.statuses)
 
     return _read_until_enough(members, read, merge, per_entity, entities)
+
+
+def read_assertions(
+    members: Members,
+    entities: Sequence[str],
+    predicates: Sequence[str],
+    newest: int,
+    until: datetime | None,
+    where: Filter,
+) -> FactColumns:
+    """Return the newest assertions of each subject and predicate, without facts that a collection retracts."""
+    options: dict[str, Any] = {"predicates": predicates, "until": until, "where": where}
+    limit = newest
+    while True:
+        read = partial(_read_newest, entities, {**options, "newest": limit})
+        answers = members.read_all(read)
+        if members.is_one:
+            return answers[0]
+        merged = _merge_assertions(members, answers, newest, where)
+        counts, of_one = _count_series(merged), [_count_series(answer) for answer in answers]
+        if not any(count >= limit and counts[key] < newest for some in of_one for key, count in some.items()):
+            return merged
+        limit *= 2
+
+
+def _read_newest(
+    entities: Sequence[str], options: Mapping[str, Any], _: CollectionPlacement, store: Store
+) -> FactColumns:
+    return store.assertions_of_entities(entities, **options)
+
+
+def _merge_assertions(members: Members, answers: Sequence[FactColumns], newest: int, where: Filter) -> FactColumns:
+    stated = {(fact.id, fact.passage_id): fact for answer in answers for facts in answer.values() for fact in facts}
+    ids = list(dict.fromkeys(id_ for id_, _ in stated))
+    trusted = _read_most_trusted(members, {}, ids, FactFilter(where=where))
+    live = {id_ for id_, fact in trusted.items() if fact.status in LIVE}
+    kept = [take_uses(fact, trusted[id_]) for (id_, _), fact in stated.items() if id_ in live]
+    return cap_assertions(kept, newest)
+
+
+def _count_series(answer: FactColumns) -> Counter[tuple[str, str]]:
+    return Counter(fact.series for facts in answer.values() for fact in facts)
 
 
 def read_facts_of_passages(

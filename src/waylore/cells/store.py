@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from waylore.cells.catalogue.protocol import CollectionPlacement
-from waylore.cells.facts import read_facts, read_facts_of_entities, read_facts_of_passages
+from waylore.cells.facts import read_assertions, read_facts, read_facts_of_entities, read_facts_of_passages
 from waylore.cells.members import Federation, Members, StoreCall
 from waylore.cells.merge import (
     merge_documents,
@@ -199,6 +199,18 @@ class FederatedStore:
         """Return facts by subject or object, strongest first, as the most trusted assertion states them."""
         fact_filter = FactFilter(statuses, as_of, where)
         return read_facts_of_entities(self._members, entities, per_entity, predicates, fact_filter)
+
+    def assertions_of_entities(
+        self,
+        entities: Sequence[str],
+        *,
+        predicates: Sequence[str],
+        newest: int,
+        until: datetime | None = None,
+        where: Filter = NO_FILTER,
+    ) -> FactColumns:
+        """Return the newest assertions of each subject and predicate, newest first."""
+        return read_assertions(self._members, entities, predicates, newest, until, where)
 
     def facts_of_passages(
         self,

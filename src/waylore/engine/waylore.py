@@ -41,7 +41,7 @@ from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.context import Layout, RenderedContext, render_context
 from waylore.retrieval.graph import same_as
 from waylore.retrieval.graph.browse import browse
-from waylore.retrieval.graph.validity import select_current
+from waylore.retrieval.graph.validity import MAX_ASSERTIONS, select_current
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import run_stage
@@ -56,6 +56,7 @@ from waylore.types.search import Filter, Query, SearchResult
 
 RULES = RuleExtractor()
 MAX_HOPS = 3
+MAX_LISTED_ASSERTIONS = 256  # of one subject and predicate, if that many facts are listed
 BATCH_FACTS = 1_024  # in one transaction; no less than a request may have, so that it is written as a whole
 Clock = Callable[[], datetime]
 
@@ -281,21 +282,20 @@ class Waylore:
     ) -> tuple[str, ...]:
         """Add facts that come without a text, and return the ids of their documents, one for each fact.
 
-        facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that is stored
-            already counts as used again. With the source conversation, this also holds if another document
-            states the fact, or if only its spelling differs.
-        metadata, labels, source, user, agent, session, at: as in `add`.
+        facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that was added on the
+            same day or in the same session counts as used again; on another day it is another statement. With the
+            source conversation, this also holds if another document states the fact, or if only its spelling differs.
+        metadata, labels, source, user, agent, session: as in `add`.
+        at: when the facts were said. None means now; it is unknown with the source file, and for a fact with a period.
         """
         source = arguments.check_source(source)
         frame = self._make_document(metadata, labels, source, user, agent, session, at)
-        stated = [pipeline.build_fact_document(each, frame) for each in arguments.to_facts(facts, source)]
-        batches = list(pipeline.split_into_batches(stated, BATCH_FACTS))
-        if source != "file":
-            remember = partial(repeats.remember_facts, self._store, self._embedder, author=self._author)
-            return tuple(id_ for batch in batches for id_ in remember(batch))
-        for batch in batches:
-            self._write(batch)
-        return tuple(each.document.id for each in stated)
+        now = frame if source == "file" or frame.at else replace(frame, at=frame.recorded_at)
+        stated = [
+            pipeline.build_fact_document(each, frame if each.valid_from or each.valid_to else now)
+            for each in arguments.to_facts(facts, source)
+        ]
+        return self._add_facts(stated, source)
 
     @observe
     def remember(
@@ -354,7 +354,8 @@ class Waylore:
         Returns the id of a document that holds this; forget it to undo it.
         """
         first, second = arguments.check_names(name, other)
-        [id_] = self.add_facts([NewFact(first, SAME, second)], labels=labels)
+        frame = self._make_document(None, labels, "user_edit")
+        [id_] = self._add_facts([pipeline.build_fact_document(NewFact(first, SAME, second), frame)], "user_edit")
         return id_
 
     @observe
@@ -562,8 +563,10 @@ class Waylore:
         query = Query(name, where=visible, as_of=known_at)
         ids = [entity.id for entity in self._store.entities_by_names([name], where=visible).get(name, ())]
         known = self._store.facts_of_entities(ids, per_entity=limit, as_of=query.as_of, where=visible)
-        current = run_stage(self._store, select_current(query, known, self._single_valued))
-        distinct = {fact.id: fact for id_ in ids for fact in current.get(id_, ())}
+        newest = max(MAX_ASSERTIONS, min(limit, MAX_LISTED_ASSERTIONS))
+        stage = select_current(query, known, self._single_valued, per_entity=limit, newest=newest)
+        current = run_stage(self._store, stage)
+        distinct = {(fact.id, fact.valid_from): fact for id_ in ids for fact in current.get(id_, ())}
         return tuple(distinct.values())[:limit]
 
     @observe
@@ -861,6 +864,22 @@ class Waylore:
             session=arguments.check_optional("session", session, MAX_TITLE),
             at=arguments.to_moment(at, "at"),
         )
+
+    def _add_facts(self, stated: Sequence[IndexedDocument], source: Source) -> tuple[str, ...]:
+        """Write documents of facts, and return their ids."""
+        batches = list(pipeline.split_into_batches(stated, BATCH_FACTS))
+        if source != "file":
+            remember = partial(
+                repeats.remember_facts,
+                self._store,
+                self._embedder,
+                author=self._author,
+                single_valued=self._single_valued,
+            )
+            return tuple(id_ for batch in batches for id_ in remember(batch))
+        for batch in batches:
+            self._write(batch)
+        return tuple(each.document.id for each in stated)
 
     def _write(self, documents: Sequence[IndexedDocument]) -> None:
         pipeline.write(self._store, self._embedder, documents, author=self._author)

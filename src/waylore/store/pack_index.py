@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from waylore.store import rows as columns
+from waylore.store.packing import split_ids
 from waylore.store.packs import ALWAYS, IS_OWN, Packs
 
 Row: TypeAlias = tuple[Any, ...]
@@ -31,8 +32,8 @@ class PackIndex:
 
     A mention is the entity, the permission, whether it is the passage's own, the count, and the key of the passage. An
     assertion is the fact, its source, its strength, the key of the passage, the place in the pack, the permission, the
-    status, and the period. `ends` has, by fact, the key of its predicate and the entities that it connects. `stated`
-    counts facts and pairs by permission.
+    status, the period, the key of its subject and predicate, and when it began. `ends` has, by fact, the key of its
+    predicate and the entities that it connects. `stated` counts facts and pairs by permission.
     """
 
     mentions: list[Row]
@@ -47,15 +48,21 @@ class PackIndex:
 
 
 def index_packs(
-    packs: Packs, accesses: Sequence[int], passages: Sequence[Row], facts: Sequence[Any], entities: Sequence[Any]
+    packs: Packs,
+    accesses: Sequence[int],
+    passages: Sequence[Row],
+    facts: Sequence[Any],
+    entities: Sequence[Any],
+    said: Sequence[int],
 ) -> PackIndex:
     """Return the rows of packs, given with the permissions and keys of their passages, and the keys of facts.
 
-    `entities` has a key for each place of an entity.
+    `entities` has a key for each place of an entity. `said` is when each passage was said, else recorded; deleting
+    needs no times.
     """
     return PackIndex(
         _list_mentions(packs, accesses, passages, entities),
-        _list_assertions(packs, accesses, passages, facts),
+        _list_assertions(packs, accesses, passages, facts, said or [0] * len(packs)),
         _map_ends(packs, facts, entities),
         Counter(accesses[of] for of in packs.fact_of.tolist()),
     )
@@ -72,7 +79,9 @@ def _list_mentions(
     ]
 
 
-def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[Row], facts: Sequence[Any]) -> list[Row]:
+def _list_assertions(
+    packs: Packs, accesses: Sequence[int], passages: Sequence[Row], facts: Sequence[Any], said: Sequence[int]
+) -> list[Row]:
     trust = packs.trust
     places = zip(
         facts[: packs.typed],
@@ -83,6 +92,7 @@ def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[R
         packs.facts["status"].tolist(),
         trust["valid_from"].tolist(),
         trust["valid_to"].tolist(),
+        _list_series(packs),
         strict=False,
     )
     return [
@@ -90,9 +100,19 @@ def _list_assertions(packs: Packs, accesses: Sequence[int], passages: Sequence[R
             *(fact, source, strength, *passages[of], place, accesses[of], status),
             None if since == ALWAYS.min else since,
             None if until == ALWAYS.max else until,
+            series,
+            said[of] if since == ALWAYS.min else since,
         )
-        for fact, source, strength, of, place, status, since, until in places
+        for fact, source, strength, of, place, status, since, until, series in places
     ]
+
+
+def _list_series(packs: Packs) -> list[int]:
+    """Return the key of the subject and the predicate of each fact, without pairs."""
+    subjects = split_ids(packs.entities[packs.subject_of[: packs.typed]].tobytes())
+    words = packs.facts["predicate_word"].tolist()
+    named = (packs.decode_words(of)[word] for of, word in zip(packs.fact_of.tolist(), words, strict=True))
+    return [columns.compute_series_key(*pair) for pair in zip(subjects, named, strict=False)]
 
 
 def _map_ends(packs: Packs, facts: Sequence[Any], entities: Sequence[Any]) -> Ends:

@@ -5,6 +5,7 @@ A store reads packs with the ids and texts of their passages (`PassagePacks`). S
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
@@ -34,8 +35,8 @@ from waylore.store.packs import (
 )
 from waylore.store.rows import from_microseconds, make_sort_key, to_microseconds
 from waylore.store.vectors import quantise, to_units
-from waylore.types.columns import FactColumns, MentionColumns
-from waylore.types.knowledge import SOURCES, STATUSES, Fact, IndexedDocument, Mention, Passage, Vector
+from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns
+from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, IndexedDocument, Mention, Passage, Vector
 from waylore.types.search import FactFilter
 
 T = TypeVar("T")
@@ -204,12 +205,16 @@ def _get_trust(fact: Fact) -> tuple[float, float, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class PassagePacks:
-    """Packs with the ids, texts and times of recording of their passages, and the uses of facts."""
+    """Packs with the ids, texts and times of their passages, and the uses of facts.
+
+    `recorded_at` is when a passage was added, `at` when it was said, if that is known.
+    """
 
     packs: Packs
     ids: Sequence[str]
     texts: Sequence[str]
     recorded_at: Column
+    at: Sequence[int | None]
     uses: Uses = field(default_factory=dict)  # by key: how often and when last
 
     def make_fact(self, place: int, vector: Vector | None) -> Fact:
@@ -220,7 +225,7 @@ class PassagePacks:
             place
         ].tolist()
         weight, confidence, since, until = self.packs.trust[place].tolist()
-        id_ = self.packs.ids[place].tobytes()
+        id_, at = self.packs.ids[place].tobytes(), self.at[of]
         count, last = self.uses.get(make_sort_key(id_), (0, None))
         named = words[subject_word], words[predicate_word] if place < self.packs.typed else "", words[object_word]
         return Fact(
@@ -240,6 +245,7 @@ class PassagePacks:
             count,
             None if last is None else from_microseconds(last),
             vector,
+            None if at is None else from_microseconds(at),
         )
 
     def get_names(self, place: int) -> tuple[str, str]:
@@ -259,13 +265,14 @@ class PassagePacks:
         return (words[prefix - 1] if prefix else "") + self.texts[of][start:end]
 
 
-def read_passage_packs(rows: Sequence[tuple[bytes, str, int, bytes, bytes | None]]) -> PassagePacks:
-    """Decode rows of passages: id, text, time of recording, pack, and vectors of statements or None."""
+def read_passage_packs(rows: Sequence[tuple[bytes, str, int, int | None, bytes, bytes | None]]) -> PassagePacks:
+    """Decode rows of passages: id, text, when recorded and when said, pack, and vectors of statements or None."""
     return PassagePacks(
-        Packs([row[3] for row in rows], [row[4] or b"" for row in rows]),
+        Packs([row[4] for row in rows], [row[5] or b"" for row in rows]),
         ids=[id_.hex() for id_, *_ in rows],
         texts=[text for _, text, *_ in rows],
         recorded_at=np.array([row[2] for row in rows], np.int64),
+        at=[row[3] for row in rows],
     )
 
 
@@ -384,6 +391,24 @@ def cap_pairs(found: Iterable[tuple[str, int, str, T]], limit: int) -> list[tupl
     """Return at most `limit` pairs of each entity, given with the rank of its mention and the id of the pair."""
     ordered = sorted(found, key=itemgetter(0, 1, 2))
     return [pair for _, pairs in groupby(ordered, key=itemgetter(0)) for pair in islice(pairs, limit)]
+
+
+def group_assertions(source: PassagePacks, places: Column, newest: int, find_uses: FindUses) -> FactColumns:
+    """Group assertions by their subject, newest first, at most `newest` of each predicate."""
+    stated = make_columns(source, [""] * len(places), places, find_uses)
+    return cap_assertions(map(stated.make, range(stated.size)), newest)
+
+
+def cap_assertions(assertions: Iterable[Fact], newest: int) -> FactColumns:
+    """Return the newest assertions of each subject and predicate, by subject, newest first."""
+    ordered = sorted(assertions, key=lambda fact: (fact.subject_id, EPOCH - fact.began, fact.passage_id, fact.id))
+    counts: Counter[tuple[str, str]] = Counter()
+    of_subject: dict[str, list[Fact]] = {}
+    for fact in ordered:
+        counts[fact.series] += 1
+        if counts[fact.series] <= newest:
+            of_subject.setdefault(fact.subject_id, []).append(fact)
+    return to_fact_columns(of_subject)
 
 
 def list_facts(source: PassagePacks) -> list[Fact]:

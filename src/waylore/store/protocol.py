@@ -164,6 +164,24 @@ class Store(Protocol):
         """
         ...
 
+    def assertions_of_entities(
+        self,
+        entities: Sequence[str],
+        *,
+        predicates: Sequence[str],
+        newest: int,
+        until: datetime | None = None,
+        where: Filter = NO_FILTER,
+    ) -> FactColumns:
+        """Return the newest assertions of each subject and predicate, newest first, by the id of the subject.
+
+        An assertion began at its `valid_from`, else when its passage was said, else when it was recorded; ties are
+        broken by the ids of passage and fact. At most `newest` are returned for each subject and predicate, and none
+        that began after `until`. Retracted assertions are left out, and so are all of a fact that the most trusted
+        visible assertion retracts.
+        """
+        ...
+
     def facts_of_passages(
         self,
         passages: Sequence[str],

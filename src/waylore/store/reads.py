@@ -39,6 +39,7 @@ RESULT_KINDS = {
     "find_similar_entities": "entities",
     "entities": "entities",
     "facts_of_entities": "facts",
+    "assertions_of_entities": "facts",
     "facts_of_passages": "facts",
     "pairs_of_entities": "facts",
     "facts": "facts",

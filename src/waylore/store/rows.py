@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import groupby, islice
+from itertools import groupby, islice, product
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -130,11 +130,32 @@ def compute_predicate_key(predicate: str) -> int:
     return make_sort_key(blake2b(normalise(predicate).encode(), digest_size=8).digest())
 
 
+def compute_series_key(subject_id: str, predicate: str) -> int:
+    """Hash the id of a subject and a predicate to an integer, for indexes."""
+    return make_sort_key(bytes.fromhex(identity("series", subject_id, normalise(predicate))))
+
+
+def list_series(entities: Iterable[str], predicates: Iterable[str]) -> list[int]:
+    """Return the keys of each entity with each predicate, each once."""
+    pairs = product(dict.fromkeys(entities), dict.fromkeys(predicates))
+    return list(dict.fromkeys(compute_series_key(*pair) for pair in pairs))
+
+
+def get_latest(moment: datetime | None) -> int:
+    """Convert a time to microseconds since 1970; None is later than every time."""
+    return int(np.iinfo(np.int64).max) if moment is None else to_microseconds(moment)
+
+
 def compute_session_key(document: Document) -> int | None:
     """Hash the session of a document with its user and agent to an integer, for indexes; None without a session."""
     if not document.session:
         return None
     return make_sort_key(bytes.fromhex(identity("session", document.user, document.agent, document.session)))
+
+
+def get_time(document: Document, passage: Passage) -> int:
+    """Return when a passage was said, else when its document was recorded, in microseconds."""
+    return to_microseconds(passage.at or document.recorded_at)
 
 
 def format_tag(key: str, value: Scalar) -> str:

@@ -36,6 +36,7 @@ BEN = say("I am allergic to peanuts.", ALLERGY, user="ben", session="one", at="2
 LATER = say("I live in Bergen now.", MOVE, user="ann", agent="clerk", session="two", at="2026-03-10", speaker="Ann")
 OPEN = page("Peanuts are legumes, says Ann in Bergen.", NewFact("Ann", "likes", "legumes"))
 TOLD = (ANN, BEN, LATER, OPEN)
+PREDICATES = ("allergic to", "lives in", "likes")
 PASSAGES = [document.passages[0].id for document in TOLD]
 
 
@@ -55,6 +56,11 @@ def list_seen(store: Store, where: Filter) -> list[set[str]]:
         {
             fact.passage_id
             for found in store.facts_of_entities([ann], per_entity=9, where=where).values()
+            for fact in found
+        },
+        {
+            fact.passage_id
+            for found in store.assertions_of_entities([ann], predicates=PREDICATES, newest=9, where=where).values()
             for fact in found
         },
         {fact.passage_id for fact in store.facts(facts, where=where).values()},
@@ -95,7 +101,7 @@ class ScopeTests(StoreFixtures):
     )
     def test_every_read_keeps_to_scope(self, told: Store, where: Filter, seen: list[IndexedDocument]) -> None:
         expected = {document.passages[0].id for document in seen}
-        assert list_seen(told, where) == [expected] * 12
+        assert list_seen(told, where) == [expected] * 13
 
     def test_documents_of_a_scope_are_listed(self, told: Store) -> None:
         def list_users(where: Filter) -> list[str]:

@@ -12,6 +12,7 @@ While a store is being written, subclass one of the parts instead, such as `Writ
 method and every filter of the protocol. They do not kill processes or fill disks. They need pytest.
 """
 
+from waylore.testing.assertions import AssertionTests
 from waylore.testing.authors import AuthorTests
 from waylore.testing.collections import CollectionTests
 from waylore.testing.fetching import FetchingTests
@@ -28,6 +29,7 @@ class StoreConformance(
     ForgettingTests,
     SearchingTests,
     GraphTests,
+    AssertionTests,
     FetchingTests,
     FilterTests,
     ScopeTests,

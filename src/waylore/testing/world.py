@@ -181,6 +181,8 @@ def assert_unseen(store: Store, where: Filter) -> None:
     assert store.find_entities_by_key(naming.keys("Falcon"), max_per_key=9, where=where) == {}
     facts = store.facts_of_entities([LOTHAIR, falcon], per_entity=99, where=where)
     assert codename not in {f.id for fs in facts.values() for f in fs}
+    told = store.assertions_of_entities([LOTHAIR, falcon], predicates=["codename", "rules"], newest=99, where=where)
+    assert passage not in {f.passage_id for fs in told.values() for f in fs}
     assert store.facts_of_passages([passage], per_passage=99, where=where) == {}
     pairs = store.pairs_of_entities([LOTHAIR, falcon], per_entity=99, passages_per_entity=99, where=where)
     assert passage not in {pair.passage_id for some in pairs.values() for pair in some}

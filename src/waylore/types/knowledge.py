@@ -134,7 +134,8 @@ class Fact:
     """Subject, predicate and object, as one passage states them.
 
     `object` is the name of an entity, or a plain value if `object_id` is empty. A *pair* has no predicate: the
-    statement names both entities, and no words of the author say how they are related.
+    statement names both entities, and no words of the author say how they are related. `at` is when the passage was
+    said, as a store reads it.
     """
 
     id: str
@@ -155,6 +156,7 @@ class Fact:
     access_count: int = field(default=0, repr=False)
     last_accessed: datetime | None = field(default=None, repr=False)
     vector: Vector | None = field(default=None, compare=False, repr=False)
+    at: datetime | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.subject} {self.draw_arrow()} {self.object}"
@@ -163,6 +165,16 @@ class Fact:
     def is_typed(self) -> bool:
         """Whether the fact has a predicate."""
         return bool(self.predicate)
+
+    @property
+    def began(self) -> datetime:
+        """When the fact began: its `valid_from`, else when it was said, else when it was recorded."""
+        return self.valid_from or self.at or self.recorded_at
+
+    @property
+    def series(self) -> tuple[str, str]:
+        """The subject and the normalised predicate. With a single-valued predicate, facts of one series compete."""
+        return self.subject_id, normalise(self.predicate)
 
     @property
     def quote(self) -> tuple[str, bool]:

@@ -116,7 +116,9 @@ def read(passages: list[tuple[Passage, list[Mention], list[Fact]]]) -> PassagePa
     packs = [pack_parts(make_parts(*parts), DIMENSION) for parts in passages]
     ids = [bytes.fromhex(passage.id) for passage, *_ in passages]
     at = to_microseconds(RECORDED)
-    return read_passage_packs([(id_, TEXT, at, each.pack, each.codes) for id_, each in zip(ids, packs, strict=True)])
+    return read_passage_packs(
+        [(id_, TEXT, at, None, each.pack, each.codes) for id_, each in zip(ids, packs, strict=True)]
+    )
 
 
 def describe(fact: Fact) -> tuple[Fact, bytes | None]:
@@ -192,7 +194,7 @@ def test_other_vectors_leave_the_rest_as_it_was(passages: list[tuple[Passage, li
     for passage, mentions, facts in passages:
         packed = pack_parts(make_parts(passage, mentions, facts), DIMENSION)
         new = {place: to_int8(np.eye(6, dtype=np.float32)[place]) for place in range(len(facts))}
-        row = (bytes.fromhex(passage.id), TEXT, to_microseconds(RECORDED), *replace_vectors(packed.pack, new))
+        row = (bytes.fromhex(passage.id), TEXT, to_microseconds(RECORDED), None, *replace_vectors(packed.pack, new))
         changed = list_facts(read_passage_packs([row]))
         known = list_facts(read([(passage, mentions, facts)]))
         assert [replace(fact, vector=None) for fact in changed] == [replace(fact, vector=None) for fact in known]

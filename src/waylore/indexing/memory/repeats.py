@@ -10,7 +10,7 @@ searches. The only model that is called is the embedder, and synonyms are not re
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from waylore.indexing import pipeline
 from waylore.indexing.memory.known import KnownPassage, mark_known
@@ -146,16 +146,27 @@ def remember(
 
 
 def remember_facts(
-    store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument], *, author: Author
+    store: Store,
+    embedder: Embedder | None,
+    documents: Sequence[IndexedDocument],
+    *,
+    author: Author,
+    single_valued: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Store new facts and count a use of known ones; return the ids of their documents."""
+    """Store new facts and count a use of known ones; return the ids of their documents.
+
+    A fact with a single-valued predicate is new if another object was stated since it was stored.
+    """
     documents = admit_documents(author, documents)
     own: dict[str, IndexedDocument] = {}
     for user in {d.document.user for d in documents}:
         ids = [d.document.id for d in documents if d.document.user == user]
         own |= store.get_indexed_documents(ids, where=Filter(user=user))
     others = _find_assertions(store, documents)
-    existing = [_find_existing(d, own.get(d.document.id), others) for d in documents]
+    found = [_find_existing(d, own.get(d.document.id), others) for d in documents]
+    known = [(d, was) for d, was in zip(documents, found, strict=True) if was and single_valued]
+    ended = _find_ended(store, known, single_valued)
+    existing = [was.id if was and was.id not in ended else "" for was in found]
     repeated = [d for d, id_ in zip(documents, existing, strict=True) if id_]
     if repeated:
         used = [f.id for d in repeated for f in d.facts]
@@ -177,20 +188,52 @@ def _find_assertions(store: Store, indexed: Sequence[IndexedDocument]) -> dict[s
     return found
 
 
-def _find_existing(new: IndexedDocument, own: IndexedDocument | None, others: dict[str, tuple[Fact, Document]]) -> str:
-    """Return the id of the document that states the fact already, or an empty string if it is new.
+def _find_ended(
+    store: Store, known: Sequence[tuple[IndexedDocument, Document]], single_valued: Sequence[str]
+) -> set[str]:
+    """Return the ids of documents whose fact is said again after another object of its subject was stated."""
+    ended: set[str] = set()
+    for labels, user in {(new.document.labels, new.document.user) for new, _ in known}:
+        again = [(new, was) for new, was in known if (new.document.labels, new.document.user) == (labels, user)]
+        subjects = sorted({fact.subject_id for new, _ in again for fact in new.facts})
+        where = Filter(labels=labels, user=user)
+        told = store.assertions_of_entities(subjects, predicates=single_valued, newest=1, where=where)
+        newest = {fact.series: fact for of_one in told.values() for fact in of_one}
+        ended |= {was.id for new, was in again if _is_ended(was, newest.get(new.facts[0].series), new)}
+    return ended
+
+
+def _is_ended(was: Document, newest: Fact | None, again: IndexedDocument) -> bool:
+    (fact,) = again.facts
+    if newest is None or newest.id == fact.id or fact.valid_from or not again.document.at:
+        return False
+    return (was.at or was.recorded_at) < newest.began < again.document.at
+
+
+def _find_existing(
+    new: IndexedDocument, own: IndexedDocument | None, others: dict[str, tuple[Fact, Document]]
+) -> Document | None:
+    """Return the document that states the fact already, or None if it is new.
 
     Only facts from conversations may be repeated in other words: an edit changes the words on purpose.
     """
     (fact,) = new.facts
     if own is not None:
-        is_same = own.digest == new.digest or (fact.source == CONVERSATION and _is_restated(own, new))
-        return own.document.id if is_same else ""
+        is_equal = own.digest == _set_time(new, own.document.at).digest
+        is_same = is_equal or (fact.source == CONVERSATION and _is_restated(own, new))
+        return own.document if is_same else None
     assertion, document = others.get(fact.id, (None, None))
     if assertion is None or document is None or fact.source != CONVERSATION:
-        return ""
-    is_same = _has_same_readers(document, new.document) and _get_validity(assertion) == _get_validity(fact)
-    return document.id if is_same else ""
+        return None
+    said = new.document if document.at else replace(new.document, at=None)  # a document without a time has no day
+    is_same = _has_same_readers(document, said) and _get_validity(assertion) == _get_validity(fact)
+    return document if is_same else None
+
+
+def _set_time(indexed: IndexedDocument, at: datetime | None) -> IndexedDocument:
+    """Return a document of a fact as if it was said at another time."""
+    passages = tuple(replace(passage, at=at) for passage in indexed.passages)
+    return replace(indexed, document=replace(indexed.document, at=at), passages=passages)
 
 
 def _is_restated(own: IndexedDocument, other: IndexedDocument) -> bool:

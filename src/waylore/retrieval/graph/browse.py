@@ -38,7 +38,7 @@ def browse(
         facts = yield from read(
             Store.facts_of_entities, level, per_entity=per_entity, as_of=query.as_of, where=query.where
         )
-        valid = yield from select_current(query, facts, single_valued)
+        valid = yield from select_current(query, facts, single_valued, per_entity=per_entity)
         level = _add_level(level, valid, tree, limit)
         if not level:
             break

@@ -1,82 +1,226 @@
-"""End a fact when another one contradicts it: with a single-valued predicate, a subject has one object at a time.
+"""Compute which assertion holds when: with a single-valued predicate, a subject has one object at a time.
 
-The ends are computed and not stored. A staged fact never ends a confirmed one. Otherwise the fact of the more trusted
-source ends the other, and of equal sources the newer ends the older. The ended fact gets the start of the other as
-its end, but not before its own start. A caller who may not see the other fact still reads the ended one, and
-forgetting the other restores it. A fact starts at its own `valid_from`, else when it was recorded. If two facts of
-one source start together, neither ends the other.
+Periods are computed from all assertions that the caller may see, and not stored, so forgetting an assertion restores
+what it ended. Of two assertions with different objects that are valid at the same time, the more trusted source wins,
+and of equal sources the one that began later, or that was said later if both began together. A staged assertion never
+ends a confirmed one. If both began and were said together, neither ends the other. When a bounded period is over,
+what went on before holds again. The same object again prolongs a period.
+
+An assertion begins at its `valid_from`, else when it was said, else when it was recorded. The beginning of the first
+one is unknown if it was only recorded; it holds at every earlier time.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import normalise
 from waylore.types.columns import FactColumns, to_fact_columns
-from waylore.types.knowledge import SOURCES, Fact
+from waylore.types.knowledge import EPOCH, LIVE, SOURCES, Fact, Status
 from waylore.types.search import Query
 
-MAX_RIVAL_FACTS = 64  # facts of one subject that are compared
+MAX_ASSERTIONS = 64  # of one subject and predicate that are compared, the newest
+ALWAYS, FOREVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+Span = tuple[datetime, datetime]
 
 
-def select_current(query: Query, facts: FactColumns, single_valued: Sequence[str]) -> Reads[FactColumns]:
-    """Set the end of contradicted facts and drop facts that ended before `as_of`."""
-    if not single_valued:
-        return facts
-    normalised = frozenset(map(normalise, single_valued))
-    made = map(facts.make, range(facts.size))
-    subjects = {fact.subject_id for fact in made if normalise(fact.predicate) in normalised}
-    if not subjects:
-        return facts
-    rivals = yield from read(
-        Store.facts_of_entities,
-        sorted(subjects),
-        per_entity=MAX_RIVAL_FACTS,
-        predicates=single_valued,
-        where=query.where,
-    )
-    ends = find_ends(rival for facts_of_one in rivals.values() for rival in facts_of_one)
-    ended = {id_: [_end_fact(fact, ends) for fact in of_one] for id_, of_one in facts.items()}
-    return to_fact_columns({id_: [f for f in of_one if _is_valid(f, query)] for id_, of_one in ended.items()})
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time in which a fact held, and the assertions that state it. It is empty if another fact held all the time."""
+
+    start: datetime
+    end: datetime
+    assertions: tuple[Fact, ...]
+
+    def holds_at(self, moment: datetime | None) -> bool:
+        """Return whether the fact held at a time; True for None."""
+        return moment is None or self.start <= moment < self.end
+
+    def state(self, statuses: Collection[Status]) -> Fact | None:
+        """Return the fact as its most trusted assertion with one of the statuses states it, with the period."""
+        stated = [fact for fact in self.assertions if fact.status in statuses]
+        return self.limit(min(stated, key=_make_trust_key)) if stated else None
+
+    def limit(self, fact: Fact) -> Fact:
+        """Return a fact with this period."""
+        start, end = (None if self.start == ALWAYS else self.start), (None if self.end == FOREVER else self.end)
+        return replace(fact, valid_from=start, valid_to=end)
 
 
-def find_ends(rivals: Iterable[Fact]) -> dict[str, datetime]:
-    """Return when each contradicted fact ended, by fact id. All facts must have single-valued predicates."""
-    by_subject: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
-    for fact in rivals:
-        by_subject[fact.subject_id, normalise(fact.predicate)][fact.id] = fact
-    ends: dict[str, datetime] = {}
-    for competing in by_subject.values():
-        for fact in competing.values():
-            starts = [get_start(other) for other in competing.values() if _supersedes(other, fact)]
-            if starts:
-                ends[fact.id] = max(get_start(fact), min(starts))
-    return ends
+# -- computing -----------------------------------------------------------------------------------------
 
 
-def _supersedes(fact: Fact, other: Fact) -> bool:
-    """Return whether a fact ends another one that has the same subject and predicate."""
-    if fact.status == "staged" and other.status == "confirmed":
-        return False
-    start, since = get_start(fact), get_start(other)
-    trust = SOURCES.index(other.source) - SOURCES.index(fact.source)  # positive if the fact is more trusted
-    is_over = fact.valid_to is not None and fact.valid_to <= since
-    return start > since if trust == 0 else trust > 0 and not is_over
+def compute_periods(assertions: Iterable[Fact]) -> list[Period]:
+    """Return the periods of facts, given all assertions of one subject and predicate, in order of time."""
+    told = sorted(assertions, key=_make_order_key)
+    pieces: dict[str, list[tuple[Span, Fact]]] = defaultdict(list)
+    for fact in told:
+        start = ALWAYS if _is_open(fact, told[0]) else get_start(fact)
+        spans = [(start, fact.valid_to or FOREVER)]
+        for rival in told:
+            if _supersedes(rival, fact):
+                spans = _cut(spans, (get_start(rival), rival.valid_to or FOREVER))
+        pieces[fact.id] += [(span, fact) for span in spans or [(get_start(fact), get_start(fact))]]
+    periods = [period for of_fact in pieces.values() for period in _join(of_fact)]
+    return sorted(periods, key=lambda period: (period.start, period.end, period.assertions[0].id))
 
 
 def get_start(fact: Fact) -> datetime:
-    """Return when a fact became valid, as far as is known."""
-    return fact.valid_from or fact.recorded_at
+    """Return when a fact became valid. It is unknown if the fact was said only when it was over."""
+    is_over = fact.valid_from is None and fact.valid_to is not None and fact.valid_to <= fact.began
+    return ALWAYS if is_over else fact.began
 
 
-def _end_fact(fact: Fact, ends: Mapping[str, datetime]) -> Fact:
-    if fact.id not in ends:
-        return fact
-    return replace(fact, valid_to=min(fact.valid_to or ends[fact.id], ends[fact.id]))
+def _make_order_key(fact: Fact) -> tuple[datetime, datetime]:
+    return get_start(fact), fact.at or ALWAYS
 
 
-def _is_valid(fact: Fact, query: Query) -> bool:
-    return query.as_of is None or fact.valid_to is None or query.as_of < fact.valid_to
+def _make_trust_key(fact: Fact) -> tuple[int, float, str]:
+    return SOURCES.index(fact.source), -fact.weight * fact.confidence, fact.passage_id
+
+
+def _is_open(fact: Fact, first: Fact) -> bool:
+    """Return whether the beginning of a fact is unknown: it was only recorded, and nothing else began before."""
+    return fact.valid_from is None and fact.at is None and _make_order_key(fact) == _make_order_key(first)
+
+
+def _supersedes(rival: Fact, fact: Fact) -> bool:
+    """Return whether an assertion ends another one of the same subject and predicate."""
+    if rival.id == fact.id or (rival.status == "staged" and fact.status == "confirmed"):
+        return False
+    trust = SOURCES.index(fact.source) - SOURCES.index(rival.source)  # positive if the rival is more trusted
+    return trust > 0 if trust else _make_order_key(rival) > _make_order_key(fact)
+
+
+def _cut(spans: Sequence[Span], taken: Span) -> list[Span]:
+    """Return spans without a part of the time."""
+    before = [(start, min(end, taken[0])) for start, end in spans]
+    after = [(max(start, taken[1]), end) for start, end in spans]
+    return [(start, end) for start, end in (*before, *after) if start < end]
+
+
+def _join(pieces: Iterable[tuple[Span, Fact]]) -> Iterator[Period]:
+    """Yield the periods of one fact: pieces that overlap or follow each other are one."""
+    joined: Period | None = None
+    for (start, end), fact in sorted(pieces, key=lambda piece: piece[0]):
+        if joined and start <= joined.end:
+            joined = Period(joined.start, max(joined.end, end), (*joined.assertions, fact))
+            continue
+        if joined:
+            yield joined
+        joined = Period(start, end, (fact,))
+    if joined:
+        yield joined
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+def select_current(
+    query: Query,
+    facts: FactColumns,
+    single_valued: Sequence[str],
+    *,
+    per_entity: int,
+    statuses: Collection[Status] = LIVE,
+    newest: int = MAX_ASSERTIONS,
+) -> Reads[FactColumns]:
+    """Return the facts of entities with the periods in which they hold; without `as_of` also those that ended.
+
+    If an entity has `per_entity` facts, some may be missing, so all of its single-valued ones are read.
+    """
+    competing = _list_competing(facts, single_valued)
+    crowded = {id_ for id_ in facts if single_valued and len(facts[id_]) >= per_entity}
+    if not competing and not crowded:
+        return facts
+    subjects = sorted(crowded.union(fact.subject_id for fact in competing))
+    periods = yield from _read_periods(query, subjects, competing, single_valued, newest)
+    held = [fact for period in periods if (fact := period.state(statuses))]
+    ids = {fact.id for fact in competing}
+    current: dict[str, list[Fact]] = {}
+    for id_, of_one in facts.items():
+        kept = [fact for fact in of_one if fact.id not in ids]
+        known, is_crowded = {fact.id for fact in of_one}, id_ in crowded
+        found = [fact for fact in held if fact.id in known or (is_crowded and fact.subject_id == id_)]
+        current[id_] = _sort(kept, found)[:per_entity]
+    return to_fact_columns(current)
+
+
+def select_stated(query: Query, facts: FactColumns, single_valued: Sequence[str]) -> Reads[FactColumns]:
+    """Return the facts of passages that hold, each as its passage states it, with its period."""
+    competing = _list_competing(facts, single_valued)
+    if not competing:
+        return facts
+    subjects = sorted({fact.subject_id for fact in competing})
+    periods = yield from _read_periods(query, subjects, competing, single_valued, MAX_ASSERTIONS)
+    found = {_get_key(fact): period for period in periods for fact in period.assertions}
+    ids = {fact.id for fact in competing}
+    current = {
+        id_: [
+            found[_get_key(fact)].limit(fact) if fact.id in ids else fact
+            for fact in of_one
+            if fact.id not in ids or _get_key(fact) in found
+        ]
+        for id_, of_one in facts.items()
+    }
+    return to_fact_columns(current)
+
+
+def _list_competing(facts: FactColumns, single_valued: Sequence[str]) -> list[Fact]:
+    """Return the facts with single-valued predicates."""
+    predicates = frozenset(map(normalise, single_valued))
+    made = map(facts.make, range(facts.size if predicates else 0))
+    return [fact for fact in made if normalise(fact.predicate) in predicates]
+
+
+def _read_periods(
+    query: Query, subjects: Sequence[str], competing: Iterable[Fact], single_valued: Sequence[str], newest: int
+) -> Reads[list[Period]]:
+    """Return the periods that hold at `as_of`, in order of time.
+
+    They are computed from the newest assertions, and from facts that are known already. Of these, an older one counts
+    only if no newer one ends it, because other ends of it were not read.
+    """
+    told = yield from _read_assertions(query, subjects, single_valued, newest)
+    is_read = {_get_key(fact) for of_one in told.values() for fact in of_one}
+    series: dict[tuple[str, str], dict[tuple[str, str], Fact]] = defaultdict(dict)
+    for fact in (*competing, *(fact for of_one in told.values() for fact in of_one)):
+        series[fact.series][_get_key(fact)] = fact
+    periods = (period for of_one in series.values() for period in compute_periods(of_one.values()))
+    return [
+        period
+        for period in periods
+        if period.holds_at(query.as_of)
+        and (period.end == FOREVER or any(_get_key(fact) in is_read for fact in period.assertions))
+    ]
+
+
+def _read_assertions(
+    query: Query, subjects: Sequence[str], single_valued: Sequence[str], newest: int
+) -> Reads[Mapping[str, Sequence[Fact]]]:
+    """Read the newest assertions of subjects: if those are too many and later than `as_of`, the newest before it."""
+    options: dict[str, Any] = {"predicates": single_valued, "newest": newest, "where": query.where}
+    told = yield from read(Store.assertions_of_entities, subjects, **options)
+    moment = query.as_of
+    if moment is None:
+        return told
+    later = [id_ for id_, of_one in told.items() if len(of_one) >= newest and of_one[0].began > moment]
+    if not later:
+        return told
+    before = yield from read(Store.assertions_of_entities, later, until=moment, **options)
+    return {id_: before.get(id_, ()) if id_ in later else of_one for id_, of_one in told.items()}
+
+
+def _sort(facts: Iterable[Fact], held: Iterable[Fact]) -> list[Fact]:
+    """Sort facts and periods by strength, of equal strength what holds first, then by id, the newest period first."""
+    marked = [*((fact, False) for fact in facts), *((fact, fact.valid_to is not None) for fact in held)]
+    marked.sort(key=lambda pair: (-pair[0].weight * pair[0].confidence, pair[1], pair[0].id, EPOCH - pair[0].began))
+    return [fact for fact, _ in marked]
+
+
+def _get_key(fact: Fact) -> tuple[str, str]:
+    return fact.id, fact.passage_id

@@ -18,7 +18,7 @@ from waylore.config import ResolutionConfig, TrustConfig, WalkConfig
 from waylore.names import list_word_keys
 from waylore.retrieval.graph.same_as import find_merges, map_end_names
 from waylore.retrieval.graph.similarity import NEUTRAL, compute_cosines
-from waylore.retrieval.graph.validity import select_current
+from waylore.retrieval.graph.validity import select_current, select_stated
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together
 from waylore.store.rows import group_pairs
@@ -283,7 +283,9 @@ def read_entity_facts(query: Query, entities: Sequence[str], config: WalkConfig)
         if config.predicates or "confirmed" not in config.statuses
         else _read_pairs(query, entities, config),
     )
-    current = yield from select_current(query, facts, config.single_valued)
+    current = yield from select_current(
+        query, facts, config.single_valued, per_entity=config.facts_per_entity, statuses=config.statuses
+    )
     if pairs is None or not pairs.size:
         return current
     joined = join_facts([current, pairs])
@@ -313,7 +315,7 @@ def read_passage_facts(
         as_of=query.as_of,
         where=query.where,
     )
-    stated = yield from select_current(query, stated, config.single_valued)
+    stated = yield from select_stated(query, stated, config.single_valued)
     if not config.predicates:
         return stated
     wanted = set(map(normalise, config.predicates))

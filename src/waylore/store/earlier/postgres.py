@@ -18,9 +18,9 @@ from waylore.store.postgres.steps import LOWEST_ID, to_array
 from waylore.store.sql import load_queries
 from waylore.types.knowledge import Passage
 
-SQL = load_queries("waylore.store.postgres")
 OLD = load_queries("waylore.store.postgres", file="carry_over")
 PASSAGES_AT_ONCE = 500
+COLUMNS = 9  # of an assertion in that layout, without the collection
 
 
 def carry_over(db: psycopg.Connection[Any]) -> None:
@@ -65,4 +65,4 @@ def _carry_passages(
     ]
     packs = insert_packs(db, collection, ids, encoded)
     index = index_packs(packs, [access for _, access, _ in batch], ids)
-    run_by_column(db, SQL["insert_assertion"], collection, index.assertions)
+    run_by_column(db, OLD["insert_assertion"], collection, [row[:COLUMNS] for row in index.assertions])

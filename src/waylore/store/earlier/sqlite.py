@@ -4,6 +4,7 @@ It runs once, inside the transaction of the migrations, so a killed process leav
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ from waylore.types.knowledge import Passage
 SQL = load_queries("waylore.store.sqlite")
 OLD = load_queries("waylore.store.sqlite", file="carry_over")
 PASSAGES_AT_ONCE = 500
+COLUMNS = 11  # of an assertion in that layout
 
 
 def carry_over(db: apsw.Connection) -> None:
@@ -49,4 +51,5 @@ def _carry_passages(db: apsw.Connection, collection: int, dimension: int | None,
     decoded = Packs([each.pack for each in packs])
     index = index_packs(decoded, collection, accesses, ids, rows, find_entity_rows(db, collection, decoded))
     db.executemany(SQL["insert_mention"], sorted(index.mentions))  # they are counted already
-    insert_assertions(db, collection, index)
+    stated = [row[:COLUMNS] for row in index.assertions]
+    insert_assertions(db, collection, replace(index, assertions=stated), OLD["insert_assertion"])

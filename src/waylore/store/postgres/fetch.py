@@ -60,7 +60,30 @@ def facts_of_entities(
     query = "facts_of_entities_by_predicate" if predicates else "facts_of_entities"
     rows = yield from read_rows(query, entities, **bound)
     source, places, uses = _read_places(rows)
-    return packing.group_facts(source, split_ids(b"".join(row[7] for row in rows)), places, per_entity, lambda _: uses)
+    return packing.group_facts(source, split_ids(b"".join(row[8] for row in rows)), places, per_entity, lambda _: uses)
+
+
+def assertions_of_entities(
+    scope: PostgresScope,
+    entities: Sequence[str],
+    *,
+    predicates: Sequence[str],
+    newest: int,
+    until: datetime | None = None,
+) -> Steps[FactColumns]:
+    """Return the newest assertions of subjects and predicates, newest first."""
+    series = columns.list_series(entities, predicates)
+    bound = {
+        **scope.bindings,
+        **bind_fact_filter(FactFilter()),
+        "series": series,
+        "latest": columns.get_latest(until),
+        "may_be_retracted": scope.has_unconfirmed,
+        "cap": newest,
+    }
+    [rows] = yield [make_statement("assertions_of_series", **bound) if series else None]
+    source, places, uses = _read_places(rows)
+    return packing.group_assertions(source, places, newest, lambda _: uses)
 
 
 def pairs_of_entities(
@@ -68,7 +91,7 @@ def pairs_of_entities(
 ) -> Steps[FactColumns]:
     """Return the pairs of entities in the passages that mention each of them most."""
     found = yield from read_rows("pairs_of_entities", entities, **scope.bindings, cap=passages_per_entity)
-    rows = {row[4]: row[4:] for row in found if row[7] is not None}
+    rows = {row[4]: row[4:] for row in found if row[8] is not None}
     mentions = columns.group_by_entity((row[:4] for row in found), passages_per_entity)
     return packing.group_pairs_by_entity(packing.read_passage_packs(list(rows.values())), mentions, per_entity)
 
@@ -93,13 +116,13 @@ def facts_of_passages(
 
 def _read_places(rows: Sequence[Any]) -> tuple[PassagePacks, Column, packing.Uses]:
     """Decode packs. Return them with the places of the found facts, and the uses of these."""
-    source = packing.read_passage_packs([row[:5] for row in rows])
-    in_pack = [np.frombuffer(row[5] or b"", ">i4") for row in rows]
+    source = packing.read_passage_packs([row[:6] for row in rows])
+    in_pack = [np.frombuffer(row[6] or b"", ">i4") for row in rows]
     if not in_pack:
         return source, np.zeros(0, np.int64), {}
     of = np.repeat(np.arange(len(in_pack)), [len(each) for each in in_pack])
     places = source.packs.find_places(of, np.concatenate(in_pack).astype(np.int64))
-    uses = np.frombuffer(b"".join(row[6] or b"" for row in rows), ">i8").reshape(-1, 2)
+    uses = np.frombuffer(b"".join(row[7] or b"" for row in rows), ">i8").reshape(-1, 2)
     is_used = uses[:, 0] > 0
     keys = packing.compute_fact_keys(source.packs.ids[places[is_used]])
     return source, places, dict(zip(keys.tolist(), map(tuple, uses[is_used].tolist()), strict=True))

@@ -21,10 +21,10 @@ from waylore.store.sql import load_queries
 SQL = load_queries("waylore.store.postgres")
 
 
-def index_packs(packs: Packs, accesses: Sequence[int], ids: Sequence[str]) -> PackIndex:
-    """Return the rows of packs, given with the permissions and ids of their passages."""
+def index_packs(packs: Packs, accesses: Sequence[int], ids: Sequence[str], said: Sequence[int] = ()) -> PackIndex:
+    """Return the rows of packs, given with the permissions, ids and times of their passages."""
     facts, entities = split_ids(packs.ids.tobytes()), split_ids(packs.entities.tobytes())
-    return pack_index.index_packs(packs, accesses, [(id_,) for id_ in ids], facts, entities)
+    return pack_index.index_packs(packs, accesses, [(id_,) for id_ in ids], facts, entities, said)
 
 
 def insert_packs(db: Connection, collection: int, ids: Sequence[str], encoded: Sequence[EncodedParts]) -> Packs:

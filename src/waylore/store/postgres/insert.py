@@ -247,7 +247,8 @@ def _insert_packs(db: Connection, into: PostgresCollection, stored: Sequence[Sto
     encoded = [pack_parts(own, into.statistics.dimension) for _, own in check_each(parts)]
     ids = [own.passage.id for _, own in parts]
     packs = insert_packs(db, into.key, ids, encoded)
-    indexed = index_packs(packs, [p.access for p, _ in parts], ids)
+    said = [columns.get_time(p.indexed.document, own.passage) for p, own in parts]
+    indexed = index_packs(packs, [p.access for p, _ in parts], ids, said)
     insert_mentions(db, into.key, indexed.mentions)
     change.mentions += len(indexed.mentions)
     change.assertions.update(indexed.stated)

@@ -38,6 +38,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             keys.find_similar_entities,
             reading.entities_by_names,
             reading.facts_of_entities,
+            reading.assertions_of_entities,
             reading.facts_of_passages,
             reading.pairs_of_entities,
             reading.passages_of_entities,

@@ -71,10 +71,10 @@ def _read_unembedded(db: Connection, kind: str, bound: dict[str, Any]) -> tuple[
 
 def _list_unembedded_facts(rows: Sequence[Any]) -> tuple[Embeddable, ...]:
     """Return the facts of packs that have no staged vector."""
-    source = packing.read_passage_packs([row[:5] for row in rows])
+    source = packing.read_passage_packs([row[:6] for row in rows])
     of, places = source.packs.fact_of.tolist(), source.packs.place_of.tolist()
     found = zip(packing.list_facts(source), of, places, strict=True)
-    return tuple(replace(fact, vector=None) for fact, of, place in found if place not in (rows[of][5] or ()))
+    return tuple(replace(fact, vector=None) for fact, of, place in found if place not in (rows[of][6] or ()))
 
 
 def _adopt_vectors(db: Connection, kind: str, bound: dict[str, Any], dimension: int) -> None:

@@ -200,6 +200,27 @@ class PostgresStore:
             )
         )
 
+    def assertions_of_entities(
+        self,
+        entities: Sequence[str],
+        *,
+        predicates: Sequence[str],
+        newest: int,
+        until: datetime | None = None,
+        where: Filter = NO_FILTER,
+    ) -> FactColumns:
+        """Return the newest assertions of each subject and predicate, newest first."""
+        return self._answer(
+            make_request(
+                Store.assertions_of_entities,
+                entities,
+                predicates=predicates,
+                newest=newest,
+                until=until,
+                where=where,
+            )
+        )
+
     def facts_of_passages(
         self,
         passages: Sequence[str],

@@ -17,7 +17,7 @@ from waylore.errors import Forbidden
 from waylore.names import keys
 from waylore.store import bm25
 from waylore.store.checks import check_terms, list_still_stored
-from waylore.store.pack_index import Row, describe_differences, list_edges
+from waylore.store.pack_index import PackIndex, Row, describe_differences, list_edges
 from waylore.store.packing import split_ids
 from waylore.store.packs import Packs
 from waylore.store.postgres.connections import Connection
@@ -74,11 +74,11 @@ def _check_packs(db: Connection, collection: int) -> Iterator[str]:
     found: Counter[str] = Counter()
     for batch in _read_packs(db, collection):
         packs = Packs([pack for *_, pack in batch])
-        index = index_packs(packs, [access for _, access, *_ in batch], [id_.hex() for id_, *_ in batch])
+        index = index_batch(packs, batch)
         edges = list_edges(index.ends, read_strengths(db, collection, index), {})
         keys: dict[str, Sequence[Row]] = {
             "mention": index.mentions,
-            "assertion": [row[:5] for row in index.assertions],
+            "assertion": [(*row[:5], *row[-2:]) for row in index.assertions],
             "edge": list({edge[:4] for edge in edges}),
         }
         wanted.update({kind: len(listed) for kind, listed in keys.items()})
@@ -86,13 +86,19 @@ def _check_packs(db: Connection, collection: int) -> Iterator[str]:
         entities = set(split_ids(packs.entities[1:].tobytes()))
         wanted["entity"] += len(entities)
         found["entity"] += len(run_by_ids(db, "entity_rows", entities, collection=collection))
-        wanted["fact"] += sum(len(facts) for _, _, facts, _ in batch)
-        found["fact"] += _count_listed(packs, [facts for _, _, facts, _ in batch])
+        wanted["fact"] += sum(len(facts) for *_, facts, _ in batch)
+        found["fact"] += _count_listed(packs, [facts for *_, facts, _ in batch])
     yield from describe_differences(wanted, found, dict(run(db, "count_rows", collection=collection)))
 
 
+def index_batch(packs: Packs, batch: Sequence[Any]) -> PackIndex:
+    """Return the rows that packs must have, given with the rows of their passages."""
+    ids, accesses, said = ([row[column] for row in batch] for column in range(3))
+    return index_packs(packs, accesses, [id_.hex() for id_ in ids], said)
+
+
 def _read_packs(db: Connection, collection: int) -> Iterator[list[Any]]:
-    """Yield batches of packs: id and permission of the passage, ids of facts, and the pack."""
+    """Yield batches of packs: id, permission and time of the passage, ids of facts, and the pack."""
     after = LOWEST_ID
     while batch := run(db, "all_packs", collection=collection, after=after, limit=PACKS_AT_ONCE).fetchall():
         yield batch

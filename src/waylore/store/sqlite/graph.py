@@ -5,6 +5,7 @@ checked, and limits are applied. Then the packs of the found passages are read a
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -46,6 +47,33 @@ def facts_of_entities(
     return packing.group_facts(
         source, [id_.hex() for id_, *_ in found], places, per_entity, partial(_find_uses, db, scope.collection.row)
     )
+
+
+def assertions_of_entities(
+    db: apsw.Connection,
+    scope: SqliteScope,
+    entities: Sequence[str],
+    predicates: Sequence[str],
+    newest: int,
+    until: datetime | None,
+) -> FactColumns:
+    """Return the newest assertions of subjects and predicates, newest first."""
+    series = columns.list_series(entities, predicates)
+    if not series:
+        return FactColumns()
+    bound = {
+        **scope.bindings,
+        **bind_fact_filter(FactFilter()),
+        "series": apsw.carray(np.array(series, dtype=np.int64)),
+        "latest": columns.get_latest(until),
+        "may_be_retracted": scope.has_unconfirmed,
+        "cap": newest,
+    }
+    found: list[Any] = db.execute(SQL["assertions_of_series"], bound).fetchall()
+    if not found:
+        return FactColumns()
+    source, places = _read_places(db, found)
+    return packing.group_assertions(source, places, newest, partial(_find_uses, db, scope.collection.row))
 
 
 def pairs_of_entities(

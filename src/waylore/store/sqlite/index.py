@@ -29,15 +29,17 @@ def index_packs(
     ids: Sequence[str],
     rows: Sequence[int],
     entities: Mapping[str, int],
+    said: Sequence[int] = (),
 ) -> PackIndex:
     """Return the rows of packs, given with the permissions, ids and rows of their passages, and the rows of entities.
 
-    An entity that is missing has the row 0. An assertion begins with the collection.
+    An entity that is missing has the row 0. An assertion begins with the collection. `said` are the times of the
+    passages.
     """
     passages = [(make_sort_key(bytes.fromhex(id_)), row) for id_, row in zip(ids, rows, strict=True)]
     numbers = [entities.get(id_, 0) for id_ in split_ids(packs.entities.tobytes())]
     keys = compute_fact_keys(packs.ids).tolist()
-    index = pack_index.index_packs(packs, accesses, passages, keys, numbers)
+    index = pack_index.index_packs(packs, accesses, passages, keys, numbers, said)
     return replace(index, assertions=[(collection, *row) for row in index.assertions])
 
 
@@ -77,10 +79,12 @@ def _count_mentions(db: apsw.Connection, mentions: Iterable[Row], sign: int) -> 
     return list(counts)
 
 
-def insert_assertions(db: apsw.Connection, collection: int, index: PackIndex) -> int:
+def insert_assertions(
+    db: apsw.Connection, collection: int, index: PackIndex, statement: str = SQL["insert_assertion"]
+) -> int:
     """Insert assertions and the edges of their facts. Return how many of the facts are new."""
     before = read_strengths(db, collection, index)
-    db.executemany(SQL["insert_assertion"], sorted(index.assertions, key=itemgetter(1, 2, 3, 4, 5)))
+    db.executemany(statement, sorted(index.assertions, key=itemgetter(1, 2, 3, 4, 5)))
     stated = ((fact, access, strength) for _, fact, _, strength, _, _, _, access, *_ in index.assertions)
     after = strengthen(before, stated)
     _update_edges(db, index, before, after)

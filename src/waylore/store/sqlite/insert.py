@@ -222,7 +222,8 @@ def _insert_packs(
     insert_packs(db, rows, encoded)
     accesses, ids = [p.access for p, _ in parts], [own.passage.id for _, own in parts]
     packs = Packs([each.pack for each in encoded])
-    indexed = index_packs(packs, into.row, accesses, ids, rows, entities)
+    said = [columns.get_time(p.indexed.document, own.passage) for p, own in parts]
+    indexed = index_packs(packs, into.row, accesses, ids, rows, entities, said)
     insert_mentions(db, indexed.mentions)
     change.mentions += len(indexed.mentions)
     change.assertions.update(indexed.stated)

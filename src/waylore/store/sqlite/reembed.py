@@ -81,11 +81,11 @@ def _read_unembedded(db: apsw.Connection, kind: str, bound: dict[str, Any]) -> t
 
 def _list_unembedded_facts(db: apsw.Connection, rows: list[Any], bound: dict[str, Any]) -> tuple[Embeddable, ...]:
     """Return the facts of packs that have no staged vector."""
-    staged = {(row, place) for row, place, _ in run_by_rows(db, "staged_facts", [row[5] for row in rows], **bound)}
-    source = packing.read_passage_packs([row[:5] for row in rows])
+    staged = {(row, place) for row, place, _ in run_by_rows(db, "staged_facts", [row[6] for row in rows], **bound)}
+    source = packing.read_passage_packs([row[:6] for row in rows])
     of, places = source.packs.fact_of.tolist(), source.packs.place_of.tolist()
     found = zip(packing.list_facts(source), of, places, strict=True)
-    unstaged = [replace(fact, vector=None) for fact, of, place in found if (rows[of][5], place) not in staged]
+    unstaged = [replace(fact, vector=None) for fact, of, place in found if (rows[of][6], place) not in staged]
     return tuple(unstaged[: bound["limit"]])
 
 
@@ -98,7 +98,7 @@ def _adopt_facts(db: apsw.Connection, bound: dict[str, Any]) -> None:
             (row, (place, code)) for row, place, code in run_by_rows(db, "staged_facts", rows, **bound)
         )
         packs = zip(rows.tolist(), run_by_rows(db, "packs", rows), strict=True)
-        replaced = [(row, *packing.replace_vectors(pack, dict(codes[row]))) for row, (_, _, _, pack, _) in packs]
+        replaced = [(row, *packing.replace_vectors(pack, dict(codes[row]))) for row, (*_, pack, _) in packs]
         db.executemany(SQL["set_pack"], [(pack, row) for row, pack, _ in replaced])
         run_by_rows(db, "delete_statement_vectors", rows)
         db.executemany(SQL["insert_statement_vectors"], [(row, vectors) for row, _, vectors in replaced])
@@ -134,7 +134,7 @@ def _find_fact_places(
     """Return the row of the passage and the place in its pack, by the ids of passage and fact."""
     rows = {row: id_.hex() for id_, row in run_by_ids(db, "passage_rows", list(passages), collection=collection)}
     numbers = np.array(sorted(rows), dtype=np.int64)
-    packs = Packs([row[3] for row in run_by_rows(db, "packs", numbers)])
+    packs = Packs([row[4] for row in run_by_rows(db, "packs", numbers)])
     of = numbers[packs.fact_of].tolist()
     ids = packing.split_ids(packs.ids.tobytes())
     return {(rows[row], id_): (row, place) for row, id_, place in zip(of, ids, packs.place_of.tolist(), strict=True)}

@@ -209,6 +209,19 @@ class SqliteStore:
             facts = FactFilter(statuses, as_of)
             return graph.facts_of_entities(db, scope, facts, entities, per_entity, predicates)
 
+    def assertions_of_entities(
+        self,
+        entities: Sequence[str],
+        *,
+        predicates: Sequence[str],
+        newest: int,
+        until: datetime | None = None,
+        where: Filter = NO_FILTER,
+    ) -> FactColumns:
+        """Return the newest assertions of each subject and predicate, newest first."""
+        with self._snapshot(where) as (db, scope):
+            return graph.assertions_of_entities(db, scope, entities, predicates, newest, until)
+
     def facts_of_passages(
         self,
         passages: Sequence[str],

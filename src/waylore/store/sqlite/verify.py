@@ -104,13 +104,13 @@ def _check_packs(db: apsw.Connection) -> Iterator[str]:
     found: Counter[str] = Counter()
     for collection, rows in groupby(db.execute(SQL["all_packs"]), key=itemgetter(0)):
         while batch := list(islice(rows, PACKS_AT_ONCE)):
-            _, accesses, ids, numbers, facts, blobs = zip(*batch, strict=True)
+            _, accesses, ids, numbers, said, facts, blobs = zip(*batch, strict=True)
             packs = Packs(blobs)
             rows_of = find_entity_rows(db, collection, packs)
-            index = index_packs(packs, collection, accesses, [id_.hex() for id_ in ids], numbers, rows_of)
+            index = index_packs(packs, collection, accesses, [id_.hex() for id_ in ids], numbers, rows_of, said)
             keys: dict[str, Sequence[tuple[Any, ...]]] = {
                 "mention": index.mentions,
-                "assertion": [row[:7] for row in index.assertions],
+                "assertion": [(*row[:7], *row[-2:]) for row in index.assertions],
                 "edge": list({edge[:4] for edge in list_edges(index.ends, read_strengths(db, collection, index), {})}),
             }
             for kind, listed in keys.items():

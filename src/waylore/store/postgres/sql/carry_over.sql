@@ -27,6 +27,12 @@ FROM unnest(%(ids)s::uuid[]) i(id)
 CROSS JOIN LATERAL (SELECT z.* FROM supports z WHERE z.collection = %(collection)s AND z.passage = i.id OFFSET 0) s
 CROSS JOIN LATERAL (SELECT g.* FROM facts g WHERE g.collection = %(collection)s AND g.id = s.fact LIMIT 1) f
 
+-- name: insert_assertion
+INSERT INTO assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to)
+SELECT %s, u.fact, u.source, -u.strength, u.passage, u.place, u.access, u.status, u.valid_from, u.valid_to
+FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[], %b::int4[], %b::int2[], %b::int8[], %b::int8[])
+  u(fact, source, strength, passage, place, access, status, valid_from, valid_to)
+
 -- name: staged
 -- Vectors of facts have other keys now: the next `reembed` stages them again.
 INSERT INTO staged (collection, model, kind, id, place, vector)

@@ -206,7 +206,7 @@ CROSS JOIN LATERAL (
 
 -- fragment: join_packs
 -- Text, time, pack and vectors of statements of a passage.
-CROSS JOIN LATERAL (SELECT q.id, q.document, q.text FROM passages q WHERE q.collection = %(collection)s AND q.id = $1 LIMIT 1) p
+CROSS JOIN LATERAL (SELECT q.id, q.document, q.text, q.at FROM passages q WHERE q.collection = %(collection)s AND q.id = $1 LIMIT 1) p
 CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
 CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
 LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
@@ -687,9 +687,9 @@ WITH told AS (
   SELECT i.id, m.*, row_number() OVER (PARTITION BY m.passage) AS place
   FROM unnest(%(ids)s::uuid[]) i(id) CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
     @best_mentions(i.id, %(cap)s)) m)
-SELECT told.id, told.passage, told.count, told.is_own, told.passage, p.text, d.recorded_at, k.pack, v.codes
+SELECT told.id, told.passage, told.count, told.is_own, told.passage, p.text, d.recorded_at, p.at, k.pack, v.codes
 FROM told
-LEFT JOIN LATERAL (SELECT q.text, q.document FROM passages q
+LEFT JOIN LATERAL (SELECT q.text, q.document, q.at FROM passages q
   WHERE q.collection = %(collection)s AND q.id = told.passage AND told.place = 1 LIMIT 1) p ON true
 LEFT JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d ON true
 LEFT JOIN LATERAL (SELECT l.pack FROM packs l
@@ -725,13 +725,13 @@ INSERT INTO statement_vectors (collection, passage, codes) SELECT %s, * FROM unn
 
 -- name: packs_of_passages
 -- Mentions need neither text nor time.
-SELECT p.id, '', 0::int8, k.pack, NULL::bytea FROM passages p
+SELECT p.id, '', 0::int8, NULL::int8, k.pack, NULL::bytea FROM passages p
 CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
   AND @has_tags(p.document) AND @is_said(p)
 
 -- name: export_packs
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes FROM passages p
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes FROM passages p
 CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
 CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
 LEFT JOIN LATERAL (SELECT w.codes FROM statement_vectors w WHERE w.collection = %(collection)s AND w.passage = p.id LIMIT 1) v ON true
@@ -759,10 +759,11 @@ SELECT f.id, true FROM unnest(%(ids)s::uuid[]) f(id)
 WHERE (SELECT true FROM assertions z WHERE z.collection = %(collection)s AND z.fact = f.id LIMIT 1)
 
 -- name: insert_assertion
-INSERT INTO assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to)
-SELECT %s, u.fact, u.source, -u.strength, u.passage, u.place, u.access, u.status, u.valid_from, u.valid_to
-FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[], %b::int4[], %b::int2[], %b::int8[], %b::int8[])
-  u(fact, source, strength, passage, place, access, status, valid_from, valid_to)
+INSERT INTO assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to, series, began)
+SELECT %s, u.fact, u.source, -u.strength, u.passage, u.place, u.access, u.status, u.valid_from, u.valid_to, u.series, u.began
+FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[], %b::int4[], %b::int2[], %b::int8[], %b::int8[],
+    %b::int8[], %b::int8[])
+  u(fact, source, strength, passage, place, access, status, valid_from, valid_to, series, began)
 
 -- name: delete_assertion
 SELECT delete_assertion(%s, u.fact, u.source, -u.strength, u.passage)
@@ -787,7 +788,7 @@ FROM unnest(%b::uuid[], %b::int4[], %b::float8[], %b::uuid[]) u(entity, access, 
 -- name: facts_of_entities
 -- The packs of facts, by their most trusted visible assertion, if it has one of the statuses. Each pack comes once, with the
 -- entities, the places of their facts in it, and the uses of these, as bytes.
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses, s.entities
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes, s.places, s.uses, s.entities
 FROM (
   SELECT b.passage, string_agg(uuid_send(i.id), '') AS entities, string_agg(int4send(b.place), '') AS places,
     string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
@@ -802,7 +803,7 @@ FROM (
 @join_packs(s.passage)
 
 -- name: facts_of_entities_by_predicate
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses, s.entities
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes, s.places, s.uses, s.entities
 FROM (
   SELECT b.passage, string_agg(uuid_send(i.id), '') AS entities, string_agg(int4send(b.place), '') AS places,
     string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
@@ -817,8 +818,25 @@ FROM (
   GROUP BY b.passage) s
 @join_packs(s.passage)
 
+-- name: assertions_of_series
+-- The packs of the newest assertions that began by a time, unless the most trusted visible one retracts the fact.
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes, s.places, s.uses
+FROM (
+  SELECT b.passage, string_agg(int4send(b.place), '') AS places,
+    string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
+  FROM unnest(%(series)s::int8[]) h(series) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
+  CROSS JOIN LATERAL (
+    SELECT n.fact, n.passage, n.place FROM assertions n
+    WHERE n.collection = %(collection)s AND n.series = h.series AND n.access = a.access AND n.began <= %(latest)s
+      AND n.status = ANY(%(statuses)s::int2[]) AND @is_wanted(n.passage)
+      AND (NOT %(may_be_retracted)s OR (SELECT z.status @most_trusted(n.fact)) = ANY(%(statuses)s::int2[]))
+    ORDER BY n.began DESC, n.passage, n.fact LIMIT %(cap)s) b
+  @join_uses(b.fact)
+  GROUP BY b.passage) s
+@join_packs(s.passage)
+
 -- name: facts
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes, s.places, s.uses
 FROM (
   SELECT b.passage, string_agg(int4send(b.place), '') AS places,
     string_agg(int8send(coalesce(u.access_count, 0)) || int8send(coalesce(u.last_accessed, 0)), '') AS uses
@@ -831,7 +849,7 @@ FROM (
 -- name: facts_of_passages
 -- The packs of passages, with the places and uses of facts that no more trusted visible assertion retracts. A pair has no
 -- assertion and counts as confirmed.
-SELECT p.id, p.text, d.recorded_at, k.pack, v.codes, s.places, s.uses
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes, s.places, s.uses
 FROM passages p
 CROSS JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
 CROSS JOIN LATERAL (SELECT l.facts, l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
@@ -882,7 +900,7 @@ ORDER BY e.id LIMIT %(limit)s
 
 -- name: unembedded_fact
 -- The packs of passages of which not every fact has a staged vector, with the places of those that have one.
-SELECT p.id, p.text, d.recorded_at, k.pack, NULL::bytea, s.places
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, NULL::bytea, s.places
 FROM packs k
 CROSS JOIN LATERAL (SELECT array_agg(t.place) AS places, count(*) AS facts FROM staged t
   WHERE t.collection = %(collection)s AND t.kind = 'fact' AND t.id = k.passage AND t.model = %(model)s) s
@@ -1046,8 +1064,9 @@ WHERE s.collection = %(collection)s AND CASE s.kind
 
 -- name: all_packs
 -- The packs after a passage, in order.
-SELECT k.passage, p.access, k.facts, k.pack FROM packs k
-CROSS JOIN LATERAL (SELECT q.access FROM passages q WHERE q.collection = %(collection)s AND q.id = k.passage LIMIT 1) p
+SELECT k.passage, p.access, coalesce(p.at, d.recorded_at, 0), k.facts, k.pack FROM packs k
+CROSS JOIN LATERAL (SELECT q.access, q.document, q.at FROM passages q WHERE q.collection = %(collection)s AND q.id = k.passage LIMIT 1) p
+LEFT JOIN LATERAL (SELECT e.recorded_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d ON true
 WHERE k.collection = %(collection)s AND k.passage > %(after)s::uuid ORDER BY k.passage LIMIT %(limit)s
 
 -- name: has_mention
@@ -1059,8 +1078,9 @@ WHERE (SELECT m.is_own = (u.is_own > 0) AND m.count = u.count FROM mentions m
 
 -- name: has_assertion
 SELECT count(*) FROM (SELECT %s::int8 AS collection) c,
-  unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[]) u(fact, source, strength, passage, place)
-WHERE (SELECT s.place = u.place FROM assertions s WHERE s.collection = c.collection AND s.fact = u.fact AND s.source = u.source
+  unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[], %b::int8[], %b::int8[])
+    u(fact, source, strength, passage, place, series, began)
+WHERE (SELECT s.place = u.place AND s.series = u.series AND s.began = u.began FROM assertions s WHERE s.collection = c.collection AND s.fact = u.fact AND s.source = u.source
   AND s.rank = -u.strength AND s.passage = u.passage LIMIT 1)
 
 -- name: has_edge

@@ -246,9 +246,13 @@ CREATE TABLE assertions (
   access int4 NOT NULL,
   source int2 NOT NULL,  -- 0 is the most trusted
   status int2 NOT NULL,
+  series int8 NOT NULL DEFAULT 0,  -- a hash of the subject and the predicate
+  began int8 NOT NULL DEFAULT 0,  -- valid_from, or when it was said, or when it was recorded
   PRIMARY KEY (collection, fact, source, rank, passage)
 );
 CREATE INDEX unconfirmed_assertions ON assertions (collection, fact) WHERE status <> 1;
+-- The assertions of one subject and predicate, newest first, for each permission.
+CREATE INDEX assertions_by_time ON assertions (collection, series, access, began DESC, passage, fact);
 
 -- The facts of an entity, strongest first, for each permission and for each predicate.
 CREATE TABLE edges (

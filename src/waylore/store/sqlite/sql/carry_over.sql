@@ -16,6 +16,10 @@ SELECT s.passage, f.id, f.subject_id, s.subject, s.predicate, s.object, f.object
 FROM carray(:rows) r CROSS JOIN old_supports s INDEXED BY supports_of_passage ON s.passage = r.value
 CROSS JOIN old_facts f ON f.row = s.fact
 
+-- name: insert_assertion
+INSERT INTO assertions (collection, fact, source, strength, tie, passage, place, access, status, valid_from, valid_to)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
 -- name: insert_statement_vectors
 INSERT INTO statement_vectors (row, codes) VALUES (?, ?)
 

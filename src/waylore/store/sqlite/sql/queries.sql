@@ -489,13 +489,13 @@ WITH RECURSIVE parts (part) AS (SELECT 0 UNION ALL SELECT part + 1 FROM parts WH
 INSERT INTO statement_vectors (row, part, codes) SELECT ?1, part, substr(?2, 1 + part * 1000, 1000) FROM parts
 
 -- name: packs
-SELECT p.id, p.text, d.recorded_at, k.pack, (
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, (
   SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v)
 FROM carray(:rows) r CROSS JOIN passages p ON p.row = r.value CROSS JOIN packs k ON k.row = p.row
 CROSS JOIN documents d ON d.row = p.document ORDER BY p.row
 
 -- name: packs_of_passages
-SELECT p.id, p.text, d.recorded_at, k.pack,
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack,
   CASE WHEN :vectors THEN (
   SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v) END
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
@@ -504,7 +504,7 @@ WHERE p.access IN carray(:accesses)
   AND @has_tags(p.document) AND @is_said(p)
 
 -- name: export_packs
-SELECT p.id, p.text, d.recorded_at, k.pack, (
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, (
   SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v)
 FROM passages p CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.document = :document ORDER BY p.position, p.id
@@ -521,8 +521,8 @@ DELETE FROM statement_vectors WHERE row IN carray(:rows)
 -- -------------------------------------------------------------------------------------------------- facts
 
 -- name: insert_assertion
-INSERT INTO assertions (collection, fact, source, strength, tie, passage, place, access, status, valid_from, valid_to)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO assertions (collection, fact, source, strength, tie, passage, place, access, status, valid_from, valid_to, series, began)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: delete_assertion
 DELETE FROM assertions WHERE collection = ? AND fact = ? AND source = ? AND strength = ? AND tie = ? AND passage = ?
@@ -562,6 +562,15 @@ CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
     ORDER BY x.strength DESC, x.fact LIMIT :cap)
   AND (s.source, s.strength, s.tie, s.passage) = (
     SELECT z.source, z.strength, z.tie, z.passage @most_trusted(s.fact))
+
+-- name: assertions_of_series
+-- The places of the newest assertions that began by a time, unless the most trusted visible one retracts the fact.
+SELECT s.passage, s.place FROM carray(:series) k CROSS JOIN carray(:accesses) a
+CROSS JOIN assertions s ON s.collection = :collection AND s.series = k.value AND s.access = a.value AND (s.began, s.tie, s.fact) IN (
+    SELECT n.began, n.tie, n.fact FROM assertions n WHERE n.collection = :collection AND n.series = k.value AND n.access = a.value
+      AND n.began <= :latest AND n.status IN carray(:statuses) AND @is_wanted(n.passage)
+      AND (NOT :may_be_retracted OR (SELECT z.status @most_trusted(n.fact)) IN carray(:statuses))
+    ORDER BY n.began DESC, n.tie, n.fact LIMIT :cap)
 
 -- name: facts
 SELECT s.passage, s.place FROM carray(:facts) f CROSS JOIN assertions s ON s.collection = :collection AND s.fact = f.value
@@ -610,7 +619,7 @@ GROUP BY e.row ORDER BY e.row LIMIT :limit
 
 -- name: unembedded_fact
 -- The packs of passages of which not every fact has a staged vector.
-SELECT p.id, p.text, d.recorded_at, k.pack, NULL, k.row
+SELECT p.id, p.text, d.recorded_at, p.at, k.pack, NULL, k.row
 FROM packs k CROSS JOIN passages p ON p.row = k.row CROSS JOIN documents d ON d.row = p.document
 WHERE k.row >= :after AND p.collection = :collection AND k.facts > (
   SELECT count(*) FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'fact' AND s.row = k.row)
@@ -727,7 +736,8 @@ WHERE CASE kind WHEN 'entity' THEN row NOT IN (SELECT row FROM entities) WHEN 'p
   ELSE NOT EXISTS (SELECT 1 FROM packs k WHERE k.row = s.row AND k.facts > s.place) END
 
 -- name: all_packs
-SELECT p.collection, p.access, p.id, p.row, k.facts, k.pack FROM passages p CROSS JOIN packs k ON k.row = p.row
+SELECT p.collection, p.access, p.id, p.row, coalesce(p.at, d.recorded_at, 0), k.facts, k.pack
+FROM passages p CROSS JOIN packs k ON k.row = p.row LEFT JOIN documents d ON d.row = p.document
 ORDER BY p.collection, p.id
 
 -- name: has_mention
@@ -735,6 +745,7 @@ SELECT 1 FROM mentions WHERE entity = ? AND access = ? AND is_own = ? AND count 
 
 -- name: has_assertion
 SELECT 1 FROM assertions WHERE collection = ? AND fact = ? AND source = ? AND strength = ? AND tie = ? AND passage = ? AND place = ?
+  AND series = ? AND began = ?
 
 -- name: has_edge
 SELECT 1 FROM edges WHERE entity = ? AND access = ? AND strength = ? AND fact = ?

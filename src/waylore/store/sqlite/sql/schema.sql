@@ -211,10 +211,14 @@ CREATE TABLE assertions (
   status INTEGER NOT NULL,    -- the place in STATUSES
   valid_from INTEGER,
   valid_to INTEGER,
+  series INTEGER NOT NULL DEFAULT 0,  -- a hash of the subject and the predicate
+  began INTEGER NOT NULL DEFAULT 0,   -- valid_from, or when it was said, or when it was recorded
   PRIMARY KEY (collection, fact, source, strength DESC, tie, passage)
 ) STRICT, WITHOUT ROWID;
 -- Few facts have an assertion that is staged or retracted. Reads of other facts need not look for one.
 CREATE INDEX unconfirmed_assertions ON assertions (collection, fact) WHERE status <> 1;
+-- The assertions of one subject and predicate, newest first, for each permission.
+CREATE INDEX assertions_by_time ON assertions (collection, series, access, began DESC, tie, fact);
 
 -- The facts of an entity, strongest first, for each permission and for each predicate.
 CREATE TABLE edges (

@@ -29,3 +29,8 @@ ALTER TABLE passages ADD COLUMN at INTEGER;
 ALTER TABLE passages ADD COLUMN session INTEGER;
 CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
+
+-- The assertions of one subject and predicate are read newest first. The store fills both columns from the packs.
+ALTER TABLE assertions ADD COLUMN series INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE assertions ADD COLUMN began INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX assertions_by_time ON assertions (collection, series, access, began DESC, tie, fact);

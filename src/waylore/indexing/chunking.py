@@ -31,7 +31,7 @@ _CODE_CUTS = (_PARAGRAPHS, _LINES, _WORDS)
 Count: TypeAlias = Callable[[str], int]
 
 
-class Span(NamedTuple):
+class PassageOffsets(NamedTuple):
     """Offsets of a passage in a text, and the headings above it."""
 
     start: int
@@ -61,7 +61,7 @@ def split_into_passages(
 
 def find_spans(
     reading: Reading, *, max_tokens: int, overlap_tokens: int = 0, count: Count = estimate_tokens
-) -> Iterator[Span]:
+) -> Iterator[PassageOffsets]:
     """Yield the spans of the passages of a reading; together they cover all its blocks except text without words."""
     if not 0 <= overlap_tokens < max_tokens:
         raise ConfigError(f"overlap_tokens must be 0 to {max_tokens - 1}, got {overlap_tokens}")
@@ -70,17 +70,17 @@ def find_spans(
     return iter(with_words or spans)
 
 
-def _cut_groups(reading: Reading, max_tokens: int, overlap_tokens: int, count: Count) -> Iterator[Span]:
+def _cut_groups(reading: Reading, max_tokens: int, overlap_tokens: int, count: Count) -> Iterator[PassageOffsets]:
     cutter = _Cutter(reading.text, max_tokens, overlap_tokens, count)
     for group in _join_short(reading.text, _group_blocks(reading, max_tokens, count), max_tokens, count):
         start, end = _trim(reading.text, group[0].start, group[-1].end)
         headings = _find_shared_headings(group)
         if start < end and count(reading.text[start:end]) <= max_tokens:
-            yield Span(start, end, headings)
+            yield PassageOffsets(start, end, headings)
             continue
         cuts = _CODE_CUTS if group[-1].kind == "code" else _CUTS
         for first, last in cutter.cut(start, end, cuts):
-            yield Span(first, last, headings)
+            yield PassageOffsets(first, last, headings)
 
 
 def _group_blocks(reading: Reading, longest: int, count: Count) -> Iterator[list[Block]]:

@@ -9,3 +9,4 @@ ALTER TABLE passages ADD COLUMN speaker text NOT NULL DEFAULT '', ADD COLUMN rol
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
 CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 CREATE INDEX passage_vectors_of_access ON passage_vectors (collection, access);
+ALTER TABLE passage_terms ADD COLUMN sequence bytea, ADD COLUMN tells_time bool;

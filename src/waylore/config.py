@@ -129,6 +129,26 @@ def load_weights() -> Mapping[str, Weights]:
     return MappingProxyType({judgement: tuple(table.items()) for judgement, table in tables.items()})
 
 
+@cache
+def load_conversation_weights() -> Mapping[str, Weights]:
+    """Return the weights of turns that the package ships, with and without vectors.
+
+    `python -m waylore.evaluation.fit_conversation` computes them.
+    """
+    tables = json.loads(files("waylore").joinpath("conversation_weights.json").read_text("utf-8"))
+    return MappingProxyType({name: tuple(table.items()) for name, table in tables.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationConfig:
+    """How turns of conversations are ranked: the candidates, and the weights of features with and without vectors."""
+
+    best: int = 40  # turns of each search whose neighbours are candidates too
+    reach: int = 2  # candidates before and after each of these
+    vectors: Weights = field(default_factory=lambda: load_conversation_weights()["vectors"])
+    words: Weights = field(default_factory=lambda: load_conversation_weights()["words"])
+
+
 @dataclass(frozen=True, slots=True)
 class RelevanceTable:
     """The model of `is_relevant`: weights, typical values of questions with an answer, and the minimum score."""

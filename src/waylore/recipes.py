@@ -15,6 +15,7 @@ from typing import Literal
 
 from waylore.config import (
     ChainConfig,
+    ConversationConfig,
     ExpansionConfig,
     GateConfig,
     HybridConfig,
@@ -35,7 +36,8 @@ class Recipe:
     """One way to answer, as data.
 
     `graph` names the graph search; without one, hybrid search answers alone. With `is_graph_only`, the graph
-    search answers alone: hybrid search is not run, and a question that names no known entity has no hits.
+    search answers alone: hybrid search is not run, and a question that names no known entity has no hits. With
+    `is_conversation`, turns of conversations are ranked together with the turns around them.
     """
 
     name: str
@@ -51,6 +53,8 @@ class Recipe:
     merge: MergeConfig = MergeConfig()
     expansion: ExpansionConfig = ExpansionConfig()
     is_graph_only: bool = False  # S16: "pure graph traversal"
+    is_conversation: bool = False
+    conversation: ConversationConfig = ConversationConfig()
 
     @property
     def has_hybrid(self) -> bool:
@@ -73,6 +77,7 @@ WEIGHTED = HybridConfig(fusion="weighted")
 VECTOR = Recipe("vector", hybrid=replace(WEIGHTED, text_weight=0.0))  # S16
 KEYWORD = Recipe("keyword", hybrid=replace(WEIGHTED, vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
+CONVERSATION = Recipe("conversation", is_conversation=True)  # ours, for turns of conversations
 # These have all of hybrid's top K and up to four passages more, because the graph adds at most 0.3 to a score.
 LITERAL = MergeConfig(max_graph_passages=4)  # S5
 NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood", hybrid=WEIGHTED, merge=LITERAL)  # S4, S5
@@ -123,6 +128,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             ACTIVATION,
             CITATIONS,
             GRAPH_ONLY,
+            CONVERSATION,
         )
     }
 )

@@ -36,7 +36,7 @@ from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import run_request
 from waylore.store.requests import ReadRequest, make_request
 from waylore.types.author import Author
-from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.columns import FactColumns, MentionColumns, TurnColumns, merge_turns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -315,6 +315,12 @@ class FederatedStore:
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
         return self._read(lambda _, s: s.word_scores(query, passages, where=where), take_best)
+
+    def turns(
+        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+    ) -> TurnColumns:
+        """Return turns with their neighbours of the session and role, and the counts of the terms of a query."""
+        return self._read(lambda _, s: s.turns(query, passages, before=before, after=after, where=where), merge_turns)
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id."""

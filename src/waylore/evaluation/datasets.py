@@ -44,15 +44,16 @@ def read_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
     """Read a set. `sample` takes that many of its questions, evenly spread, and all of its pages."""
     if not (folder / "corpus.jsonl.gz").exists():
         raise ConfigError(f"{folder} has no corpus.jsonl.gz; pass the folder of one set")
-    triples = {row["passage_id"]: row for row in _read_rows(folder / "triples.jsonl.gz")}
-    pages = tuple(_make_page(row, triples.get(row["id"], {})) for row in _read_rows(folder / "corpus.jsonl.gz"))
-    questions = [question for row in _read_rows(folder / "queries.jsonl.gz") if (question := _make_question(row)).gold]
+    triples = {row["passage_id"]: row for row in read_rows(folder / "triples.jsonl.gz")}
+    pages = tuple(_make_page(row, triples.get(row["id"], {})) for row in read_rows(folder / "corpus.jsonl.gz"))
+    questions = [question for row in read_rows(folder / "queries.jsonl.gz") if (question := _make_question(row)).gold]
     step = 1.0 if sample is None else max(len(questions) / sample, 1.0)
     sampled = [questions[int(i * step)] for i in range(int(len(questions) / step))]
     return Dataset(folder.name, pages, tuple(sampled))
 
 
-def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a gzipped file of JSON lines; none if it does not exist."""
     if path.exists():
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)

@@ -47,6 +47,7 @@ GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
         "chain": search_chain,
     }
 )
+search_conversation: GraphSearch = import_later("waylore.retrieval.conversation", "search_conversation")
 
 
 def search(
@@ -186,7 +187,9 @@ def _ask_gate(
 
 
 def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], recipe: Recipe) -> Reads[GraphResult]:
-    """Return the hybrid ranking alone."""
+    """Return the hybrid ranking alone, or that of the conversation."""
+    if recipe.is_conversation:
+        return (yield from search_conversation(question, recipe))
     hybrid = yield from rank_hybrid(question.query, question.all_rankings, question.hybrid, recipe, question.trace)
     return GraphResult(links, hybrid, hybrid)
 
@@ -272,7 +275,7 @@ def _make_hits(
             replace(passage, vector=None),
             document,
             candidate.score,
-            candidate.placements,
+            graph.explain(candidate),
             _prepend_merge(graph.paths.get(candidate.id), merges),
             also_in=tuple({o.id: o for o in others.get(candidate.id, ()) if o.id != document.id}.values()),
         )

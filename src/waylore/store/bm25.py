@@ -48,6 +48,22 @@ def pack_terms(counts: Counter[int]) -> bytes:
     ).tobytes()
 
 
+def pack_sequence(rows: Sequence[int]) -> bytes:
+    """Pack the rows of the terms of a text in their order, in four bytes per term."""
+    return np.array(rows, dtype=np.int32).tobytes()
+
+
+def find_places(sequences: Sequence[bytes], terms: Sequence[int]) -> npt.NDArray[np.int32]:
+    """Return, for each term of all sequences, its place in `terms`, which are rows; -1 for other terms."""
+    rows = np.frombuffer(b"".join(sequences), dtype=np.int32)
+    if not terms:
+        return np.full(len(rows), -1, dtype=np.int32)
+    order = np.argsort(terms, kind="stable")
+    wanted = np.array(terms, dtype=np.int32)[order]
+    place = np.searchsorted(wanted, rows).clip(max=len(wanted) - 1)
+    return np.where(wanted[place] == rows, order[place], -1).astype(np.int32)
+
+
 def unpack_terms(packed: bytes) -> list[int]:
     """Return the rows of the terms of a passage."""
     rows: list[int] = (np.frombuffer(packed, dtype=np.uint32) >> _COUNT_BITS).tolist()

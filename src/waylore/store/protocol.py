@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from waylore.store.requests import ReadRequest
 from waylore.types.author import Author
-from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -265,6 +265,17 @@ class Store(Protocol):
 
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        ...
+
+    def turns(
+        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+    ) -> TurnColumns:
+        """Return those of `passages` that are turns, and their neighbours: the turns before and after of the session.
+
+        Neighbours have the same role. Turns that the caller may not see, or that the filter leaves out, do not count.
+        The columns also have the terms of the query, and the number of the caller's passages with each, as `lexical`
+        counts them.
+        """
         ...
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:

@@ -16,7 +16,7 @@ from waylore.deadline import check_deadline
 from waylore.errors import DamagedStore, DeadlineExceeded, StoreUnavailable, WayloreError
 from waylore.store.protocol import Store
 from waylore.store.requests import ReadRequest, make_request
-from waylore.types.columns import Groups
+from waylore.types.columns import Groups, TurnColumns
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,6 +32,7 @@ RESULT_KINDS = {
     "lexical": "passages",
     "cosines": "passages",
     "word_scores": "passages",
+    "turns": "passages",
     "passages": "passages",
     "nearest_entities": "entities",
     "entities_by_names": "entities",
@@ -104,7 +105,7 @@ def count_rows(fetch: Fetch, rows: Counter[str]) -> Fetch:
 
 def _size(answer: Any) -> int:
     """Count the items of a ranking, of a mapping's values, or of the first mapping of a pair (`nearby`)."""
-    if isinstance(answer, Groups):
+    if isinstance(answer, Groups | TurnColumns):
         return answer.size
     if isinstance(answer, Mapping):
         return sum(len(value) if isinstance(value, tuple) else 1 for value in answer.values())

@@ -6,20 +6,22 @@ An id is 16 bytes in a row and 32 hexadecimal digits in a domain type.
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import groupby, islice, product
+from itertools import groupby, islice, product, repeat
 from operator import itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
-from waylore.store.vectors import from_int8
+from waylore.spans import tells_time
+from waylore.store.bm25 import find_places, pack_sequence
+from waylore.store.vectors import from_int8, join_codes
 from waylore.text import normalise
-from waylore.types.columns import MentionColumns
+from waylore.types.columns import NO_TIME, MentionColumns, TurnColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import (
     EPOCH,
@@ -40,6 +42,7 @@ T = TypeVar("T")
 Row = Sequence[Any]
 MAX_DESCRIPTIONS = 8  # descriptions of an entity that are read for each permission
 MAX_NAMESAKES = 1_000  # entities with the same name that a search by name reads
+NO_TERM = (-1, 0)  # the number of a term that no passage has, and its passages
 HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow a prefix
 
 
@@ -233,6 +236,41 @@ def _to_passage(row: Row, vector: Vector | None) -> Passage:
     place = (position, start, end, _parse_strings(headings))
     said_at = None if at is None else from_microseconds(at)
     return Passage(id_.hex(), document_id.hex(), text, title, *place, vector, speaker, role, said_at)
+
+
+def make_turn_row(stored: StoredDocument, passage: Passage, numbers: Sequence[int]) -> tuple[bytes | None, bool | None]:
+    """Return what is stored of a turn beside its terms: their numbers in order, and whether it tells a time."""
+    if not stored.indexed.document.session:
+        return None, None
+    return pack_sequence(numbers), tells_time(passage.text)
+
+
+def to_turns(
+    rows: Iterable[Row], terms: Iterable[str], counted: Mapping[str, tuple[int, int]], *, passages: int
+) -> TurnColumns:
+    """Convert rows of the query `turns`. `counted` has the number and the passages of each known term of a question."""
+    ordered = sorted(rows, key=itemgetter(0, 1, 2, 3))
+    columns = zip(*ordered, strict=True) if ordered else repeat((), 10)
+    sessions, roles, positions, ids, speakers, at, texts, sequences, telling, vectors = columns
+    distinct = tuple(dict.fromkeys(terms))
+    numbers = [counted.get(term, NO_TERM) for term in distinct]
+    dimension = max((len(vector) for vector in vectors if vector is not None), default=0)
+    return TurnColumns(
+        ids=tuple(map(bytes.hex, ids)),
+        sessions=np.array(sessions, np.int64),
+        positions=np.array(positions, np.int64),
+        speakers=speakers,
+        roles=roles,
+        at=np.array([NO_TIME if moment is None else moment for moment in at], np.int64),
+        texts=texts,
+        tells_time=np.array(telling, np.bool_),
+        sequence=find_places(sequences, [number for number, _ in numbers]),
+        sizes=np.array([len(sequence) // 4 for sequence in sequences], np.int64),
+        codes=join_codes([bytes(dimension) if vector is None else vector for vector in vectors], max(dimension, 1)),
+        terms=distinct,
+        counts=np.array([count for _, count in numbers], np.int64),
+        passages=passages,
+    )
 
 
 def to_entity(rows: Sequence[Row]) -> Entity:

@@ -21,6 +21,7 @@ from waylore.testing.forgetting import ForgettingTests
 from waylore.testing.graph import GraphTests
 from waylore.testing.scopes import ScopeTests
 from waylore.testing.searching import SearchingTests
+from waylore.testing.turns import TurnTests
 from waylore.testing.writing import WritingTests
 
 
@@ -33,6 +34,7 @@ class StoreConformance(
     FetchingTests,
     FilterTests,
     ScopeTests,
+    TurnTests,
     AuthorTests,
     CollectionTests,
 ):

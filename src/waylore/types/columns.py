@@ -19,6 +19,7 @@ import numpy.typing as npt
 from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, Mention, Vector
 
 T = TypeVar("T")
+Number = TypeVar("Number", np.float32, np.int8)
 MICROSECOND = timedelta(microseconds=1)
 Ids = tuple[str, ...]
 Numbers = npt.NDArray[np.float64]
@@ -26,7 +27,11 @@ Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 # Columns of FactColumns that are tuples, and those that are arrays; `vectors` are treated apart.
 ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
+NO_TIME = np.iinfo(np.int64).min  # the time of a turn without one
 NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed")
+# The same of TurnColumns.
+TURN_TEXTS = ("ids", "speakers", "roles", "texts")
+TURN_NUMBERS = ("sessions", "positions", "at", "tells_time", "sizes")
 
 
 class FactSource(Protocol):
@@ -139,6 +144,78 @@ class FactColumns(Groups[Fact]):
         return FactColumns(**columns)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class TurnColumns:
+    """Turns of conversations in order: by session, role and position, and the terms of a question.
+
+    `sessions` are hashes of user, agent and session. `at` is in microseconds since 1970, or NO_TIME. `tells_time`
+    is whether a turn has an expression of time (`waylore.spans`). `sequence` has the
+    terms of all turns in their order, `sizes` of each: a term is its place in `terms`, or -1 if the question lacks it.
+    `codes` are vectors in eight bits per dimension, 0 for a turn without one. `counts` are the caller's passages that
+    have each term, of `passages` in total.
+    """
+
+    ids: Ids = ()
+    sessions: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    positions: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    speakers: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    at: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    texts: tuple[str, ...] = ()
+    tells_time: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    sequence: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    sizes: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    codes: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 1), np.int8))
+    terms: tuple[str, ...] = ()
+    counts: Counts = field(default_factory=lambda: np.empty(0, np.int64))
+    passages: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of turns."""
+        return len(self.ids)
+
+    @property
+    def words(self) -> Counts:
+        """The length of each turn in words."""
+        return np.array([len(text.split()) for text in self.texts], np.int64)
+
+    @property
+    def is_question(self) -> Flags:
+        """Whether each turn ends with a question mark."""
+        return np.array([text.rstrip().endswith("?") for text in self.texts], np.bool_)
+
+
+def merge_turns(parts: Sequence[TurnColumns]) -> TurnColumns:
+    """Return the turns of all parts in order, each once, and the sums of the counts. All parts have the same terms."""
+    dimension = max(part.codes.shape[1] for part in parts)
+    keys = [
+        (int(session), role, int(position), id_)
+        for part in parts
+        for session, role, position, id_ in zip(part.sessions, part.roles, part.positions, part.ids, strict=True)
+    ]
+    first = {key: place for place, key in reversed(list(enumerate(keys)))}
+    at = [first[key] for key in sorted(first)]
+    spans = np.split(np.concatenate([part.sequence for part in parts]), np.cumsum(_join(parts, "sizes"))[:-1])
+    columns: dict[str, Any] = {
+        name: _take(tuple(chain.from_iterable(getattr(part, name) for part in parts)), at) for name in TURN_TEXTS
+    }
+    columns |= {name: _join(parts, name)[at] for name in TURN_NUMBERS}
+    return TurnColumns(
+        **columns,
+        sequence=np.concatenate([np.empty(0, np.int32), *(spans[place] for place in at)]),
+        codes=np.concatenate([_widen(part.codes, dimension) for part in parts])[at],
+        terms=parts[0].terms,
+        counts=np.sum([part.counts for part in parts], axis=0),
+        passages=sum(part.passages for part in parts),
+    )
+
+
+def _join(parts: Sequence[TurnColumns], name: str) -> Counts:
+    joined: Counts = np.concatenate([getattr(part, name) for part in parts])
+    return joined
+
+
 def join_facts(parts: Sequence[FactColumns]) -> FactColumns:
     """Return the rows of all parts."""
     known = [part for part in parts if part.size]
@@ -215,6 +292,6 @@ def _take(column: tuple[T, ...], places: Sequence[int]) -> tuple[T, ...]:
     return tuple(column[place] for place in places)
 
 
-def _widen(vectors: npt.NDArray[np.float32], dimension: int) -> npt.NDArray[np.float32]:
+def _widen(vectors: npt.NDArray[Number], dimension: int) -> npt.NDArray[Number]:
     """Return vectors with a dimension; rows that have none become 0."""
-    return vectors if vectors.shape[1] == dimension else np.zeros((len(vectors), dimension), np.float32)
+    return vectors if vectors.shape[1] == dimension else np.zeros((len(vectors), dimension), vectors.dtype)

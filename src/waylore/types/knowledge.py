@@ -86,8 +86,9 @@ class Passage:
 
     @property
     def embeddable(self) -> str:
-        """The text whose vector finds this passage."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        """The text whose vector finds this passage, after the name of its speaker."""
+        said = f"{self.speaker}: {self.text}" if self.speaker else self.text
+        return f"{self.title}\n{said}" if self.title else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,8 @@ class Placement:
     """The rank of a hit in one search, and its share of the final score; `query` if it was another query's.
 
     `rank` is None if the hit is not among the first of the search, and its score was read by itself. `best` is the
-    best score of the search, if the share was measured from it.
+    best score of the search, if the share was measured from it. `note` says in words what the score measures, if it is
+    no rank.
     """
 
     search: str
@@ -131,13 +132,16 @@ class Placement:
     share: float
     query: str = ""
     best: float | None = None
+    note: str = ""
 
     def __str__(self) -> str:
         return f"{self.search}: {self.text}"
 
     @property
     def text(self) -> str:
-        """Rank and score as text, without the name of the search."""
+        """Rank and score as text, or the note, without the name of the search."""
+        if self.note:
+            return self.note
         rank = "not among the first" if self.rank is None else f"rank {self.rank}"
         query = f" for “{self.query}”" if self.query else ""
         if self.best is None:

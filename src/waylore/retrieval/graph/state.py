@@ -1,8 +1,9 @@
 """The input and the output of a graph search, which all graph searches share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Protocol
 
 from waylore.protocols import Embedder
@@ -13,7 +14,7 @@ from waylore.retrieval.hybrid import rank_hybrid
 from waylore.retrieval.trace import Trace
 from waylore.store.reads import Reads, read_together
 from waylore.types.knowledge import Document, Fact, Passage
-from waylore.types.search import GraphPath, Query, Ranking
+from waylore.types.search import GraphPath, Placement, Query, Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class GraphResult:
     """The result of a graph search: linked entities, all candidates in one order, paths and facts to show.
 
     `hybrid` is the order of hybrid search, whose best stay in the answer. `loaded` has candidates that the search has
-    read already, each with its document.
+    read already, each with its document. `explain` returns the placements of a candidate that becomes a hit.
     """
 
     links: tuple[LinkedEntity, ...]
@@ -54,6 +55,7 @@ class GraphResult:
     paths: Mapping[str, GraphPath] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     loaded: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
+    explain: Callable[[FusedCandidate], tuple[Placement, ...]] = attrgetter("placements")
 
 
 class GraphSearch(Protocol):

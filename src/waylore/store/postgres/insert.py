@@ -152,14 +152,16 @@ def _insert_words(
     change: Change,
 ) -> int:
     """Index the words of passages, and return the next free number of a term."""
-    counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in check_each(passages)]
+    found = [terms(columns.join_searchable_text(q.title, q.text)) for _, q in check_each(passages)]
+    counts = [Counter(each) for each in found]
     term_numbers, next_term = _add_terms(db, into, Counter(term for count in counts for term in count))
     rows = []
     by_access: Counter[tuple[int, int]] = Counter()
-    for number, count, (p, q) in zip(numbers, counts, passages, strict=True):
+    for number, each, count, (p, q) in zip(numbers, found, counts, passages, strict=True):
         counted = {term_numbers[t]: n for t, n in count.items()}
         packed = bm25.pack_terms(Counter(counted))
-        rows.append((number, q.id, count.total(), packed, _join_words(into.mark, counted, p)))
+        turn = columns.make_turn_row(p, q, [term_numbers[t] for t in each])
+        rows.append((number, q.id, count.total(), packed, _join_words(into.mark, counted, p), *turn))
         by_access.update((term, p.access) for term in counted)
         change.length[p.access] += count.total()
     run_many(db, "insert_passage_terms", into.key, rows)

@@ -33,7 +33,7 @@ from waylore.store.postgres.steps import (
 )
 from waylore.store.reads import run_together
 from waylore.text import terms
-from waylore.types.columns import MentionColumns
+from waylore.types.columns import MentionColumns, TurnColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking, Scored
@@ -132,6 +132,20 @@ def word_scores(scope: PostgresScope, query: str, passages: Sequence[str]) -> St
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
+
+
+def turns(scope: PostgresScope, query: str, passages: Sequence[str], *, before: int, after: int) -> Steps[TurnColumns]:
+    """Return turns with their neighbours in the session."""
+    words = terms(query)
+    ids = {identity("term", term): term for term in words}
+    counted, found = yield from run_together(
+        [
+            _count_terms(scope, list(ids)),
+            read_rows("turns", passages, **scope.bindings, before=before, after=after),
+        ]
+    )
+    known = {ids[id_.hex()]: (number, count) for id_, number, count in counted}
+    return columns.to_turns(found, words, known, passages=scope.corpus.passages)
 
 
 def _list_term_ids(query: str) -> list[str]:

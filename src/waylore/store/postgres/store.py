@@ -31,7 +31,7 @@ from waylore.store.reads import drive
 from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest, make_request
 from waylore.types.author import Author
-from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -318,6 +318,12 @@ class PostgresStore:
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
         return self._answer(make_request(Store.word_scores, query, passages, where=where))
+
+    def turns(
+        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+    ) -> TurnColumns:
+        """Return turns with their neighbours of the session and role, and the counts of the terms of a query."""
+        return self._answer(make_request(Store.turns, query, passages, before=before, after=after, where=where))
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""

@@ -11,7 +11,7 @@ from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store.packing import pack_parts, split_by_passage
 from waylore.store.packs import Packs
-from waylore.store.rows import Change, StoredDocument
+from waylore.store.rows import Change, StoredDocument, make_turn_row
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.blocks import allocate_rows, insert_vectors
 from waylore.store.sqlite.index import index_packs, insert_assertions, insert_mentions, insert_packs
@@ -121,13 +121,19 @@ def _insert_words(
     change: Change,
 ) -> None:
     """Index and count the words of passages."""
-    counts = [Counter(terms(columns.join_searchable_text(q.title, q.text))) for _, q in check_each(passages)]
+    found = [terms(columns.join_searchable_text(q.title, q.text)) for _, q in check_each(passages)]
+    counts = [Counter(each) for each in found]
     term_rows = _count_terms(db, into, [(p.access, count) for (p, _), count in zip(passages, counts, strict=True)])
     db.executemany(
         SQL["insert_passage_terms"],
         [
-            (row, count.total(), bm25.pack_terms(Counter({term_rows[t]: n for t, n in count.items()})))
-            for row, count in zip(rows, counts, strict=True)
+            (
+                row,
+                count.total(),
+                bm25.pack_terms(Counter({term_rows[t]: n for t, n in count.items()})),
+                *make_turn_row(p, q, [term_rows[t] for t in each]),
+            )
+            for row, (p, q), each, count in zip(rows, passages, found, counts, strict=True)
         ],
     )
     db.executemany(

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from waylore.errors import StoreError
 from waylore.store import bm25, vectors
 from waylore.store.checks import is_embedded
+from waylore.store.rows import to_turns
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.scope import Rows, SqliteScope, match_any, run_by_ids, run_by_rows
 from waylore.text import terms
+from waylore.types.columns import TurnColumns
 from waylore.types.knowledge import Vector
 from waylore.types.search import Ranking, Scored
 
@@ -97,6 +99,15 @@ def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: S
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
+
+
+def turns(
+    db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str], *, before: int, after: int
+) -> TurnColumns:
+    """Return turns with their neighbours in the session."""
+    found = run_by_ids(db, "turns", passages, **scope.bindings, before=before, after=after)
+    counted = {term: (row, count) for term, row, count in _find_terms(db, scope, query)}
+    return to_turns(found, terms(query), counted, passages=scope.corpus.passages)
 
 
 def _find_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> list[Any]:

@@ -32,7 +32,7 @@ from waylore.store.sqlite import search as searching
 from waylore.store.sqlite import verify as verifying
 from waylore.store.sqlite import write as writing
 from waylore.types.author import Author
-from waylore.types.columns import FactColumns, MentionColumns
+from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
     LIVE,
     Document,
@@ -315,6 +315,13 @@ class SqliteStore:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
         with self._snapshot(where) as (db, scope):
             return searching.word_scores(db, scope, query, passages)
+
+    def turns(
+        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+    ) -> TurnColumns:
+        """Return turns with their neighbours of the session and role, and the counts of the terms of a query."""
+        with self._snapshot(where) as (db, scope):
+            return searching.turns(db, scope, query, passages, before=before, after=after)
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""

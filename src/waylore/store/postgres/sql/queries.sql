@@ -161,6 +161,10 @@ WHERE collection = %(collection)s
   AND (%(said_by)s::int8 IS NULL OR $1.at IS NULL OR $1.at <= %(said_by)s)
   AND (%(speaker)s::text IS NULL OR $1.speaker = %(speaker)s), false))
 
+-- fragment: is_shown
+-- Whether the caller may see a passage, and the filter lets it through.
+($1.access = ANY(%(accesses)s::int4[]) AND @has_tags($1.document) AND @is_said($1))
+
 -- fragment: is_selected
 -- The same for the id of a passage.
 (NOT %(has_turns)s OR (SELECT @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
@@ -352,6 +356,28 @@ CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(colle
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
   AND @has_tags(p.document) AND @is_said(p)
 
+-- name: turns
+-- Turns by id, each with the turns before and after it of the same session and role. The pieces of a long turn are
+-- neighbours of each other.
+WITH wanted AS MATERIALIZED (
+  SELECT p.session, p.role, p.position, p.id FROM passages p
+  WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.session IS NOT NULL AND @is_shown(p)),
+near AS (
+  SELECT n.id FROM wanted w CROSS JOIN LATERAL (
+    SELECT o.id FROM passages o WHERE o.collection = %(collection)s AND o.session = w.session AND o.role = w.role
+      AND (o.position, o.id) <= (w.position, w.id) AND @is_shown(o)
+    ORDER BY o.position DESC, o.id DESC LIMIT %(before)s::int8 + 1) n
+  UNION
+  SELECT n.id FROM wanted w CROSS JOIN LATERAL (
+    SELECT o.id FROM passages o WHERE o.collection = %(collection)s AND o.session = w.session AND o.role = w.role
+      AND (o.position, o.id) > (w.position, w.id) AND @is_shown(o)
+    ORDER BY o.position, o.id LIMIT %(after)s::int8) n)
+SELECT p.session, p.role, p.position, p.id, p.speaker, p.at, p.text, t.sequence, t.tells_time,
+  (SELECT v.vector FROM passage_vectors v WHERE v.collection = %(collection)s AND v.id = p.id)
+FROM near n
+CROSS JOIN LATERAL (SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = n.id LIMIT 1) p
+CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
+
 -- name: export_passages
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector, p.speaker, p.role, p.at
 FROM passages p
@@ -448,9 +474,10 @@ SELECT pg_try_advisory_lock(2003789429, %(number)s)
 
 -- name: insert_passage_terms
 -- Words are passed as one string, separated by spaces.
-INSERT INTO passage_terms (collection, number, id, length, terms, words)
-SELECT %s, u.number, u.id, u.length, u.terms, array_to_tsvector(string_to_array(u.words, ' '))
-FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[]) u(number, id, length, terms, words)
+INSERT INTO passage_terms (collection, number, id, length, terms, words, sequence, tells_time)
+SELECT %s, u.number, u.id, u.length, u.terms, array_to_tsvector(string_to_array(u.words, ' ')), u.sequence, u.tells_time
+FROM unnest(%b::int8[], %b::uuid[], %b::int4[], %b::bytea[], %b::text[], %b::bytea[], %b::bool[])
+  u(number, id, length, terms, words, sequence, tells_time)
 
 -- name: match
 -- Candidates with their terms for BM25, newest first, so that the limit cuts off the oldest. They come from the rarest terms,

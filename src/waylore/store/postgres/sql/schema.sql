@@ -128,6 +128,8 @@ CREATE TABLE passage_terms (
   length int4 NOT NULL,
   terms bytea NOT NULL,
   words tsvector NOT NULL,
+  sequence bytea,   -- of a turn: the numbers of its terms in the order of the text
+  tells_time bool,  -- of a turn: whether it has an expression of time
   PRIMARY KEY (collection, number)
 );
 CREATE INDEX passage_terms_by_words ON passage_terms USING gin (words) WITH (fastupdate = off);

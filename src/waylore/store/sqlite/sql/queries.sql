@@ -116,6 +116,10 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
   (:since IS NULL OR $1.at >= :since) AND (:until IS NULL OR $1.at < :until)
   AND (:said_by IS NULL OR $1.at IS NULL OR $1.at <= :said_by) AND (:speaker IS NULL OR $1.speaker = :speaker)))
 
+-- fragment: is_shown
+-- Whether the caller may see a passage, and the filter lets it through.
+($1.access IN carray(:accesses) AND @has_tags($1.document) AND @is_said($1))
+
 -- fragment: is_dated
 -- Whether a document has its event at the time of the filter.
 ((:since IS NULL OR $1.at >= :since) AND (:until IS NULL OR $1.at < :until) AND (:said_by IS NULL OR $1.at IS NULL OR $1.at <= :said_by))
@@ -260,6 +264,24 @@ CROSS JOIN passage_terms t ON t.row = p.row
 WHERE p.access IN carray(:accesses)
   AND @has_tags(p.document) AND @is_said(p)
 
+-- name: turns
+-- Turns by id, each with the turns before and after it of the same session and role. The pieces of a long turn are
+-- neighbours of each other.
+WITH wanted AS MATERIALIZED (
+  SELECT p.session, p.role, p.position, p.id FROM carray(:ids) i
+  CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value WHERE p.session IS NOT NULL AND @is_shown(p)),
+near AS (
+  SELECT n.row FROM wanted w CROSS JOIN passages n ON n.row IN (
+    SELECT o.row FROM passages o WHERE o.collection = :collection AND o.session = w.session AND o.role = w.role
+      AND (o.position, o.id) <= (w.position, w.id) AND @is_shown(o) ORDER BY o.position DESC, o.id DESC LIMIT :before + 1)
+  UNION
+  SELECT n.row FROM wanted w CROSS JOIN passages n ON n.row IN (
+    SELECT o.row FROM passages o WHERE o.collection = :collection AND o.session = w.session AND o.role = w.role
+      AND (o.position, o.id) > (w.position, w.id) AND @is_shown(o) ORDER BY o.position, o.id LIMIT :after))
+SELECT p.session, p.role, p.position, p.id, p.speaker, p.at, p.text, t.sequence, t.tells_time, v.vector
+FROM near n CROSS JOIN passages p ON p.row = n.row CROSS JOIN passage_terms t ON t.row = p.row
+LEFT JOIN passage_vectors v ON v.row = p.row
+
 -- name: export_passages
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, v.vector, p.speaker, p.role, p.at
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
@@ -308,7 +330,7 @@ SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.collection = :collection
   AND p.access IN carray(:accesses) AND @has_tags(p.document) LIMIT :limit)
 
 -- name: insert_passage_terms
-INSERT INTO passage_terms (row, length, terms) VALUES (?, ?, ?)
+INSERT INTO passage_terms (row, length, terms, sequence, tells_time) VALUES (?, ?, ?, ?, ?)
 
 -- name: joined_passage_terms
 -- All rows as one: numbers as text, and the terms of all passages one behind the other.

@@ -104,7 +104,9 @@ INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 CREATE TABLE passage_terms (
   row INTEGER PRIMARY KEY,
   length INTEGER NOT NULL,
-  terms BLOB NOT NULL
+  terms BLOB NOT NULL,
+  sequence BLOB,  -- of a turn: the rows of its terms in the order of the text
+  tells_time INTEGER  -- of a turn: whether it has an expression of time
 ) STRICT;
 CREATE TABLE terms (
   row INTEGER PRIMARY KEY,

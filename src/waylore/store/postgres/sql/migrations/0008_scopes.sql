@@ -9,6 +9,7 @@ ALTER TABLE passages ADD COLUMN speaker text NOT NULL DEFAULT '', ADD COLUMN rol
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
 CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 CREATE INDEX passage_vectors_of_access ON passage_vectors (collection, access);
+ALTER TABLE passage_terms ADD COLUMN sequence bytea, ADD COLUMN tells_time bool;
 
 -- The assertions of one subject and predicate are read newest first. The store fills both columns from the packs.
 ALTER TABLE assertions ADD COLUMN series int8 NOT NULL DEFAULT 0, ADD COLUMN began int8 NOT NULL DEFAULT 0;

@@ -29,6 +29,8 @@ ALTER TABLE passages ADD COLUMN at INTEGER;
 ALTER TABLE passages ADD COLUMN session INTEGER;
 CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
+ALTER TABLE passage_terms ADD COLUMN sequence BLOB;
+ALTER TABLE passage_terms ADD COLUMN tells_time INTEGER;
 
 -- The assertions of one subject and predicate are read newest first. The store fills both columns from the packs.
 ALTER TABLE assertions ADD COLUMN series INTEGER NOT NULL DEFAULT 0;

@@ -8,7 +8,7 @@ reads neither the store nor a model.
 # ruff: noqa: RUF009 (the defaults of a recipe are frozen)
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -144,6 +144,7 @@ RULES = (
     Rule(r"\bvs\b|\bversus\b|\bcompar(e[sd]?|ing|ison)\b", "hybrid", "it compares"),
     Rule(r"\boverview\b|\bsurvey\b|\bsummar(y|i[sz]e)\b", "hybrid", "it asks for an overview"),
 )  # S16, in the order in which they are tried
+TURNS = Rule("", "conversation", "everything here is a turn of a conversation")
 OTHERWISE = Rule("", "chain", "no rule matches, so the default")
 
 
@@ -158,13 +159,25 @@ def resolve_method(method: str) -> str:
     return name
 
 
-def choose_recipe(method: str, question: str) -> tuple[Recipe, str]:
-    """Return the recipe of a method and, if the method is `auto`, the reason for the choice."""
+def _is_no_conversation() -> bool:
+    return False
+
+
+def choose_recipe(
+    method: str, question: str, has_only_turns: Callable[[], bool] = _is_no_conversation
+) -> tuple[Recipe, str]:
+    """Return the recipe of a method and, if the method is `auto`, the reason for the choice.
+
+    `has_only_turns` returns whether all passages that the caller may see are turns of conversations. It is called if no
+    rule of the specification matches.
+    """
     name = resolve_method(method)
     if name != AUTO:
         recipe: Recipe = RECIPES.get(name) or load_plugin("waylore.recipes", name)  # type: ignore[assignment]  # known
         return recipe, ""
     rule = match_rule(question)
+    if rule is OTHERWISE and has_only_turns():
+        rule = TURNS
     return RECIPES[rule.recipe], f"{rule.recipe}: {rule.reason}"
 
 

@@ -161,3 +161,15 @@ def test_search_as_of_leaves_out_what_was_said_later(memory: Waylore) -> None:
     memory.remember("I live in Bergen.", user="mara", at="2026-03-10")
     assert list_hits(memory, "where do I live", user="mara", as_of="2026-02-01") == {("mara", "I live in Oslo.")}
     assert memory.facts("Bergen", user="mara", as_of="2026-02-01") == ()
+
+
+def test_auto_chooses_conversation_where_all_passages_are_turns(memory: Waylore) -> None:
+    memory.remember(TALK, user="mara", session="s", at="2026-03-08")
+    found = memory.search("When did I move to Bergen?", user="mara", method="auto", record_use=False)
+    assert (found.recipe, found.route_reason) == (
+        "conversation",
+        "conversation: everything here is a turn of a conversation",
+    )
+    assert [hit.text for hit in found.hits[:2]] == ["I moved to Bergen.", "On the first of March."]
+    memory.add("Bergen is a city.")
+    assert memory.search("When did I move to Bergen?", user="mara", method="auto").recipe == "chain"

@@ -6,7 +6,7 @@ read the store.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
@@ -369,11 +369,14 @@ def to_cache(value: CacheConfig | float | None) -> CacheConfig:
     raise ArgumentError(f"cache must be a CacheConfig, a number of seconds or None, got {value!r:.60}")
 
 
-def to_recipe(method: str | Recipe, query: str) -> tuple[Recipe, str]:
-    """Return the recipe of a search and the reason for its choice, if the method chooses."""
+def to_recipe(method: str | Recipe, query: str, *only_turns: Callable[[], bool]) -> tuple[Recipe, str]:
+    """Return the recipe of a search and the reason for its choice, if the method chooses.
+
+    `only_turns` returns whether the caller sees only turns of conversations.
+    """
     if isinstance(method, Recipe):
         return method, ""
-    return choose_recipe(check_text("method", method, "name a method, or give a Recipe"), query)
+    return choose_recipe(check_text("method", method, "name a method, or give a Recipe"), query, *only_turns)
 
 
 def check_layout(value: object) -> Layout:

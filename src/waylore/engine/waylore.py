@@ -52,7 +52,7 @@ from waylore.types.identity import document_id, get_file, is_id
 from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
 from waylore.types.messages import Message
 from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics
-from waylore.types.search import Filter, Query, SearchResult
+from waylore.types.search import NO_FILTER, Filter, Query, SearchResult
 
 RULES = RuleExtractor()
 MAX_HOPS = 3
@@ -99,7 +99,7 @@ class Waylore:
         self._single_valued = arguments.to_strings("single_valued", single_valued)
         self._clock = arguments.check_callable("clock", clock)
         self._method, self._top_k = method, top_k
-        self._choose_recipe(None, "", None)
+        self._choose_recipe(None, "", None, NO_FILTER)
         self._reranker = arguments.check_reranker(reranker)
         with partial_answers():
             known = store.statistics()
@@ -450,14 +450,15 @@ class Waylore:
         query = arguments.check_text("query", query, "the question is one string", MAX_QUERY)
         arguments.check_reranker(reranker)
         arguments.check_type("record_use", record_use, bool)
-        recipe, reason = self._choose_recipe(method, query, top_k)
         known_at = arguments.to_moment(as_of)
         wanted = arguments.add_scope(
             arguments.to_filter(where), user=user, agent=agent, session=session, since=since, until=until
         )
+        visible = self._author.narrow(wanted if known_at is None else replace(wanted, as_of=known_at))
+        recipe, reason = self._choose_recipe(method, query, top_k, visible)
         question = Query(
             query,
-            where=self._author.narrow(wanted if known_at is None else replace(wanted, as_of=known_at)),
+            where=visible,
             as_of=known_at,
             min_similarity=arguments.check_cosine("min_similarity", min_similarity),
         )
@@ -823,8 +824,11 @@ class Waylore:
     acompact = make_async(compact)
     aexport = make_async(export)
 
-    def _choose_recipe(self, method: str | Recipe | None, query: str, top_k: int | None) -> tuple[Recipe, str]:
-        recipe, reason = arguments.to_recipe(self._method if method is None else method, query)
+    def _choose_recipe(
+        self, method: str | Recipe | None, query: str, top_k: int | None, where: Filter
+    ) -> tuple[Recipe, str]:
+        only_turns = partial(self._store.has_only_turns, where=where)
+        recipe, reason = arguments.to_recipe(self._method if method is None else method, query, only_turns)
         hits = self._top_k if top_k is None else top_k
         if hits is not None:
             recipe = replace(recipe, top_k=arguments.check_count("top_k", hits, arguments.MAX_TOP_K))

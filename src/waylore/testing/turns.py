@@ -11,7 +11,8 @@ from waylore.testing.scopes import say
 from waylore.testing.world import MODEL, OpenStore, StoreFixtures, day, page
 from waylore.types.author import OWNER
 from waylore.types.columns import TurnColumns
-from waylore.types.knowledge import IndexedDocument, Role
+from waylore.types.knowledge import IndexedDocument
+from waylore.types.messages import Role
 from waylore.types.search import Filter
 
 

@@ -305,8 +305,10 @@ def _parse(arguments: str) -> Mapping[str, Any]:
     return parsed
 
 
-def _choose_recipe(agent: Agent, arguments: Search) -> Recipe:
-    """Return the recipe of a search: without the graph, or with a minimum score for its passages (S10)."""
+def _choose_recipe(agent: Agent, arguments: Search) -> str | Recipe | None:
+    """Return the method of a search, or a recipe without the graph or with a minimum score for its passages (S10)."""
+    if arguments.use_graph and arguments.min_graph_score is None:
+        return arguments.method
     method = agent.memory.method if arguments.method is None else arguments.method
     recipe, _ = to_recipe(method, arguments.query)
     if recipe.graph and not arguments.use_graph:

@@ -27,8 +27,6 @@ from waylore.dates import to_datetime
 from waylore.errors import NotFound
 from waylore.lengths import MAX_QUERY, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.retrieval.context import Layout
-from waylore.service.callers import COLLECTION_NAME_PATTERN
-from waylore.service.registry.protocol import Scope
 from waylore.surfaces import wire
 from waylore.surfaces.http.responses import CURSOR_PATTERN
 from waylore.types.knowledge import Source, Status
@@ -297,27 +295,3 @@ class NewCollection(Body):
     """The description of a collection."""
 
     description: Short = ""
-
-
-class NewKey(Body):
-    """The name and the rights of a new API key."""
-
-    name: Line = Field(examples=["the assistant"])
-    collections: list[Annotated[str, Field(pattern=rf"{COLLECTION_NAME_PATTERN}|^\*$")]] = Field(
-        min_length=1, max_length=1_000, description="Names of collections, or * for all.", examples=[["default"]]
-    )
-    scope: Scope = "read"
-    labels: list[Line] | None = Field(
-        default=None, max_length=100, description="Labels of the key, at least one if it writes; all if absent."
-    )
-    expires: Time | None = None
-    max_source: Source | None = Field(
-        default=None,
-        description="Most trusted source of what the key writes; conversation for a key with labels, else user_edit.",
-    )
-
-
-class Rotation(Body):
-    """The time for which the previous secret still works."""
-
-    grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)

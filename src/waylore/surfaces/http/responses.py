@@ -113,6 +113,7 @@ class KeyInfo(Wire):
     scope: Scope
     labels: Annotated[list[str], AfterValidator(sorted)] | None
     max_source: Source
+    user: str = Field(description="user that the key reads and writes for; empty if it is bound to none")
     created: datetime
     expires: datetime | None
     revoked: datetime | None

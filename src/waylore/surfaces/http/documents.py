@@ -146,10 +146,7 @@ async def forget_document(access: WriteAccess, document: DocumentId, user: OfUse
 
 @router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
-    """Forget documents by id or address, or all that a user, an agent, a session or a time selects.
-
-    Names without a document are listed in `missing` of the receipt.
-    """
+    """Forget documents by id or address, or by user, agent, session or time. The receipt lists `missing` names."""
 
     def forget(waylore: Waylore) -> types.Receipt:
         return waylore.forget(

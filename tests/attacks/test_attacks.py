@@ -1,4 +1,4 @@
-"""Attack the service: every way to read and write, with every kind of key, against every set of labels, on both stores.
+"""Attack the service: every way to read and write, with every kind of key, for all labels and users, on both stores.
 
 The model knows the rules and nothing of the code. What a key may not change is equal afterwards, byte by byte in an
 export; what it may not see is in no response. Attempts that the rules allow must succeed.
@@ -13,7 +13,7 @@ import pytest
 from starlette.routing import Route
 
 from attacks.ways import GROUPS, WAYS
-from attacks.world import KINDS, LABEL_SETS, World, open_world
+from attacks.world import KINDS, LABEL_SETS, USERS, World, open_world
 from databases import create_database
 from service.test_oidc import Provider
 from surfaces.serving import make_settings
@@ -49,7 +49,7 @@ async def test_no_attack_succeeds(world: World, group: str, one_of: int) -> None
 
 
 def test_there_are_thousands_of_attempts() -> None:
-    by_way = [len(KINDS) * (1 if way.is_general else len(LABEL_SETS)) for way in WAYS]
+    by_way = [len(KINDS) * (1 if way.is_general else len(LABEL_SETS) + len(USERS)) for way in WAYS]
     assert sum(by_way) * len(STORES) >= 5_000
 
 

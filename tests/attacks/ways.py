@@ -18,7 +18,7 @@ ALL_LABELS = ("blue", "hr", "red")
 
 @dataclass(frozen=True)
 class Target:
-    """A document, the rows of a file, a job and a key with the same labels; `line` is the document in an export."""
+    """A document, the rows of a file, a job and a key with the same labels and user; `line` is it in an export."""
 
     name: str
     labels: frozenset[str]
@@ -30,6 +30,7 @@ class Target:
     receipt: str = ""  # of another document, `forgotten`, which the owner has forgotten
     forgotten: str = ""
     line: str = ""
+    user: str = ""
 
     @property
     def address(self) -> str:
@@ -66,7 +67,8 @@ class Way:
     """A way to attack, through the route or tool `of`.
 
     `changes` says that it changes the target if the key may, `adds` that it adds a document. `labels` names those that
-    the request gives to what it writes: none, those of the target, or those of the key.
+    the request gives to what it writes: none, those of the target, or those of the key. `names_user` says that it
+    names the user of the target.
     """
 
     of: str
@@ -76,6 +78,7 @@ class Way:
     adds: bool = False
     labels: Literal["", "target", "key"] = ""
     names_secret: bool = False
+    names_user: bool = False
     is_general: bool = False  # does not depend on the target
 
     def get_labels(self, target: Target, rights: Rights) -> frozenset[str]:
@@ -115,7 +118,7 @@ def _rpc(of: str, name: str, method: str, params: Callable[[Target, Rights], Any
 
 
 def _fill(path: str, target: Target) -> str:
-    fields = ("name", "document", "passage", "job", "key", "receipt", "address", "table", "subject")
+    fields = ("name", "document", "passage", "job", "key", "receipt", "address", "table", "subject", "user")
     for each in fields:
         path = path.replace(f"{{{each}}}", quote(getattr(target, each)))
     return path.replace("{labels}", "&".join(f"labels={label}" for label in sorted(target.labels)))
@@ -160,6 +163,13 @@ READS: tuple[Way, ...] = (
     post("search", "search metadata", f"{HERE}/search", lambda t, _: {"query": "vault", "where": {"of": t.name}}),
     post("context", "context", f"{HERE}/context", lambda t, _: {"query": f"vault of {t.subject}"}),
     post("explain", "explain", f"{HERE}/explain", lambda t, _: {"query": f"vault {t.name}", "passage": t.passage}),
+    get("list_documents", f"{HERE}/documents?user={{user}}", "list documents of its user"),
+    get("get_document", f"{HERE}/documents/{{document}}?user={{user}}", "read it for its user"),
+    get("list_facts", f"{HERE}/facts?entity={{subject}}&user={{user}}", "facts of its user"),
+    get("graph", f"{HERE}/graph?entity={{subject}}&user={{user}}", "graph of its user"),
+    post("search", "search for its user", f"{HERE}/search", lambda t, _: {"query": f"vault {t.name}", "user": t.user}),
+    post("context", "context for its user", f"{HERE}/context", lambda t, _: {"query": "vault", "user": t.user}),
+    post("search", "search its time", f"{HERE}/search", lambda *_: {"query": "vault", "since": "2026-01-01"}),
     tool("memory_search", "memory_search", lambda t, _: {"query": f"vault of {t.subject}", "max_tokens": 50_000}),
     tool("memory_get", "memory_get", lambda t, _: {"id": t.document}),
     tool("memory_get", "memory_get a passage", lambda t, _: {"id": t.passage}),
@@ -172,7 +182,8 @@ READS: tuple[Way, ...] = (
     resource("waylore://entity/{name}", "waylore://entity/{subject}"),
 )
 
-ADD, FACTS, UPLOADS = f"{HERE}/documents", f"{HERE}/facts", f"{HERE}/uploads"
+ADD, FACTS, UPLOADS, REMEMBER = f"{HERE}/documents", f"{HERE}/facts", f"{HERE}/uploads", f"{HERE}/remember"
+SAID = [{"role": "user", "content": "I was told so."}]
 WRITES: tuple[Way, ...] = (
     post("add_document", "add at its address", ADD, lambda t, _: {"text": "Mine now.", "uri": t.address}, changes=True),
     post(
@@ -218,6 +229,45 @@ WRITES: tuple[Way, ...] = (
         adds=True,
         labels="target",
     ),
+    post(
+        "add_document",
+        "add at its address for its user",
+        ADD,
+        lambda t, _: {"text": "Mine now.", "uri": t.address, "user": t.user, "labels": sorted(t.labels)},
+        changes=True,
+        labels="target",
+        names_user=True,
+    ),
+    post("remember", "remember a message", REMEMBER, lambda *_: {"messages": SAID}, adds=True),
+    post(
+        "remember",
+        "remember in its session",
+        REMEMBER,
+        lambda t, _: {"messages": SAID, "user": t.user, "session": "s1", "labels": sorted(t.labels)},
+        adds=True,
+        labels="target",
+        names_user=True,
+    ),
+    post(
+        "add_facts",
+        "retract its fact for its user",
+        FACTS,
+        lambda t, _: {"facts": [_retract(t)], "user": t.user, "source": "user_edit"},
+        names_secret=True,
+        names_user=True,
+        adds=True,
+    ),
+    post(
+        "forget_documents",
+        "forget for its user",
+        f"{ADD}/forget",
+        lambda t, _: {"documents": [t.document], "user": t.user},
+        changes=True,
+        names_user=True,
+    ),
+    post("forget_documents", "forget its user", f"{ADD}/forget", lambda t, _: {"user": t.user}),
+    post("forget_documents", "forget its session", f"{ADD}/forget", lambda *_: {"session": "s1"}),
+    post("forget_documents", "forget its time", f"{ADD}/forget", lambda *_: {"since": "2026-01-01"}),
     Way("forget_document", "forget", lambda t, _: Call("DELETE", f"{ADD}/{t.document}"), changes=True),
     post("forget_documents", "forget by id", f"{ADD}/forget", lambda t, _: {"documents": [t.document]}, changes=True),
     post(
@@ -276,7 +326,8 @@ WRITES: tuple[Way, ...] = (
 
 def _make_key(target: Target, scope: str, **more: Any) -> dict[str, Any]:
     labels = sorted(target.labels) if target.labels else None
-    return {"name": "stolen", "collections": ["default"], "scope": scope, "labels": labels, **more}
+    user = {"user": target.user} if target.user else {}
+    return {"name": "stolen", "collections": ["default"], "scope": scope, "labels": labels, **user, **more}
 
 
 KEYS: tuple[Way, ...] = (
@@ -296,7 +347,7 @@ def _choose_group(way: Way) -> str:
         return "agents"
     if way in READS:
         return "reading"
-    subjects = {"add": "adding", "forget": "forgetting", "upload": "uploading"}
+    subjects = {"add": "adding", "remember": "adding", "forget": "forgetting", "upload": "uploading"}
     return subjects.get(way.of.partition("_")[0], "administration")
 
 

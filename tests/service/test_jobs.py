@@ -24,7 +24,7 @@ from waylore.service.background import Background, open_background
 from waylore.service.jobs import runner
 from waylore.service.jobs.postgres import PostgresJobs
 from waylore.service.jobs.protocol import Job
-from waylore.service.jobs.work import JobResources
+from waylore.service.jobs.work import JobResources, describe_author, get_author
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
 from waylore.types.author import Author
@@ -247,6 +247,17 @@ async def test_forget_job_deletes_one_collection_only(store: str, tmp_path: Path
             assert waylore.stats().documents == left
 
 
+async def test_forget_job_deletes_documents_of_all_users(store: str, tmp_path: Path) -> None:
+    with Waylore.open(store, collection="notes") as waylore:
+        for user in ("", "mara", "sol"):
+            waylore.add("The login is slow.", user=user)
+    async with background(settings(store, tmp_path), Gate(store)) as opened:
+        done = await over(opened, opened.jobs.submit("notes", "forget", {}, author=ME))
+        assert done.result == {"documents": 3}
+    with Waylore.open(store, collection="notes") as waylore:
+        assert waylore.stats().documents == 0
+
+
 async def test_cancel_all_cancels_jobs_of_one_collection(store: str, tmp_path: Path) -> None:
     async with background(settings(store, tmp_path), Gate(store), works=False) as opened:
         ours = [submit(opened, f"{n}.md") for n in range(3)]
@@ -266,6 +277,32 @@ async def test_add_job_does_not_replace_invisible_documents(store: str, tmp_path
         assert "choose another address" in failed.problem
     with Waylore.open(store, collection="notes") as waylore:
         assert waylore.search("secret").hits[0].passage.text == "Secret."
+
+
+async def test_job_runs_for_the_user_of_its_author(store: str, tmp_path: Path) -> None:
+    triples = '{"subject": "Mara", "predicate": "likes", "object": "tea"}'
+    async with background(settings(store, tmp_path), Gate(store)) as opened:
+        mara = Author("key:1", user="mara")
+        added = opened.jobs.submit("notes", "add", work(opened, "a.md"), author=mara)
+        wanted = work(opened, "a.jsonl", triples) | {"format": "triples"}
+        imported = opened.jobs.submit("notes", "import", wanted, author=mara)
+        assert [(await over(opened, job)).state for job in (added, imported)] == ["done", "done"]
+        wanted = work(opened, "a.md", "Stolen.")
+        failed = await over(opened, opened.jobs.submit("notes", "add", wanted, author=Author("key:2", user="sol")))
+        assert failed.state == "failed"
+        assert "choose another address" in failed.problem
+    with Waylore.open(store, collection="notes") as waylore:
+        assert waylore.documents() == waylore.documents(user="sol") == ()
+        assert {document.user for document in waylore.documents(user="mara")} == {"mara"}
+        assert waylore.stats().documents == 2
+
+
+def test_job_of_an_earlier_release_has_no_user() -> None:
+    described = describe_author(Author("me", frozenset({"red"}), user="mara"))
+    job = Job(uuid4().hex, "notes", "me", "add", {"author": described}, datetime.now(UTC))
+    assert get_author(job) == Author("me", frozenset({"red"}), user="mara")
+    earlier = {name: value for name, value in described.items() if name != "user"}
+    assert get_author(replace(job, work={"author": earlier})) == Author("me", frozenset({"red"}))
 
 
 # -- waiting for a retry -------------------------------------------------------------------------------

@@ -18,7 +18,9 @@ from databases import create_database
 from waylore import Waylore
 from waylore.cells import admin
 from waylore.cells.open import create_catalogue
-from waylore.errors import ConfigError, SchemaOutdated, StoreUnavailable
+from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
+from waylore.service.callers import Caller
+from waylore.service.keys import make_key, mark_revoked, rotate_secret
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import (
     SCOPES,
@@ -73,6 +75,7 @@ def registry(opening: Opening) -> Registry:
         former=st.text("0123456789abcdef"),
         former_until=st.none() | times,
         max_source=st.sampled_from(SOURCES),
+        user=st.just("") | words,
     )
 )
 def test_key_is_stored_unchanged(registry: Registry, key: Key) -> None:
@@ -95,6 +98,37 @@ def test_keys_of_an_earlier_release_get_the_source_of_their_labels(url: str) -> 
     with closing(open_registry(url)) as registry:
         found = {key.id: key.max_source for key in registry.list_keys()}
     assert found == {"limited": "conversation", "public": "conversation", "all": "user_edit"}
+
+
+def test_keys_of_an_earlier_release_have_no_user(url: str) -> None:
+    with closing(open_registry(url)) as registry:
+        registry.set_key(replace(KEY, user="mara"))
+    table = "waylore_service.keys" if url.startswith("postgres") else "registry_keys"
+    migrations = table.replace("keys", "migrations")
+    _run(url, f'ALTER TABLE {table} DROP COLUMN "user"', f"DELETE FROM {migrations} WHERE name = 'user'")
+    with closing(open_registry(url)) as registry:
+        assert registry.get_key(KEY.id) == KEY
+
+
+@pytest.mark.parametrize("user", ["", "a\nb", "a\x00", "a\x85", "x" * 1_001])
+def test_key_is_not_created_for_a_wrong_user(user: str) -> None:
+    """Check above all the empty user, as an unset variable of a shell gives it: that key would read everything."""
+    with pytest.raises(ArgumentError, match="user must be text of one line"):
+        make_key("x", user=user)
+
+
+def test_rotation_and_revocation_keep_the_user() -> None:
+    key, _ = make_key("x", scope="write", user="mara")
+    assert (key.user, key.max_source) == ("mara", "conversation")
+    rotated, _ = rotate_secret(key)
+    assert {rotated.user, mark_revoked(rotated).user} == {"mara"}
+
+
+@given(st.sampled_from(["", "mara", "sol"]), st.sampled_from(["", "mara", "sol"]))
+def test_caller_manages_keys_of_its_user_only(own: str, wanted: str) -> None:
+    caller = Caller("key:1", "admin", max_source="user_edit", user=own)
+    assert caller.author.user == own
+    assert caller.can_grant(replace(KEY, user=wanted)) == (own in ("", wanted))
 
 
 def _run(url: str, *statements: str) -> None:

@@ -1,7 +1,7 @@
 """Change requests of schemathesis that the service refuses for a reason that a schema cannot express.
 
-These are an `Idempotency-Key` of an earlier, different request, a fact that ends before it begins, and a file
-without a reader.
+These are an `Idempotency-Key` of an earlier, different request, a fact that ends before it begins, a file without a
+reader, and messages of which none has a text.
 """
 
 import re
@@ -25,3 +25,6 @@ def before_call(_context: Any, case: Any, _kwargs: dict[str, Any]) -> None:
     for fact in facts if isinstance(facts, list) else []:
         if isinstance(fact, dict) and fact.get("valid_from") and fact.get("valid_to"):
             fact["valid_to"] = None
+    messages = case.body.get("messages") if isinstance(case.body, dict) else None
+    if isinstance(messages, list) and messages:
+        case.body["messages"] = [*messages, {"role": "user", "content": "Mara likes tea."}]

@@ -28,28 +28,30 @@ LAST_USE_PRECISION = timedelta(minutes=1)  # the last use of a key is stored at 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller with a scope, collections (`*` for all), and labels and sources as an author has them."""
+    """A caller with a scope, collections (`*` for all), and labels, sources and a user as an author has them."""
 
     id: str
     scope: Scope
     collections: frozenset[str] = frozenset({ALL_COLLECTIONS})
     labels: frozenset[str] | None = None
     max_source: Source | None = None
+    user: str = ""
 
     @property
     def author(self) -> Author:
         """What the caller may read and write."""
-        return Author(self.id, self.labels, self.max_source)
+        return Author(self.id, self.labels, self.max_source, self.user)
 
     def can_see(self, collection: str) -> bool:
         """Return whether the caller may see a collection, if it exists."""
         return ALL_COLLECTIONS in self.collections or collection in self.collections
 
     def can_grant(self, key: Key) -> bool:
-        """Return whether the caller has the collections, labels and source of a key, and so may manage it."""
+        """Return whether the caller has the collections, labels, source and user of a key, and so may manage it."""
         has_labels = self.labels is None or (key.labels is not None and self.labels >= key.labels)
         has_source = self.author.cap(key.max_source) == key.max_source
-        return has_labels and has_source and all(map(self.can_see, key.collections))
+        has_user = self.user in ("", key.user)
+        return has_labels and has_source and has_user and all(map(self.can_see, key.collections))
 
 
 ANYONE = Caller("anyone", "admin")  # every caller, if the service does not authenticate
@@ -147,7 +149,7 @@ class ApiKeys:
         if key is None or not verify_secret(key, split_token(token)[1], now):
             return None
         self._record_use(key, now)
-        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels, key.max_source)
+        return Caller(f"key:{key.id}", key.scope, key.collections, key.labels, key.max_source, key.user)
 
     def _record_use(self, key: Key, now: datetime) -> None:
         if key.used is None or now - key.used > LAST_USE_PRECISION:

@@ -5,6 +5,7 @@ has 256 random bits, so a fast hash is as safe as a slow one. `callers.py` decid
 """
 
 import hmac
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,12 +14,14 @@ from hashlib import sha256
 
 from waylore import legacy
 from waylore.errors import ArgumentError, ConfigError
+from waylore.lengths import MAX_TITLE
 from waylore.service.registry.protocol import ALL_COLLECTIONS, Key, Scope
 from waylore.types.author import get_default_source
 from waylore.types.knowledge import Source
 
 KEY_PREFIX = "waylore_"
 KEY_PREFIXES = (KEY_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens of the old name work
+USER_PATTERN = rf"^[^\x00-\x1f\x7f-\x9f]{{1,{MAX_TITLE}}}$"
 ROTATION_GRACE = timedelta(days=1)  # for which the former secret of a rotated key still works
 
 
@@ -30,6 +33,7 @@ def make_key(
     labels: Iterable[str] | None = None,
     expires: datetime | None = None,
     max_source: Source | None = None,
+    user: str | None = None,
 ) -> tuple[Key, str]:
     """Create a key. Return it and its token, which is not stored anywhere."""
     collections, labels = frozenset(collections), None if labels is None else frozenset(labels)
@@ -37,6 +41,8 @@ def make_key(
         raise ArgumentError("labels must name a label of a key that writes; leave them out for all, or use scope read")
     if any(not word or "\n" in word for word in (name, *collections, *(labels or ()))):
         raise ConfigError("names of keys, collections and labels must be text of one line")
+    if user is not None and not re.fullmatch(USER_PATTERN, user):
+        raise ArgumentError(f"user must be text of one line of 1 to {MAX_TITLE:,} characters")
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     key = Key(
         id=id_,
@@ -47,7 +53,8 @@ def make_key(
         created=datetime.now(UTC),
         labels=labels,
         expires=expires,
-        max_source=max_source or get_default_source(labels),
+        max_source=max_source or get_default_source(labels, user or ""),
+        user=user or "",
     )
     return key, _make_token(id_, secret)
 

@@ -227,6 +227,19 @@ class Receipt(Wire):
     id: str
 
 
+class RememberReport(Wire):
+    """The turns of a call by the ids of their documents: how many were new, known already, and cut into passages.
+
+    `facts` are those of the new turns.
+    """
+
+    documents: list[str]
+    new: int
+    known: int
+    cut: int
+    facts: list[Fact]
+
+
 class Statistics(Wire):
     """The size of a collection, and the embedding model that it was made with."""
 

@@ -27,6 +27,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "put_collection": {"description": "mine now"},
     "add_document": {"text": f"Planted {SECRET}."},
     "add_facts": {"facts": [{"subject": SECRET, "predicate": "is", "object": "planted"}]},
+    "remember": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
     "forget_documents": {"documents": ["{document}"]},
     "verify_receipt": {"documents": ["{document}"]},
     "search": {"query": SECRET},
@@ -134,7 +135,7 @@ async def test_hidden_collection_looks_like_missing_one(world: World) -> None:
 
 
 async def test_scope_allows_itself_and_smaller_scopes(world: World) -> None:
-    writing = {"add_document", "add_facts", "forget_document", "forget_documents", "verify_receipt"}
+    writing = {"add_document", "add_facts", "remember", "forget_document", "forget_documents", "verify_receipt"}
     writing |= {"upload", "upload_import", "cancel_job"}
     ruling = {"put_collection", "delete_collection", "start_job"} | OF_KEYS
     for scope in ("read", "write"):

@@ -10,8 +10,7 @@ import pytest
 
 from surfaces.serving import make_settings, open_client, read_json
 from waylore.surfaces import wire
-from waylore.surfaces.http.json_answers import write_json
-from waylore.surfaces.http.responses import DocumentPage, Facts, Graph
+from waylore.surfaces.http.responses import DocumentPage, Facts, Graph, write_json
 
 NOTES = "/v1/collections/default"
 QUESTION = {"query": "Who can help with the login?"}

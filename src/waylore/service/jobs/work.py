@@ -4,12 +4,15 @@ Each function reports progress after every step that is written, and may be stop
 complete, and a second run does only the steps that are left. This module does not know about queues or HTTP.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from waylore.deadline import check_each
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, NotFound
 from waylore.indexing.blocks import Limits
@@ -43,7 +46,7 @@ def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result
     def show(progress: Progress) -> None:
         report(asdict(progress))
 
-    with resources.borrow(job.collection, _get_author(job)) as waylore:
+    with resources.borrow(job.collection, get_author(job)) as waylore:
         added = waylore.add_files(
             _find_upload(work),
             uri=work["uri"],
@@ -58,7 +61,7 @@ def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result
 def run_import(resources: JobResources, job: Job, report: ReportProgress) -> Result:
     """Import a file of another program."""
     work = job.work
-    with resources.borrow(job.collection, _get_author(job)) as waylore:
+    with resources.borrow(job.collection, get_author(job)) as waylore:
         imported = waylore.import_(
             _find_upload(work),
             work["format"],
@@ -74,7 +77,7 @@ def run_import(resources: JobResources, job: Job, report: ReportProgress) -> Res
 def run_forget(resources: JobResources, job: Job, report: ReportProgress) -> Result:
     """Delete every document of a collection."""
     done = 0
-    with resources.borrow(job.collection, _get_author(job)) as waylore:
+    with resources.borrow(job.collection, get_author(job)) as waylore:
         total = waylore.stats().documents
         for deleted in delete_documents(waylore):
             done += deleted
@@ -84,9 +87,24 @@ def run_forget(resources: JobResources, job: Job, report: ReportProgress) -> Res
 
 def delete_documents(waylore: Waylore) -> Iterator[int]:
     """Delete all documents of a collection in batches. Yield the number of documents of each batch."""
-    while documents := waylore.documents(limit=BATCH_DOCUMENTS):
-        waylore.forget(*(document.id for document in documents))
+    yield from _delete_visible(waylore, "")
+    if waylore.stats().documents:
+        for user in _list_users(waylore):
+            yield from _delete_visible(waylore, user)
+
+
+def _delete_visible(waylore: Waylore, user: str) -> Iterator[int]:
+    """Delete documents of a user, and those without one."""
+    while documents := waylore.documents(limit=BATCH_DOCUMENTS, user=user):
+        waylore.forget([document.id for document in documents], user=user)
         yield len(documents)
+
+
+def _list_users(waylore: Waylore) -> Collection[str]:
+    """Return the users of a collection. It reads all documents: a list has those of one user only."""
+    with closing(waylore.export_lines()) as lines:
+        documents = (json.loads(line)["document"] for line in islice(check_each(lines), 1, None))
+        return {document.get("user", "") for document in documents}
 
 
 def run_reembed(resources: JobResources, job: Job, report: ReportProgress) -> Result:
@@ -97,7 +115,7 @@ def run_reembed(resources: JobResources, job: Job, report: ReportProgress) -> Re
         resources.store,
         embedder=resources.embedder,
         collection=job.collection,
-        author=_get_author(job),
+        author=get_author(job),
         progress=lambda done: report({"vectors": done}),
     )
     return {"vectors": vectors, "model": resources.embedder.name}
@@ -112,19 +130,19 @@ RUN_BY_KIND: dict[JobKind, Callable[[JobResources, Job, ReportProgress], Result]
 
 
 def describe_author(author: Author) -> Mapping[str, Any]:
-    """Return the labels and the source of a job's author as JSON."""
+    """Return the labels, the source and the user of a job's author as JSON."""
     labels = None if author.labels is None else sorted(author.labels)
-    return {"labels": labels, "max_source": author.max_source}
+    return {"labels": labels, "max_source": author.max_source, "user": author.user}
 
 
-def _get_author(job: Job) -> Author:
+def get_author(job: Job) -> Author:
     """Return the author of a job.
 
-    A job of an earlier release has none. If it is about a whole collection, its caller had all labels. A file to add
-    has the labels of its caller, a file to import only those of its documents.
+    A job of an earlier release has none, or one without a user. If it is about a whole collection, its caller had all
+    labels. A file to add has the labels of its caller, a file to import only those of its documents.
     """
     if stored := job.work.get("author"):
-        return Author(job.caller, stored["labels"], stored["max_source"])
+        return Author(job.caller, stored["labels"], stored["max_source"], stored.get("user", ""))
     earlier = {"add": job.work.get("sees", ()), "import": job.work.get("labels", ())}
     return Author(job.caller, earlier.get(job.kind))
 

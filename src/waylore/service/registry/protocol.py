@@ -39,6 +39,7 @@ class Key:
     former: str = field(default="", repr=False)  # hash of the secret before the last rotation
     former_until: datetime | None = None  # the former secret works until then
     max_source: Source = "conversation"  # most trusted source that its writes may have
+    user: str = ""  # reads and writes for this user alone; empty if it is bound to none
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Registry(Protocol):
 
 def to_key(row: tuple[Any, ...]) -> Key:
     """Convert a row to a key. Lists are stored as lines, times as seconds since 1970."""
-    id_, name, hash_, collections, scope, labels, *times, former, former_until, max_source = row
+    id_, name, hash_, collections, scope, labels, *times, former, former_until, max_source, user = row
     created, expires, revoked, used = map(_to_time, times)
     return Key(
         id=id_,
@@ -149,6 +150,7 @@ def to_key(row: tuple[Any, ...]) -> Key:
         former=former,
         former_until=_to_time(former_until),
         max_source=max_source,
+        user=user,
     )
 
 
@@ -167,6 +169,7 @@ def bind_key(key: Key) -> Mapping[str, str | float | None]:
         "former": key.former,
         "former_until": _to_seconds(key.former_until),
         "max_source": key.max_source,
+        "user": key.user,
     }
 
 

@@ -31,8 +31,11 @@ MaxSource = Annotated[
     str | None,
     typer.Option(
         help="Most trusted source of what the key writes: user_edit, file, system or conversation; conversation for a "
-        "key with labels, else user_edit, if absent."
+        "key with labels or a user, else user_edit, if absent."
     ),
+]
+User = Annotated[
+    str | None, typer.Option(help="User that the key reads and writes for, and no other; any user if absent.")
 ]
 ScopeName = Annotated[str, typer.Option("--scope", help="read, write or admin; each includes the ones before it.")]
 
@@ -45,6 +48,7 @@ def create_key(
     label: Labels = None,
     expires: Days = None,
     max_source: MaxSource = None,
+    user: User = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,6 +67,7 @@ def create_key(
             labels=label,
             expires=ends,
             max_source=None if max_source is None else _check_source(max_source),
+            user=user,
         )
         registry.set_key(key)
     _print_token(key, token, as_json)
@@ -163,6 +168,7 @@ def _to_json(key: Key) -> dict[str, Any]:
         "collections": sorted(key.collections),
         "labels": None if key.labels is None else sorted(key.labels),
         "max_source": key.max_source,
+        "user": key.user,
         "created": key.created.isoformat(),
         "expires": key.expires and key.expires.isoformat(),
         "revoked": key.revoked and key.revoked.isoformat(),
@@ -172,7 +178,8 @@ def _to_json(key: Key) -> dict[str, Any]:
 
 def _describe_access(key: Key) -> str:
     labels = "" if key.labels is None else f" (labels: {', '.join(sorted(key.labels)) or 'none'})"
-    return ", ".join(sorted(key.collections)) + labels
+    user = f" (user: {key.user})" if key.user else ""
+    return ", ".join(sorted(key.collections)) + labels + user
 
 
 def _describe_state(key: Key) -> str:

@@ -18,7 +18,7 @@ from waylore import __version__
 from waylore.service.service import Service, open_service
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
-from waylore.surfaces.http import collections, documents, jobs, keys, search, uploads
+from waylore.surfaces.http import collections, documents, jobs, keys, memory, search, uploads
 from waylore.surfaces.http.access import CurrentCaller, CurrentService
 from waylore.surfaces.http.instrumentation import Instrumentation, add_metrics
 from waylore.surfaces.http.limits import RequestLimits
@@ -33,6 +33,7 @@ router = APIRouter(tags=["health"])
 ROUTERS = (
     collections.router,
     documents.router,
+    memory.router,
     search.router,
     uploads.router,
     jobs.router,

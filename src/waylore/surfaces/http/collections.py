@@ -17,7 +17,6 @@ from waylore.surfaces.http.access import (
     ReadAccess,
     create_router,
 )
-from waylore.surfaces.http.json_answers import make_json_response
 from waylore.surfaces.http.requests import Cursor, Limit, NewCollection
 from waylore.surfaces.http.responses import (
     BODY_STATUSES,
@@ -25,6 +24,7 @@ from waylore.surfaces.http.responses import (
     CollectionPage,
     describe_problems,
     make_cursor,
+    make_json_response,
     read_cursor,
 )
 from waylore.surfaces.wire import Statistics

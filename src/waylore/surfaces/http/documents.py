@@ -1,7 +1,7 @@
 """Routes for documents and facts: add, list, read and forget them, verify a receipt, and export a collection."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from typing import Annotated
@@ -16,9 +16,9 @@ from waylore import types
 from waylore.deadline import restart_deadline
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
+from waylore.lengths import MAX_TITLE
 from waylore.store.receipts import get_request_id, record_as
 from waylore.surfaces.http.access import IDEMPOTENT, CollectionAccess, ReadAccess, WriteAccess, create_router
-from waylore.surfaces.http.json_answers import make_json_response
 from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
     VISIBLE_PATTERN,
@@ -41,6 +41,7 @@ from waylore.surfaces.http.responses import (
     VerificationResult,
     describe_problems,
     make_cursor,
+    make_json_response,
     make_links,
     read_cursor,
 )
@@ -57,6 +58,14 @@ DocumentId = Annotated[str, make_id_check("document"), describe_id("document")]
 ReceiptId = Annotated[str, make_id_check("receipt"), describe_id("receipt")]
 Under = Annotated[
     str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only addresses that begin with this.")
+]
+OfUser = Annotated[
+    str,
+    Query(
+        max_length=MAX_TITLE,
+        pattern=TEXT_PATTERN,
+        description="Also what belongs to this user; that of your key if absent.",
+    ),
 ]
 EntityName = Annotated[
     str,
@@ -90,30 +99,36 @@ async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
             labels=body.labels,
             source=body.source,
             facts=[fact.to_new_fact(body.source) for fact in body.facts],
+            user=body.user,
+            agent=body.agent,
+            session=body.session,
+            at=body.at,
         )
     )
     return AddedDocument(id=id_)
 
 
 @router.get("/documents", operation_id="list_documents", response_model=DocumentPage)
-async def list_documents(access: ReadAccess, under: Under = "", cursor: Cursor = None, limit: Limit = 100) -> Response:
+async def list_documents(
+    access: ReadAccess, under: Under = "", cursor: Cursor = None, limit: Limit = 100, user: OfUser = ""
+) -> Response:
     """List documents by address, a page at a time."""
     secret = access.service.secret
-    list_name = f"{access.collection}/{under}"
+    list_name = f"{access.collection}/{under}" + (f"\0{user}" if user else "")
     last = read_cursor(secret, list_name, cursor) if cursor else ("", "")
     after = types.Document(id=last[1], uri=last[0])
-    page = await access.run(lambda waylore: waylore.documents(under=under, after=after, limit=limit))
+    page = await access.run(lambda waylore: waylore.documents(under=under, after=after, limit=limit, user=user))
     more = make_cursor(secret, list_name, (page[-1].uri, page[-1].id)) if len(page) == limit else None
     return make_json_response({"documents": [dump_document(each) for each in page], "next": more})
 
 
 @router.get("/documents/{document}", operation_id="get_document", response_model=IndexedDocument)
-async def get_document(access: ReadAccess, document: DocumentId) -> Response:
+async def get_document(access: ReadAccess, document: DocumentId, user: OfUser = "") -> Response:
     """Return a document with its passages, entities and facts."""
 
     def read(waylore: Waylore) -> Response:
         try:
-            return make_json_response(dump_indexed_document(waylore.get(document)))
+            return make_json_response(dump_indexed_document(waylore.get(document, user=user)))
         except NotFound as error:
             raise _make_not_found_error(document) from error
 
@@ -121,9 +136,9 @@ async def get_document(access: ReadAccess, document: DocumentId) -> Response:
 
 
 @router.delete("/documents/{document}", operation_id="forget_document", dependencies=[IDEMPOTENT])
-async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
+async def forget_document(access: WriteAccess, document: DocumentId, user: OfUser = "") -> Receipt:
     """Forget a document with everything that no other document supports. The receipt lists what was removed."""
-    receipt = await _forget(access, [document])
+    receipt = await _forget(access, lambda waylore: waylore.forget(document, user=user))
     if not receipt.documents:
         raise _make_not_found_error(document)
     return Receipt.of(receipt)
@@ -131,8 +146,20 @@ async def forget_document(access: WriteAccess, document: DocumentId) -> Receipt:
 
 @router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
-    """Forget documents by id or address. Those that do not exist are listed in `missing` of the receipt."""
-    return Receipt.of(await _forget(access, body.documents))
+    """Forget documents by id or address, or by user, agent, session or time. The receipt lists `missing` names."""
+
+    def forget(waylore: Waylore) -> types.Receipt:
+        return waylore.forget(
+            *body.documents,
+            user=body.user,
+            agent=body.agent,
+            session=body.session,
+            since=body.since,
+            until=body.until,
+            dry_run=body.dry_run,
+        )
+
+    return Receipt.of(await _forget(access, forget))
 
 
 @router.get("/receipts/{receipt}", operation_id="get_receipt")
@@ -153,17 +180,28 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     """Add facts that come without a text."""
     facts = [fact.to_new_fact(body.source) for fact in body.facts]
     ids = await access.write(
-        lambda waylore: waylore.add_facts(facts, metadata=body.metadata, labels=body.labels, source=body.source)
+        lambda waylore: waylore.add_facts(
+            facts,
+            metadata=body.metadata,
+            labels=body.labels,
+            source=body.source,
+            user=body.user,
+            agent=body.agent,
+            session=body.session,
+            at=body.at,
+        )
     )
     return AddedFacts(ids=list(ids))
 
 
 @router.get("/facts", operation_id="list_facts", response_model=Facts, tags=["search"])
-async def list_facts(access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100) -> Response:
+async def list_facts(
+    access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100, user: OfUser = ""
+) -> Response:
     """Return the facts of an entity, strongest first."""
 
     def read(waylore: Waylore) -> Response:
-        facts = waylore.facts(entity, as_of=as_of, limit=limit)
+        facts = waylore.facts(entity, as_of=as_of, limit=limit, user=user)
         return make_json_response({"facts": [dump_fact(fact) for fact in facts]})
 
     return await access.run(read)
@@ -183,10 +221,10 @@ async def export(access: ReadAccess) -> Response:
     return ClosingStream(_stream(stack, access, lines), media_type="application/x-ndjson")
 
 
-async def _forget(access: CollectionAccess, documents: Sequence[str]) -> types.Receipt:
+async def _forget(access: CollectionAccess, forget: Callable[[Waylore], types.Receipt]) -> types.Receipt:
     """Forget documents, and store the receipt under the id of the request, or a new one."""
     with record_as(get_request_id() or uuid4().hex):
-        return await access.write(lambda waylore: waylore.forget(*documents))
+        return await access.write(forget)
 
 
 def _make_not_found_error(document: str) -> NotFound:

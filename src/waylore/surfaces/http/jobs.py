@@ -1,7 +1,7 @@
 """Routes for background jobs: start, list, read, follow and cancel them.
 
-A caller who may read some labels only sees its own jobs. Events are server-sent events: one for each change of a
-job, and the last when it ends. A client that reconnects with `Last-Event-ID` gets the events after that one.
+A caller who may read some labels only, or one user, sees its own jobs. Events are server-sent events: one for each
+change of a job, and the last when it ends. A client that reconnects with `Last-Event-ID` gets the events after it.
 """
 
 from collections.abc import AsyncIterator
@@ -135,5 +135,5 @@ async def _get_job(access: CollectionAccess, id_: str, reader: str) -> jobs.Job:
 
 
 def _choose_caller(access: CollectionAccess) -> str | None:
-    """Return whose jobs the caller may see: None for all, or its own id if it may see some labels only."""
-    return None if access.caller.labels is None else access.caller.id
+    """Return whose jobs the caller may see: None for all, or its own id if some documents may be hidden from it."""
+    return access.caller.id if access.caller.author.is_limited else None

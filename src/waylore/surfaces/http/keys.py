@@ -1,19 +1,21 @@
 """Routes for API keys, for administrators: create, list, rotate and revoke them.
 
-Callers cannot grant more than they have. An administrator of some collections or labels manages the keys of those;
-other keys do not exist for this caller.
+Callers cannot grant more than they have. An administrator of some collections, of some labels or of a user manages the
+keys of those; other keys do not exist for this caller.
 """
 
 from datetime import timedelta
 from typing import Annotated
 
+from pydantic import Field
+
 from waylore.errors import Forbidden, NotFound
-from waylore.service.callers import Caller
-from waylore.service.keys import make_key, mark_revoked, rotate_secret
-from waylore.service.registry.protocol import Key
+from waylore.service.callers import COLLECTION_NAME_PATTERN, Caller
+from waylore.service.keys import USER_PATTERN, make_key, mark_revoked, rotate_secret
+from waylore.service.registry.protocol import Key, Scope
 from waylore.service.service import Service
 from waylore.surfaces.http.access import AdminCaller, CurrentService, create_router
-from waylore.surfaces.http.requests import Cursor, Limit, NewKey, Rotation, describe_id, make_id_check
+from waylore.surfaces.http.requests import Body, Cursor, Limit, Line, Time, Whole, describe_id, make_id_check
 from waylore.surfaces.http.responses import (
     BODY_STATUSES,
     IssuedKey,
@@ -25,10 +27,41 @@ from waylore.surfaces.http.responses import (
     read_cursor,
 )
 from waylore.types.author import get_default_source
+from waylore.types.knowledge import Source
 
 router = create_router("keys", "/v1/keys")
 KEY_LINKS = make_links("rotate_key", "revoke_key", key="$response.body#/info/id")
 KeyId = Annotated[str, make_id_check("key", r"^[0-9a-f]{16}$"), describe_id("key", r"^[0-9a-f]{16}$")]
+
+
+class NewKey(Body):
+    """The name and the rights of a new API key."""
+
+    name: Line = Field(examples=["the assistant"])
+    collections: list[Annotated[str, Field(pattern=rf"{COLLECTION_NAME_PATTERN}|^\*$")]] = Field(
+        min_length=1, max_length=1_000, description="Names of collections, or * for all.", examples=[["default"]]
+    )
+    scope: Scope = "read"
+    labels: list[Line] | None = Field(
+        default=None, max_length=100, description="Labels of the key, at least one if it writes; all if absent."
+    )
+    expires: Time | None = None
+    max_source: Source | None = Field(
+        default=None,
+        description="Most trusted source of what the key writes; conversation for a key with labels or a user, else "
+        "user_edit.",
+    )
+    user: Annotated[str, Field(pattern=USER_PATTERN)] | None = Field(
+        default=None,
+        description="User that the key reads and writes for, and no other; that of your own key if absent.",
+        examples=["mara"],
+    )
+
+
+class Rotation(Body):
+    """The time for which the previous secret still works."""
+
+    grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)
 
 
 @router.get("", operation_id="list_keys")
@@ -51,13 +84,15 @@ async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor
 )
 async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey) -> IssuedKey:
     """Create a key. Its token is shown only once."""
+    user = caller.author.choose_user(body.user or "")
     key, token = make_key(
         body.name,
         collections=body.collections,
         scope=body.scope,
         labels=body.labels,
         expires=body.expires,
-        max_source=body.max_source or caller.author.cap(get_default_source(body.labels)),
+        max_source=body.max_source or caller.author.cap(get_default_source(body.labels, user)),
+        user=user or None,
     )
     if not caller.can_grant(key):
         raise Forbidden("collections, labels and max_source must be within those of your own key; leave the others out")

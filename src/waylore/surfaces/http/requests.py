@@ -7,7 +7,7 @@ that must not be empty has at least one visible character.
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import Path, Query
 from pydantic import (
@@ -27,8 +27,6 @@ from waylore.dates import to_datetime
 from waylore.errors import NotFound
 from waylore.lengths import MAX_QUERY, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.retrieval.context import Layout
-from waylore.service.callers import COLLECTION_NAME_PATTERN
-from waylore.service.registry.protocol import Scope
 from waylore.surfaces import wire
 from waylore.surfaces.http.responses import CURSOR_PATTERN
 from waylore.types.knowledge import Source, Status
@@ -51,6 +49,7 @@ MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for t
     "activation",
     "citations",
     "graph_only",
+    "conversation",
     "graph",
     "agentic",
 ]
@@ -61,8 +60,8 @@ def _to_whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _to_lower(value: Any) -> Any:
-    """Return a string in lower case, because methods have no case."""
+def to_lower(value: Any) -> Any:
+    """Return a string in lower case, because names of methods and roles have no case."""
     return value.lower() if isinstance(value, str) else value
 
 
@@ -126,13 +125,25 @@ Metadata = Annotated[Values, Field(description="Values to filter by.")]
 Labels = Annotated[
     list[Line], Field(max_length=100, description="Permissions; without any, every caller may read the document.")
 ]
-
-
+UserName = Annotated[
+    Short, Field(description="Whose documents; a key of a user is for this user only.", examples=["mara"])
+]
+AgentName = Annotated[Short, Field(description="Agent that they come from.")]
+SessionName = Annotated[Short, Field(description="Session that they come from.")]
 Cursor = Annotated[
     str | None,
     Query(alias="cursor", pattern=CURSOR_PATTERN, max_length=8_000, description="`next` of the previous page."),
 ]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items in the page.")]
+
+
+SELECTING = ("documents", "user", "agent", "session", "since", "until")  # fields that select what is forgotten
+
+
+def _require_value(name: str) -> dict[str, Any]:
+    """Return the schema of an object in which a field is not empty."""
+    kind = {"type": "array", "minItems": 1} if name == "documents" else {"type": "string", "minLength": 1}
+    return {"required": [name], "properties": {name: kind}}
 
 
 class Body(wire.Wire):
@@ -179,7 +190,15 @@ class TripleSchema:
         return {"anyOf": [handler(schema), triple]}
 
 
-def check_facts(body: "NewDocument | NewFacts") -> Any:
+class Stated(Protocol):
+    """A body with facts."""
+
+    facts: list[NewFactBody]
+    metadata: dict[str, Any]
+    labels: list[str]
+
+
+def check_facts(body: Stated) -> Any:
     """Raise ValueError if the facts are too long; each is stored with the metadata and labels of the request."""
     shared = len(str(body.metadata)) + sum(map(len, body.labels))
     length = sum(len(fact.subject + fact.predicate + fact.object + fact.statement) + shared for fact in body.facts)
@@ -208,6 +227,10 @@ class NewDocument(Body):
     labels: Labels = Field(default=[])
     source: Source = "file"
     facts: list[FactLike] = Field(default=[], max_length=1_000)
+    user: UserName = ""
+    agent: AgentName = ""
+    session: SessionName = ""
+    at: Time | None = Field(default=None, description="When its event was, for example when it was said.")
     _check_facts = model_validator(mode="after")(check_facts)
 
 
@@ -218,13 +241,33 @@ class NewFacts(Body):
     metadata: Metadata = Field(default={})
     labels: Labels = Field(default=[])
     source: Source = "user_edit"
+    user: UserName = ""
+    agent: AgentName = ""
+    session: SessionName = ""
+    at: Time | None = Field(default=None, description="When its event was, for example when it was said.")
     _check_facts = model_validator(mode="after")(check_facts)
 
 
 class ForgetRequest(Body):
-    """Documents to forget."""
+    """Documents to forget: those that are named, or all that the other fields select."""
 
-    documents: list[Name] = Field(min_length=1, max_length=1_000, description="Ids or addresses of documents.")
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_require_value(name) for name in SELECTING]})
+    documents: list[Name] = Field(default=[], max_length=1_000, description="Ids or addresses of documents.")
+    user: UserName = ""
+    agent: AgentName = ""
+    session: SessionName = ""
+    since: Time | None = Field(default=None, description="Only documents whose event was at this time or later.")
+    until: Time | None = Field(default=None, description="Only documents whose event was before this time.")
+    dry_run: bool = Field(default=False, description="Only list the documents that would be forgotten.")
+
+    @model_validator(mode="after")
+    def check_selection(self) -> "ForgetRequest":
+        """Raise ValueError if nothing is named, also for a key of a user, which would forget all of its documents."""
+        if not any(getattr(self, name) for name in SELECTING):
+            raise ValueError(
+                "documents must not be empty; name ids or addresses, or select by user, agent, session, since or until"
+            )
+        return self
 
 
 class ReceiptBody(Body):
@@ -256,7 +299,7 @@ class QuestionBody(Body):
         default=None,
         description="Number of hits; the service's setting if absent.",
     )
-    method: Annotated[MethodName, BeforeValidator(_to_lower)] | None = Field(
+    method: Annotated[MethodName, BeforeValidator(to_lower)] | None = Field(
         default=None,
         description="How to search; the service's setting if absent. auto chooses by the question; graph is "
         "another name for chain, agentic for auto.",
@@ -272,6 +315,11 @@ class QuestionBody(Body):
     min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = Field(
         default=None, description="Minimum cosine of a hit and the question; then there may be fewer hits."
     )
+    user: UserName = ""
+    agent: AgentName = ""
+    session: SessionName = ""
+    since: Time | None = Field(default=None, description="Only passages whose event was at this time or later.")
+    until: Time | None = Field(default=None, description="Only passages whose event was before this time.")
 
 
 class SearchRequest(QuestionBody):
@@ -297,27 +345,3 @@ class NewCollection(Body):
     """The description of a collection."""
 
     description: Short = ""
-
-
-class NewKey(Body):
-    """The name and the rights of a new API key."""
-
-    name: Line = Field(examples=["the assistant"])
-    collections: list[Annotated[str, Field(pattern=rf"{COLLECTION_NAME_PATTERN}|^\*$")]] = Field(
-        min_length=1, max_length=1_000, description="Names of collections, or * for all.", examples=[["default"]]
-    )
-    scope: Scope = "read"
-    labels: list[Line] | None = Field(
-        default=None, max_length=100, description="Labels of the key, at least one if it writes; all if absent."
-    )
-    expires: Time | None = None
-    max_source: Source | None = Field(
-        default=None,
-        description="Most trusted source of what the key writes; conversation for a key with labels, else user_edit.",
-    )
-
-
-class Rotation(Body):
-    """The time for which the previous secret still works."""
-
-    grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)

@@ -1,6 +1,8 @@
 """Define the responses of routes: pages, lists, keys and jobs, and sign the cursors of pages.
 
-The JSON of Waylore's own types is in `surfaces.wire`. Nothing here reads the store.
+The JSON of Waylore's own types is in `surfaces.wire`. Answers that are read often are written as JSON once: a route
+returns the bytes of `make_json_response`, and FastAPI neither checks nor converts them. The schema of such a route is
+its `response_model`; `tests/surfaces/http/test_json.py` checks that the bytes fit it. Nothing here reads the store.
 """
 
 import base64
@@ -11,6 +13,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Self
 
+import orjson
+from fastapi import Response
 from pydantic import AfterValidator, Field
 
 from waylore.errors import NotFound
@@ -50,6 +54,19 @@ def make_links(*operations: str, body: dict[str, str] | None = None, **parameter
     """Return the links of a response: operations that take values of the response or of the request."""
     link = {"parameters": parameters, **({"requestBody": body} if body else {})}
     return {operation: {"operationId": operation, **link} for operation in operations}
+
+
+def make_json_response(value: dict[str, Any], status: int = 200) -> Response:
+    """Return a response with plain values as JSON."""
+    return Response(write_json(value), status, media_type="application/json")
+
+
+def write_json(value: object) -> bytes:
+    """Return plain values as JSON."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # a number of more than 64 bits or a lone surrogate, which an import may have
+        return json.dumps(value, allow_nan=False).encode()
 
 
 class CollectionInfo(Wire):
@@ -113,6 +130,7 @@ class KeyInfo(Wire):
     scope: Scope
     labels: Annotated[list[str], AfterValidator(sorted)] | None
     max_source: Source
+    user: str = Field(description="user that the key reads and writes for; empty if it is bound to none")
     created: datetime
     expires: datetime | None
     revoked: datetime | None

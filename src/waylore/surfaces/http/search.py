@@ -9,10 +9,9 @@ from waylore import types
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
 from waylore.surfaces.http.access import ReadAccess, create_router
-from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit
-from waylore.surfaces.http.json_answers import make_json_response
+from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit, OfUser
 from waylore.surfaces.http.requests import ContextRequest, ExplainRequest, QuestionBody, SearchRequest
-from waylore.surfaces.http.responses import BODY_STATUSES, Graph, describe_problems, make_links
+from waylore.surfaces.http.responses import BODY_STATUSES, Graph, describe_problems, make_json_response, make_links
 from waylore.surfaces.wire import Context, SearchResult
 
 router = create_router("search", "/v1/collections/{collection}")
@@ -68,11 +67,12 @@ async def get_graph(
     per_entity: Annotated[int, Query(ge=1, le=100, description="Maximum number of facts of each entity.")] = 10,
     limit: FactLimit = 100,
     as_of: AsOf = None,
+    user: OfUser = "",
 ) -> Response:
     """Return the facts around an entity, as a tree."""
 
     def read(waylore: Waylore) -> Response:
-        around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of)
+        around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of, user=user)
         return make_json_response({"around": [each.to_dict() for each in around]})
 
     return await access.run(read)
@@ -88,4 +88,9 @@ def _search(waylore: Waylore, body: QuestionBody) -> types.SearchResult:
         where=where,
         as_of=body.as_of,
         min_similarity=body.min_similarity,
+        user=body.user,
+        agent=body.agent,
+        session=body.session,
+        since=body.since,
+        until=body.until,
     )

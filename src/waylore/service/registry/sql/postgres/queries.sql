@@ -24,19 +24,23 @@ ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum
 SELECT secret FROM waylore_service.registry
 
 -- name: keys
-SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source,
+  "user"
 FROM waylore_service.keys WHERE (created, id) > (%(created)s, %(id)s) ORDER BY created, id LIMIT %(limit)s
 
 -- name: key
-SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source,
+  "user"
 FROM waylore_service.keys WHERE id = %(id)s
 
 -- name: set_key
-INSERT INTO waylore_service.keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until, max_source)
-VALUES (%(id)s, %(name)s, %(hash)s, %(collections)s, %(scope)s, %(labels)s, %(created)s, %(expires)s, %(revoked)s, %(former)s, %(former_until)s, %(max_source)s)
+INSERT INTO waylore_service.keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until, max_source,
+  "user")
+VALUES (%(id)s, %(name)s, %(hash)s, %(collections)s, %(scope)s, %(labels)s, %(created)s, %(expires)s, %(revoked)s, %(former)s, %(former_until)s, %(max_source)s,
+  %(user)s)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, collections = excluded.collections,
   scope = excluded.scope, labels = excluded.labels, expires = excluded.expires, revoked = excluded.revoked,
-  former = excluded.former, former_until = excluded.former_until, max_source = excluded.max_source
+  former = excluded.former, former_until = excluded.former_until, max_source = excluded.max_source, "user" = excluded."user"
 
 -- name: use_key
 UPDATE waylore_service.keys SET used = %(at)s WHERE id = %(id)s

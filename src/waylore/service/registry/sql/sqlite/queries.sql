@@ -22,19 +22,23 @@ INSERT INTO registry_migrations (number, name, applied_at, checksum) VALUES (?, 
 SELECT secret FROM registry
 
 -- name: keys
-SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source,
+  "user"
 FROM registry_keys WHERE (created, id) > (:created, :id) ORDER BY created, id LIMIT :limit
 
 -- name: key
-SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source
+SELECT id, name, hash, collections, scope, labels, created, expires, revoked, used, former, former_until, max_source,
+  "user"
 FROM registry_keys WHERE id = :id
 
 -- name: set_key
-INSERT INTO registry_keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until, max_source)
-VALUES (:id, :name, :hash, :collections, :scope, :labels, :created, :expires, :revoked, :former, :former_until, :max_source)
+INSERT INTO registry_keys (id, name, hash, collections, scope, labels, created, expires, revoked, former, former_until, max_source,
+  "user")
+VALUES (:id, :name, :hash, :collections, :scope, :labels, :created, :expires, :revoked, :former, :former_until, :max_source,
+  :user)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, collections = excluded.collections,
   scope = excluded.scope, labels = excluded.labels, expires = excluded.expires, revoked = excluded.revoked,
-  former = excluded.former, former_until = excluded.former_until, max_source = excluded.max_source
+  former = excluded.former, former_until = excluded.former_until, max_source = excluded.max_source, "user" = excluded."user"
 
 -- name: use_key
 UPDATE registry_keys SET used = :at WHERE id = :id

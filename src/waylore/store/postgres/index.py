@@ -8,17 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import itemgetter
+from typing import Any
+
+import psycopg
+from psycopg.types.string import ByteaBinaryLoader
 
 from waylore.store import pack_index
 from waylore.store.pack_index import PackIndex, Row, Strengths, list_edges, strengthen
 from waylore.store.packing import EncodedParts, split_ids
 from waylore.store.packs import Packs
 from waylore.store.postgres.connections import Connection, run_by_column
-from waylore.store.postgres.steps import to_array
+from waylore.store.postgres.steps import LOWEST_ID, to_array
 from waylore.store.rows import group_pairs
 from waylore.store.sql import load_queries
 
 SQL = load_queries("waylore.store.postgres")
+PACKS_AT_ONCE = 1_000
+KEY_COLUMNS = 4  # of an assertion, without the collection
 
 
 def index_packs(packs: Packs, accesses: Sequence[int], ids: Sequence[str], said: Sequence[int] = ()) -> PackIndex:
@@ -77,7 +83,7 @@ def insert_assertions(db: Connection, collection: int, index: PackIndex) -> int:
 def delete_assertions(db: Connection, collection: int, index: PackIndex) -> list[str]:
     """Delete assertions, and the edges of facts that lose one. Return the facts that no passage asserts any more."""
     before = read_strengths(db, collection, index)
-    run_by_column(db, SQL["delete_assertion"], collection, [row[:4] for row in index.assertions])
+    run_by_column(db, SQL["delete_assertion"], collection, [row[:KEY_COLUMNS] for row in index.assertions])
     after = read_strengths(db, collection, index)
     _update_edges(db, collection, index, before, after)
     return sorted(set(index.ends) - {fact for fact, _ in after})
@@ -96,3 +102,28 @@ def _update_edges(db: Connection, collection: int, index: PackIndex, before: Str
     gone = [edge[:4] for edge in list_edges(index.ends, before, after)]
     run_by_column(db, SQL["delete_edge"], collection, gone)
     run_by_column(db, SQL["insert_edge"], collection, sorted(list_edges(index.ends, after, before)))
+
+
+def index_batch(packs: Packs, batch: Sequence[Any]) -> PackIndex:
+    """Return the rows that packs must have, given with the rows of `all_packs`."""
+    ids, accesses, said = ([row[column] for row in batch] for column in range(3))
+    return index_packs(packs, accesses, [id_.hex() for id_ in ids], said)
+
+
+def fill_series(db: psycopg.Connection[Any]) -> None:
+    """Compute the subject and predicate, and the beginning, of every assertion from its pack. A migration runs it."""
+    statements = load_queries("waylore.store.postgres", file="series")
+    reader = db.cursor(binary=True)
+    reader.adapters.register_loader("uuid", ByteaBinaryLoader)
+    db.execute(statements["show_all_collections"])
+    collections = reader.execute(statements["collections"]).fetchall()
+    db.execute(statements["show_own_collection"])
+    for (collection,) in collections:
+        db.execute(statements["begin"], {"collection": str(collection)})
+        bound = {"collection": collection, "after": LOWEST_ID, "limit": PACKS_AT_ONCE}
+        while batch := reader.execute(SQL["all_packs"], bound).fetchall():
+            index = index_batch(Packs([pack for *_, pack in batch]), batch)
+            rows = [(*row[:KEY_COLUMNS], *row[-2:]) for row in index.assertions]
+            run_by_column(db, SQL["set_series"], collection, rows)
+            bound["after"] = batch[-1][0].hex()
+    db.execute(statements["begin"], {"collection": ""})

@@ -30,7 +30,7 @@ CARRY_STORE = (
 FILL = {
     5: import_later("waylore.store.earlier.postgres", "carry_over"),
     7: import_later("waylore.store.earlier.postgres_vectors", "convert_vectors"),
-    8: import_later("waylore.store.earlier.postgres_series", "fill_series"),
+    8: import_later("waylore.store.postgres.index", "fill_series"),
 }
 OLDEST_TEXTSEARCH = (1, 5, 1)
 OLDEST_PGVECTOR = (0, 8)

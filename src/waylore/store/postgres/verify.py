@@ -17,11 +17,11 @@ from waylore.errors import Forbidden
 from waylore.names import keys
 from waylore.store import bm25
 from waylore.store.checks import check_terms, list_still_stored
-from waylore.store.pack_index import PackIndex, Row, describe_differences, list_edges
+from waylore.store.pack_index import Row, describe_differences, list_edges
 from waylore.store.packing import split_ids
 from waylore.store.packs import Packs
 from waylore.store.postgres.connections import Connection
-from waylore.store.postgres.index import index_packs, read_strengths
+from waylore.store.postgres.index import PACKS_AT_ONCE, index_batch, read_strengths
 from waylore.store.postgres.scope import run, run_by_ids
 from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.rows import group_pairs, list_names
@@ -30,7 +30,6 @@ from waylore.types.identity import identity
 from waylore.types.results import Receipt
 
 SQL = load_queries("waylore.store.postgres")
-PACKS_AT_ONCE = 1_000
 HAS = {
     "mention": SQL["has_mention"],
     "assertion": SQL["has_assertion"],
@@ -89,12 +88,6 @@ def _check_packs(db: Connection, collection: int) -> Iterator[str]:
         wanted["fact"] += sum(len(facts) for *_, facts, _ in batch)
         found["fact"] += _count_listed(packs, [facts for *_, facts, _ in batch])
     yield from describe_differences(wanted, found, dict(run(db, "count_rows", collection=collection)))
-
-
-def index_batch(packs: Packs, batch: Sequence[Any]) -> PackIndex:
-    """Return the rows that packs must have, given with the rows of their passages."""
-    ids, accesses, said = ([row[column] for row in batch] for column in range(3))
-    return index_packs(packs, accesses, [id_.hex() for id_ in ids], said)
 
 
 def _read_packs(db: Connection, collection: int) -> Iterator[list[Any]]:

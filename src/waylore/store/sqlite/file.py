@@ -50,7 +50,7 @@ FILL = {
     3: fill_keys,
     8: import_later("waylore.store.earlier.sqlite", "carry_over"),
     10: import_later("waylore.store.earlier.sqlite_vectors", "convert_vectors"),
-    11: import_later("waylore.store.earlier.sqlite_series", "fill_series"),
+    11: import_later("waylore.store.sqlite.index", "fill_series"),
 }
 
 

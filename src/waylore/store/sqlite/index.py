@@ -6,6 +6,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
 from operator import itemgetter
 
 import apsw
@@ -20,6 +21,8 @@ from waylore.store.sql import load_queries
 from waylore.store.sqlite.scope import run_by_facts, run_by_ids
 
 SQL = load_queries("waylore.store.sqlite")
+PACKS_AT_ONCE = 1_000
+KEY_COLUMNS = 6  # of an assertion
 
 
 def index_packs(
@@ -94,7 +97,7 @@ def insert_assertions(
 def delete_assertions(db: apsw.Connection, collection: int, index: PackIndex) -> list[int]:
     """Delete assertions, and the edges of facts that lose one. Return the facts that no passage asserts any more."""
     before = read_strengths(db, collection, index)
-    db.executemany(SQL["delete_assertion"], [row[:6] for row in index.assertions])
+    db.executemany(SQL["delete_assertion"], [row[:KEY_COLUMNS] for row in index.assertions])
     after = read_strengths(db, collection, index)
     _update_edges(db, index, before, after)
     return sorted(set(index.ends) - {fact for fact, _ in after})
@@ -109,3 +112,12 @@ def read_strengths(db: apsw.Connection, collection: int, index: PackIndex) -> St
 def _update_edges(db: apsw.Connection, index: PackIndex, before: Strengths, after: Strengths) -> None:
     db.executemany(SQL["delete_edge"], [edge[:4] for edge in list_edges(index.ends, before, after)])
     db.executemany(SQL["insert_edge"], sorted(list_edges(index.ends, after, before)))
+
+
+def fill_series(db: apsw.Connection) -> None:
+    """Compute the subject and predicate, and the beginning, of every assertion from its pack. A migration runs it."""
+    for collection, rows in groupby(db.execute(SQL["all_packs"]), key=itemgetter(0)):
+        while batch := list(islice(rows, PACKS_AT_ONCE)):
+            _, accesses, ids, numbers, said, _, blobs = zip(*batch, strict=True)
+            index = index_packs(Packs(blobs), collection, accesses, [id_.hex() for id_ in ids], numbers, {}, said)
+            db.executemany(SQL["set_series"], [(*row[:KEY_COLUMNS], *row[-2:]) for row in index.assertions])

@@ -25,14 +25,13 @@ from waylore.store.packs import Packs
 from waylore.store.rows import list_names, make_sort_key
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import file, pages
-from waylore.store.sqlite.index import find_entity_rows, index_packs, read_strengths
+from waylore.store.sqlite.index import PACKS_AT_ONCE, find_entity_rows, index_packs, read_strengths
 from waylore.store.sqlite.scope import run_by_facts, run_by_ids, run_by_rows
 from waylore.store.sqlite.vfs import has_checksums
 from waylore.types.results import Receipt
 
 SQL = load_queries("waylore.store.sqlite")
 MAX_CHECKPOINTS = 20  # attempts to find the log empty while others write
-PACKS_AT_ONCE = 1_000
 HAS = {
     "mention": SQL["has_mention"],
     "assertion": SQL["has_assertion"],

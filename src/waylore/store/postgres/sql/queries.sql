@@ -792,6 +792,11 @@ FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int4[], %b::in
     %b::int8[], %b::int8[])
   u(fact, source, strength, passage, place, access, status, valid_from, valid_to, series, began)
 
+-- name: set_series
+UPDATE assertions s SET series = u.series, began = u.began FROM (SELECT %s::int8 AS collection) c,
+  unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int8[], %b::int8[]) u(fact, source, strength, passage, series, began)
+WHERE s.collection = c.collection AND s.fact = u.fact AND s.source = u.source AND s.rank = -u.strength AND s.passage = u.passage
+
 -- name: delete_assertion
 SELECT delete_assertion(%s, u.fact, u.source, -u.strength, u.passage)
 FROM unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[]) u(fact, source, strength, passage)

@@ -1,6 +1,14 @@
--- The statement that fills the columns of assertions by which they are read newest first (earlier/postgres_series.py).
+-- Statements that go through all collections to fill columns of assertions (index.py).
 
--- name: set_series
-UPDATE assertions s SET series = u.series, began = u.began FROM (SELECT %s::int8 AS collection) c,
-  unnest(%b::uuid[], %b::int2[], %b::float8[], %b::uuid[], %b::int8[], %b::int8[]) u(fact, source, strength, passage, series, began)
-WHERE s.collection = c.collection AND s.fact = u.fact AND s.source = u.source AND s.rank = -u.strength AND s.passage = u.passage
+-- name: show_all_collections
+-- Row-level security shows the owner one collection at a time, but not within these statements.
+ALTER TABLE collections NO FORCE ROW LEVEL SECURITY
+
+-- name: collections
+SELECT collection FROM collections ORDER BY collection
+
+-- name: show_own_collection
+ALTER TABLE collections FORCE ROW LEVEL SECURITY
+
+-- name: begin
+SELECT set_config('waylore.collection', %(collection)s, true)

@@ -546,6 +546,10 @@ DELETE FROM statement_vectors WHERE row IN carray(:rows)
 INSERT INTO assertions (collection, fact, source, strength, tie, passage, place, access, status, valid_from, valid_to, series, began)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: set_series
+UPDATE assertions SET series = ?7, began = ?8
+WHERE collection = ?1 AND fact = ?2 AND source = ?3 AND strength = ?4 AND tie = ?5 AND passage = ?6
+
 -- name: delete_assertion
 DELETE FROM assertions WHERE collection = ? AND fact = ? AND source = ? AND strength = ? AND tie = ? AND passage = ?
 

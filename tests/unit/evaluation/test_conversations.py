@@ -60,8 +60,8 @@ def test_turns_of_locomo_have_speaker_session_and_time(data: Path) -> None:
     assert (said.text, said.speaker, said.position) == (TALK[1], "Bnn", 5)
     assert said.at == document.at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
     assert [(q.id, q.user, q.half, q.turns) for q in dataset.questions] == [
-        ("one/q", "one", 0, {"one/1"}),
-        ("two/q", "two", 1, {"two/1"}),
+        ("one/q", "one", 0, frozenset({"one/1"})),
+        ("two/q", "two", 1, frozenset({"two/1"})),
     ]
 
 
@@ -69,10 +69,7 @@ def test_rounds_of_longmemeval_are_turns_of_user(data: Path) -> None:
     dataset = read_conversations(data / "longmemeval-oracle")
     assert [turn.passages[0].text for turn in dataset.turns] == list(ROUNDS)
     assert [turn.document.session for turn in dataset.turns] == ["s0", "s1"]
-    assert [(q.sessions, q.turns, q.half) for q in dataset.questions] == [
-        ({"s0"}, {"s0#r00"}, 0),
-        ({"s1"}, {"s1#r00"}, 1),
-    ]
+    assert [(*q.sessions, *q.turns, q.half) for q in dataset.questions] == [("s0", "s0#r00", 0), ("s1", "s1#r00", 1)]
     assert len(read_conversations(data / "longmemeval-oracle", every=2).questions) == 1
 
 

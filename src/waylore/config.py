@@ -133,7 +133,7 @@ def load_weights() -> Mapping[str, Weights]:
 def load_conversation_weights() -> Mapping[str, Weights]:
     """Return the weights of turns that the package ships, with and without vectors.
 
-    `python -m waylore.evaluation.fit_conversation` computes them.
+    `python -m waylore.evaluation.conversations.fit` computes them.
     """
     tables = json.loads(files("waylore").joinpath("conversation_weights.json").read_text("utf-8"))
     return MappingProxyType({name: tuple(table.items()) for name, table in tables.items()})

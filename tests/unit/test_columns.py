@@ -8,8 +8,10 @@ from unit.retrieval.samples import make_fact
 from waylore.types.columns import (
     FactColumns,
     MentionColumns,
+    TurnColumns,
     join_facts,
     join_mentions,
+    merge_turns,
     to_fact_columns,
     to_mention_columns,
     unique_facts,
@@ -96,3 +98,44 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
 
 def test_no_rows_are_an_empty_mapping() -> None:
     assert (dict(FactColumns()), dict(MentionColumns()), join_facts([]).size) == ({}, {}, 0)
+
+
+def make_turns(*keys: tuple[int, str, int, str], dimension: int = 2) -> TurnColumns:
+    """Return turns by session, role, position and id, whose text, terms and vector repeat the position."""
+    sessions, roles, positions, ids = zip(*keys, strict=True) if keys else ((), (), (), ())
+    return TurnColumns(
+        ids=ids,
+        sessions=np.array(sessions, np.int64),
+        positions=np.array(positions, np.int64),
+        speakers=tuple(f"speaker {id_}" for id_ in ids),
+        roles=roles,
+        at=np.array(positions, np.int64) * 1_000,
+        texts=tuple(f"text {id_}" for id_ in ids),
+        tells_time=np.array([position % 2 for position in positions], np.bool_),
+        sequence=np.array([position for position in positions for _ in range(position)], np.int32),
+        sizes=np.array(positions, np.int64),
+        codes=np.array([[position] * dimension for position in positions], np.int8).reshape(len(ids), dimension),
+        terms=("job",),
+        counts=np.array([len(ids)], np.int64),
+        passages=10,
+    )
+
+
+def test_turns_of_parts_are_merged_in_order() -> None:
+    one = make_turns((1, "user", 3, "c"), (2, "user", 1, "d"))
+    other = make_turns((1, "assistant", 2, "b"), (1, "user", 1, "a"), (1, "user", 3, "c"))
+    merged = merge_turns([one, other])
+    assert merged.ids == ("b", "a", "c", "d")
+    assert merged.texts == ("text b", "text a", "text c", "text d")
+    assert merged.sessions.tolist() == [1, 1, 1, 2]
+    assert merged.sequence.tolist() == [2, 2, 1, 3, 3, 3, 1]
+    assert merged.sizes.tolist() == [2, 1, 3, 1]
+    assert merged.tells_time.tolist() == [False, True, True, True]
+    assert merged.codes.tolist() == [[2, 2], [1, 1], [3, 3], [1, 1]]
+    assert (merged.counts.tolist(), merged.passages) == ([5], 20)
+
+
+def test_merged_turns_without_vectors_are_zero() -> None:
+    merged = merge_turns([make_turns((1, "user", 1, "a"), dimension=1), make_turns((1, "user", 2, "b"), dimension=3)])
+    assert merged.codes.tolist() == [[0, 0, 0], [2, 2, 2]]
+    assert merge_turns([make_turns(), make_turns()]).size == 0

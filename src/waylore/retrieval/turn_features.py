@@ -44,7 +44,7 @@ Features: TypeAlias = dict[str, Numbers]
 
 
 @dataclass(frozen=True)
-class Candidates:
+class TurnCandidates:
     """Some of the turns that were read, by their places among them; the others are their neighbours."""
 
     turns: TurnColumns
@@ -89,19 +89,19 @@ class Candidates:
         return table[self.places] + context * self.brevity[:, None].astype(table.dtype)
 
 
-def choose_candidates(turns: TurnColumns, listed: Iterable[str], best: Iterable[str], *, reach: int) -> Candidates:
+def choose_candidates(turns: TurnColumns, listed: Iterable[str], best: Iterable[str], *, reach: int) -> TurnCandidates:
     """Return the turns that a search listed, and up to `reach` turns before and after the `best` of them."""
     numbers = {id_: place for place, id_ in enumerate(turns.ids)}
     own = [numbers[id_] for id_ in listed if id_ in numbers]
-    central = Candidates(turns, np.array([numbers[id_] for id_ in best if id_ in numbers], np.intp))
+    central = TurnCandidates(turns, np.array([numbers[id_] for id_ in best if id_ in numbers], np.intp))
     found = [np.array(own, np.intp)]
     for distance in (d for d in range(-reach, reach + 1) if d):
         at, is_there = central.find_neighbours(distance)
         found.append(at[is_there])
-    return Candidates(turns, np.unique(np.concatenate(found)))
+    return TurnCandidates(turns, np.unique(np.concatenate(found)))
 
 
-def compute_features(candidates: Candidates, question: str, vector: Vector | None, now: datetime) -> Features:
+def compute_features(candidates: TurnCandidates, question: str, vector: Vector | None, now: datetime) -> Features:
     """Return the features of the candidates by name. Without a vector there are none by vectors."""
     turns = candidates.turns
     named = find_named_speakers(question, turns.speakers)
@@ -136,7 +136,7 @@ def find_asked_terms(question: Sequence[str], speakers: Iterable[str]) -> Flags:
     return np.array([term not in left_out for term in question], np.bool_)
 
 
-def score_words(candidates: Candidates, is_asked: Flags) -> dict[str, Numbers]:
+def score_words(candidates: TurnCandidates, is_asked: Flags) -> dict[str, Numbers]:
     """Return the BM25 score of the candidates: of their own words, and with the words of three kinds of contexts."""
     turns = candidates.turns
     kept = np.flatnonzero(is_asked)
@@ -146,7 +146,7 @@ def score_words(candidates: Candidates, is_asked: Flags) -> dict[str, Numbers]:
     return {name: _saturate(candidates.add_context(counts, weights), rarity) for name, weights in contexts.items()}
 
 
-def score_pairs(candidates: Candidates, question: str) -> Numbers:
+def score_pairs(candidates: TurnCandidates, question: str) -> Numbers:
     """Return the BM25 score of neighbouring words of the question that follow each other in a turn or around it.
 
     A pair has no stored count. Turns with both words are among those that were read, so the pair is counted there.
@@ -206,7 +206,7 @@ def score_sessions(scores: Numbers, sessions: Counts) -> Numbers:
 # -- vectors -------------------------------------------------------------------------------------------
 
 
-def score_vectors(candidates: Candidates, vector: Vector) -> dict[str, Numbers]:
+def score_vectors(candidates: TurnCandidates, vector: Vector) -> dict[str, Numbers]:
     """Return the cosine of the question with each candidate, and with the sum of its vector and those around it."""
     units = _to_units(candidates.turns.codes.astype(np.float32))
     question = _to_units(np.asarray(vector, np.float32)[None])[0]
@@ -224,7 +224,7 @@ def _to_units(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 # -- shape and time ------------------------------------------------------------------------------------
 
 
-def describe_shape(candidates: Candidates) -> Features:
+def describe_shape(candidates: TurnCandidates) -> Features:
     """Return whether a turn is a question, whether it follows one, its length, and its place in the session."""
     texts = candidates.turns.texts
     previous, has_previous = candidates.neighbours[-1]
@@ -237,7 +237,7 @@ def describe_shape(candidates: Candidates) -> Features:
     }
 
 
-def score_telling(candidates: Candidates, question: str) -> Numbers:
+def score_telling(candidates: TurnCandidates, question: str) -> Numbers:
     """Return 1 for a turn with an expression of time, if the question asks for a time."""
     is_telling = candidates.turns.tells_time[candidates.places]
     return is_telling.astype(np.float64) if asks_when(question) else np.zeros(len(is_telling))

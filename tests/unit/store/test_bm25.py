@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from waylore.errors import StoreError
 from waylore.store import bm25
-from waylore.store.bm25 import K1, B, choose_rarest, pack_terms, score
+from waylore.store.bm25 import K1, B, choose_rarest, find_places, pack_sequence, pack_terms, score
 
 WORDS = st.integers(1, 12)
 PASSAGES = st.lists(st.lists(WORDS, max_size=30), min_size=1, max_size=8)
@@ -96,3 +96,10 @@ def test_pack_terms_refuses_too_many_terms() -> None:
     assert bm25.unpack_terms(bm25.pack_terms(Counter({bm25.MAX_TERMS - 1: 2}))) == [bm25.MAX_TERMS - 1]
     with pytest.raises(StoreError, match="another collection"):
         bm25.pack_terms(Counter({bm25.MAX_TERMS: 1}))
+
+
+@given(PASSAGES, st.lists(st.integers(1, 20), unique=True))
+def test_places_of_terms_are_found(passages: list[list[int]], wanted: list[int]) -> None:
+    found = find_places([pack_sequence(passage) for passage in passages], wanted)
+    rows = [row for passage in passages for row in passage]
+    assert found.tolist() == [wanted.index(row) if row in wanted else -1 for row in rows]

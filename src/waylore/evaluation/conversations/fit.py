@@ -1,6 +1,6 @@
 """Fit the weights of the recipe `conversation` on halves of conversations, and measure each half with the other's.
 
-    python -m waylore.evaluation.fit_conversation --data SETS --model WEIGHTS --vectors CACHE --folder STORES \\
+    python -m waylore.evaluation.conversations.fit --data SETS --model WEIGHTS --vectors CACHE --folder STORES \\
         --write src/waylore/conversation_weights.json
 
 The sets have no training part. So one table is fitted on half of both sets together and reported on the other halves,
@@ -19,14 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from waylore.config import ConversationConfig, Weights, load_conversation_weights
-from waylore.evaluation.conversations import (
-    ConversationQuestion,
-    ConversationSet,
+from waylore.evaluation.conversations.datasets import ConversationQuestion, ConversationSet, read_conversations
+from waylore.evaluation.conversations.measure import (
     add_set_options,
     format_recall,
     make_query,
     open_conversations,
-    read_conversations,
     run_questions,
 )
 from waylore.evaluation.index import create_embedder
@@ -50,7 +48,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class LabelledTurns:
     """The features of the candidates of a question, one row each, which of them are gold, and the half of the set."""
 
     features: Table
@@ -66,7 +64,7 @@ class IndexedSet:
     store: Store
 
 
-def make_examples(indexed: IndexedSet, embedder: Embedder | None, kind: str) -> Iterator[Example]:
+def make_examples(indexed: IndexedSet, embedder: Embedder | None, kind: str) -> Iterator[LabelledTurns]:
     """Yield the candidates of each question that has gold among them."""
     names = [name for name, _ in load_conversation_weights()[kind]]
     uris = {turn.passages[0].id: turn.document.uri for turn in indexed.dataset.turns}
@@ -74,7 +72,9 @@ def make_examples(indexed: IndexedSet, embedder: Embedder | None, kind: str) -> 
         ranked = run_stage(indexed.store, _rank_turns(question, make_query(question, embedder)))
         is_gold = np.array([uris[id_] in question.turns for id_ in ranked.places])
         if is_gold.any():
-            yield _cut(Example(_stack(ranked, names), is_gold, question.half), [names.index(n) for n in BASES[kind]])
+            yield _cut(
+                LabelledTurns(_stack(ranked, names), is_gold, question.half), [names.index(n) for n in BASES[kind]]
+            )
 
 
 def _rank_turns(question: ConversationQuestion, query: Query) -> Reads[RankedTurns]:
@@ -90,7 +90,7 @@ def _stack(ranked: RankedTurns, names: Sequence[str]) -> Table:
     return np.column_stack([ranked.features[name] for name in names])
 
 
-def _cut(example: Example, base: Sequence[int]) -> Example:
+def _cut(example: LabelledTurns, base: Sequence[int]) -> LabelledTurns:
     """Return the gold and the best other candidates by the sum of some features."""
     order = np.argsort(-example.features[:, base].sum(axis=1), kind="stable")
     is_kept = example.is_gold.copy()
@@ -98,7 +98,7 @@ def _cut(example: Example, base: Sequence[int]) -> Example:
     return replace(example, features=example.features[is_kept], is_gold=example.is_gold[is_kept])
 
 
-def fit(examples: Sequence[Example]) -> Table:
+def fit(examples: Sequence[LabelledTurns]) -> Table:
     """Return the weight of each feature."""
     table = np.vstack([example.features for example in examples])
     owner = np.repeat(np.arange(len(examples)), [len(example.is_gold) for example in examples])
@@ -129,7 +129,7 @@ def _minimise(compute_gradient: Callable[[Table], Table], size: int) -> Table:
     return weights
 
 
-def fit_halves(sets: Iterable[Sequence[Example]]) -> list[Table]:
+def fit_halves(sets: Iterable[Sequence[LabelledTurns]]) -> list[Table]:
     """Return the weights fitted on each half of all sets. A small set counts more often, so that all weigh the same."""
     known = list(sets)
     tables = []
@@ -182,7 +182,7 @@ def _measure(
 
 
 def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m waylore.evaluation.fit_conversation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m waylore.evaluation.conversations.fit", description=__doc__)
     parser.add_argument("--tables", nargs="+", choices=tuple(BASES), default=tuple(BASES), help="Tables to fit")
     parser.add_argument("--write", type=Path, help="File for the tables")
     add_set_options(parser)

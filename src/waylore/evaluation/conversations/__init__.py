@@ -1,0 +1,1 @@
+"""Measure and fit the recipe `conversation` on LoCoMo and LongMemEval."""

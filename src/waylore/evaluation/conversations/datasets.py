@@ -1,0 +1,124 @@
+"""Read LoCoMo and LongMemEval as turns: each turn is a document of its own with speaker, session and time.
+
+A conversation of LoCoMo is a user, whose turns its questions search. LongMemEval is one pool; of a round, which is a
+turn of the user and the reply, only the user's turn is read. This module neither searches nor scores.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from waylore.evaluation.datasets import read_rows
+from waylore.types.identity import document_id, passage_id
+from waylore.types.knowledge import Document, IndexedDocument, Passage
+
+SETS = ("locomo", "longmemeval-oracle")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationQuestion:
+    """A question with its gold turns and sessions, who asks it and when, and the half of the set that it is in."""
+
+    id: str
+    text: str
+    turns: frozenset[str]
+    sessions: frozenset[str]
+    user: str
+    at: datetime
+    half: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSet:
+    """Turns as documents, whose URI is the id of the turn, and questions."""
+
+    name: str
+    turns: tuple[IndexedDocument, ...]
+    questions: tuple[ConversationQuestion, ...]
+
+
+def read_conversations(folder: Path, *, every: int = 1) -> ConversationSet:
+    """Read a set from its folder, with one of `every` so many questions."""
+    dataset = _read_locomo(folder) if folder.name == SETS[0] else _read_longmemeval(folder)
+    return replace(dataset, questions=dataset.questions[::every])
+
+
+def _read_locomo(folder: Path) -> ConversationSet:
+    rows = list(read_rows(folder / "corpus.jsonl.gz"))
+    moments = [_parse_time(row["date"], "%I:%M %p on %d %B, %Y") for row in rows]
+    last = {row["scope"]: moment for row, moment in sorted(zip(rows, moments, strict=True), key=lambda pair: pair[1])}
+    turns = tuple(
+        _make_turn(
+            row["id"], place, row["text"].partition(": ")[2], row["speaker"], str(row["session"]), at, row["scope"]
+        )
+        for place, (row, at) in enumerate(zip(rows, moments, strict=True))
+    )
+    scopes = sorted(last)
+    questions = tuple(
+        ConversationQuestion(
+            row["id"],
+            row["question"],
+            frozenset(row["gold"]),
+            frozenset(),
+            row["scope"],
+            last[row["scope"]],
+            scopes.index(row["scope"]) % 2,
+        )
+        for row in read_rows(folder / "queries.jsonl.gz")
+        if row["gold"]
+    )
+    return ConversationSet(folder.name, turns, questions)
+
+
+def _read_longmemeval(folder: Path) -> ConversationSet:
+    turns = tuple(
+        _make_turn(
+            row["id"],
+            place,
+            row["text"].partition("\nassistant: ")[0].removeprefix("user: "),
+            "user",
+            get_session(row["id"]),
+            _parse_round_time(row["title"].removeprefix("session ")),
+        )
+        for place, row in enumerate(read_rows(folder / "corpus_rounds.jsonl.gz"))
+    )
+    sessions = {get_session(turn.document.uri) for turn in turns}
+    rows = [row for row in read_rows(folder / "queries.jsonl.gz") if not row["abstention"]]
+    questions = tuple(
+        ConversationQuestion(
+            row["id"],
+            row["question"],
+            frozenset(row["gold_rounds"]),
+            frozenset(row["gold"]) & sessions,
+            "",
+            _parse_round_time(row["date"]),
+            number % 2,
+        )
+        for number, row in enumerate(sorted(rows, key=lambda row: row["id"]))
+    )
+    return ConversationSet(folder.name, turns, questions)
+
+
+def get_session(turn: str) -> str:
+    """Return the session of a round."""
+    return turn.rpartition("#")[0]
+
+
+def _parse_time(text: str, form: str) -> datetime:
+    return datetime.strptime(text, form).replace(tzinfo=UTC)
+
+
+def _parse_round_time(text: str) -> datetime:
+    return _parse_time(re.sub(r" \(\w+\)", "", text), "%Y/%m/%d %H:%M")
+
+
+def _make_turn(
+    id_: str, place: int, text: str, speaker: str, session: str, at: datetime, user: str = ""
+) -> IndexedDocument:
+    own = document_id(text=text, scope=(user, "", session, id_))
+    document = Document(own, uri=id_, source="conversation", user=user, session=session, at=at, recorded_at=at)
+    passage = Passage(
+        passage_id(own, text), own, text, position=place, end=len(text), speaker=speaker, role="user", at=at
+    )
+    return IndexedDocument(document, (passage,))

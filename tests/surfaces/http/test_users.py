@@ -22,7 +22,7 @@ from waylore.surfaces import wire
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word that only Mara may read
-SAID = [
+SAID: list[dict[str, Any]] = [
     {"role": "user", "content": f"My {SECRET} is in Oslo.", "at": "2026-03-01T10:00:00Z"},
     {"role": "assistant", "content": [{"type": "text", "text": "Noted."}, {"type": "image_url", "image_url": {}}]},
     {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]},
@@ -159,7 +159,7 @@ async def test_remember_runs_once_for_an_idempotency_key(on_file: httpx.AsyncCli
         ({"messages": [{"role": "user", "content": "x", "at": ""}]}, "at must be a date such as"),
         ({"messages": [{"role": "user", "content": "x", "at": True}]}, "at must be a date such as"),
         ({"messages": [{"role": "user", "content": "x", "at": -1}]}, "at must be a date such as"),
-        ({"messages": [{"role": "user", "content": "x"}], "user_id": "mara"}, "unknown field user_id"),
+        ({"messages": [{"role": "user", "content": "x"}], "user_id": "mara"}, "unknown field user_id; use user"),
         (
             {"messages": [{"role": "user", "content": "x"}], "user": "x" * 1_001},
             "body.user: String should have at most",

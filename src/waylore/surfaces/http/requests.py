@@ -190,15 +190,15 @@ class TripleSchema:
         return {"anyOf": [handler(schema), triple]}
 
 
-class Stated(Protocol):
-    """A body with facts."""
+class BodyWithFacts(Protocol):
+    """The fields of a body that `check_facts` reads."""
 
     facts: list[NewFactBody]
     metadata: dict[str, Any]
     labels: list[str]
 
 
-def check_facts(body: Stated) -> Any:
+def check_facts(body: BodyWithFacts) -> Any:
     """Raise ValueError if the facts are too long; each is stored with the metadata and labels of the request."""
     shared = len(str(body.metadata)) + sum(map(len, body.labels))
     length = sum(len(fact.subject + fact.predicate + fact.object + fact.statement) + shared for fact in body.facts)

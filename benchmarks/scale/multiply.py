@@ -208,7 +208,7 @@ def _copy_packs(db: Connection, tenants: Sequence[tuple[int, int]], sample: Samp
     """Copy packs with the ids and words of each copy, and the assertions of their facts."""
     sampled = list(db.execute(SELECT_PACKS))
     packs = [Packs([pack]) for *_, pack in sampled]
-    accesses = [access for _, access, _ in sampled]
+    accesses, said = [access for _, access, *_ in sampled], [recorded_at for _, _, recorded_at, _ in sampled]
     for copy in range(sample.copies):
         blobs = [_rename_pack(each, sample, copy) for each in packs]
         ids = [_make_copy_id(id_, copy).hex for id_, *_ in sampled]
@@ -218,7 +218,7 @@ def _copy_packs(db: Connection, tenants: Sequence[tuple[int, int]], sample: Samp
         _copy_rows(db, tenants, "packs (collection, passage, facts, pack)", rows)
         asserted = [
             (fact, source, -strength, *others)
-            for fact, source, strength, *others in index_packs(made, accesses, ids).assertions
+            for fact, source, strength, *others in index_packs(made, accesses, ids, said).assertions
         ]
         into = "assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to, series, began)"
         _copy_rows(db, tenants, into, asserted)

@@ -103,6 +103,6 @@ SELECT_WORDS = """
     SELECT w.number, w.id, w.length, p.access, w.terms FROM sample.passage_terms w JOIN sample.passages p ON p.id = w.id
     ORDER BY w.number
 """
-SELECT_PACKS = (
-    "SELECT p.id, p.access, k.pack FROM sample.packs k JOIN sample.passages p ON p.id = k.passage ORDER BY p.number"
-)
+SELECT_PACKS = """
+    SELECT p.id, p.access, d.recorded_at, k.pack FROM sample.packs k JOIN sample.passages p ON p.id = k.passage
+    JOIN sample.documents d ON d.id = p.document ORDER BY p.number"""

@@ -9,8 +9,10 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
 from waylore import Waylore
@@ -22,6 +24,8 @@ from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound, Sche
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import RegisteredCollection
 from waylore.store import bm25
+from waylore.store.rows import bind_turns
+from waylore.store.sql import load_queries
 from waylore.store.sqlite.file import CATALOGUE, STORE, open_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.sqlite.verify import check_pages
@@ -37,6 +41,21 @@ class TestSqlite(StoreConformance):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return lambda collection: SqliteStore(tmp_path / "test.waylore", collection)
+
+
+def test_newest_assertions_are_read_by_their_time(tmp_path: Path) -> None:
+    """However often a fact changed, only the rows that are returned are read."""
+    SqliteStore(tmp_path / "a.waylore").close()
+    rows = apsw.carray(np.array([1]))
+    bound: dict[str, Any] = {"series": rows, "accesses": rows, "statuses": rows, "collection": 1, "latest": 9, "cap": 9}
+    bound |= {"tags": "[]", "as_of": None, "may_be_retracted": False, **bind_turns(Filter())}
+    with closing(open_file(str(tmp_path / "a.waylore"))) as db:
+        found = db.execute("EXPLAIN QUERY PLAN " + load_queries("waylore.store.sqlite")["assertions_of_series"], bound)
+        plan = [step for *_, step in found]
+    key = "collection=? AND series=? AND access=? AND began"
+    assert f"SEARCH s USING INDEX assertions_by_time ({key}=? AND tie=? AND fact=?)" in plan
+    assert f"SEARCH n USING INDEX assertions_by_time ({key}<?)" in plan
+    assert not [step for step in plan if "TEMP B-TREE" in step]
 
 
 def test_newer_schema_raises_error(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class Waylore:
         embedder: makes vectors; None searches by words only.
         extractor: finds names and facts in added texts; None stores texts without them.
         single_valued: predicates, such as `works_at`, with one object at a time for each subject. A newer fact
-            ends the older one.
+            ends the older one, which may hold again later.
         clock: returns the current time.
         cache: how long answers are cached; a number of seconds, or None to cache none.
         observer: is called around each method.

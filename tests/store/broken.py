@@ -7,7 +7,7 @@ from datetime import datetime
 from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER, Author
-from waylore.types.columns import FactColumns, to_fact_columns
+from waylore.types.columns import FactColumns, TurnColumns, to_fact_columns
 from waylore.types.knowledge import LIVE, Document, Entity, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
 from waylore.types.search import NO_FILTER, Filter, Ranking, Scored
@@ -239,3 +239,12 @@ class UntimedListStore(SqliteStore):
     ) -> tuple[Document, ...]:
         untimed = replace(where, since=None, until=None)
         return super().list_documents(under=under, after=after, limit=limit, where=untimed)
+
+
+class HiddenTurnsStore(SqliteStore):
+    """Counts turns with labels that the caller lacks as neighbours."""
+
+    def turns(
+        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+    ) -> TurnColumns:
+        return super().turns(query, passages, before=before, after=after, where=replace(where, labels=None))

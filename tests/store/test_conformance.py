@@ -1,4 +1,4 @@
-"""The conformance tests must fail on a broken store: nineteen broken stores, and the test that detects each."""
+"""The conformance tests must fail on a broken store: twenty broken stores, and the test that detects each."""
 
 import re
 import subprocess
@@ -22,6 +22,7 @@ DETECTED_BY = [
     ("HiddenMentionsStore", "test_counts_and_scores_are_of_visible_documents"),
     ("HiddenFactsStore", "test_hidden_facts_are_not_counted"),
     ("HiddenPairsStore", "test_reads_hide_document_without_permission"),
+    ("HiddenTurnsStore", "test_turns_come_with_neighbours_of_session_and_role"),
     ("ScaledScoresStore", "test_word_scores_equal_lexical_scores"),
     ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),
     ("SharedLabelStore", "test_limited_author_forgets_only_documents_with_its_own_labels"),

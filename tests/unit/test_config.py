@@ -105,7 +105,7 @@ def test_weights_of_a_score_add_up_to_one() -> None:
 
 def test_recipes_are_found_by_name() -> None:
     graphs = ["neighbourhood", "specified", "guided", "activation", "citations", "graph_only"]
-    assert [*RECIPES] == ["chain", "hybrid", "vector", "keyword", *graphs]
+    assert [*RECIPES] == ["chain", "hybrid", "vector", "keyword", *graphs, "conversation"]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert [name for name, recipe in RECIPES.items() if recipe.graph] == ["chain", *graphs]
 

@@ -105,7 +105,9 @@ def turns(
     db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str], *, before: int, after: int
 ) -> TurnColumns:
     """Return turns with their neighbours in the session."""
-    found = run_by_ids(db, "turns", passages, **scope.bindings, before=before, after=after)
+    near = run_by_ids(db, "turn_rows", passages, **scope.bindings, before=before, after=after)
+    rows = {row for pair in near for some in pair if some for row in some.split(",")}
+    found = run_by_rows(db, "turns", list(map(int, rows)))
     counted = {term: (row, count) for term, row, count in _find_terms(db, scope, query)}
     return to_turns(found, terms(query), counted, passages=scope.corpus.passages)
 

@@ -264,22 +264,21 @@ CROSS JOIN passage_terms t ON t.row = p.row
 WHERE p.access IN carray(:accesses)
   AND @has_tags(p.document) AND @is_said(p)
 
+-- name: turn_rows
+-- For each turn, the rows of the turns before and after it of the same session and role, and its own, as text: looking up
+-- each neighbour by itself takes twice as long. The pieces of a long turn are neighbours of each other.
+SELECT (SELECT group_concat(n.row) FROM (SELECT o.row FROM passages o
+    WHERE o.collection = :collection AND o.session = p.session AND o.role = p.role AND (o.position, o.id) <= (p.position, p.id)
+      AND @is_shown(o) ORDER BY o.position DESC, o.id DESC LIMIT :before + 1) n),
+  (SELECT group_concat(n.row) FROM (SELECT o.row FROM passages o
+    WHERE o.collection = :collection AND o.session = p.session AND o.role = p.role AND (o.position, o.id) > (p.position, p.id)
+      AND @is_shown(o) ORDER BY o.position, o.id LIMIT :after) n)
+FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+WHERE p.session IS NOT NULL AND @is_shown(p)
+
 -- name: turns
--- Turns by id, each with the turns before and after it of the same session and role. The pieces of a long turn are
--- neighbours of each other.
-WITH wanted AS MATERIALIZED (
-  SELECT p.session, p.role, p.position, p.id FROM carray(:ids) i
-  CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value WHERE p.session IS NOT NULL AND @is_shown(p)),
-near AS (
-  SELECT n.row FROM wanted w CROSS JOIN passages n ON n.row IN (
-    SELECT o.row FROM passages o WHERE o.collection = :collection AND o.session = w.session AND o.role = w.role
-      AND (o.position, o.id) <= (w.position, w.id) AND @is_shown(o) ORDER BY o.position DESC, o.id DESC LIMIT :before + 1)
-  UNION
-  SELECT n.row FROM wanted w CROSS JOIN passages n ON n.row IN (
-    SELECT o.row FROM passages o WHERE o.collection = :collection AND o.session = w.session AND o.role = w.role
-      AND (o.position, o.id) > (w.position, w.id) AND @is_shown(o) ORDER BY o.position, o.id LIMIT :after))
 SELECT p.session, p.role, p.position, p.id, p.speaker, p.at, p.text, t.sequence, t.tells_time, v.vector
-FROM near n CROSS JOIN passages p ON p.row = n.row CROSS JOIN passage_terms t ON t.row = p.row
+FROM carray(:rows) r CROSS JOIN passages p ON p.row = r.value CROSS JOIN passage_terms t ON t.row = p.row
 LEFT JOIN passage_vectors v ON v.row = p.row
 
 -- name: export_passages

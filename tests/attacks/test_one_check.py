@@ -16,6 +16,7 @@ CALLERS = {  # they pass on the author that they are given
     "indexing/files/add.py",
     "indexing/importers/dispatch.py",
     "indexing/memory/repeats.py",
+    "indexing/memory/turns.py",
     "indexing/pipeline.py",
     "evaluation/index.py",
 }

@@ -124,6 +124,8 @@ class World:
         user = named or rights.user
         may_write = rights.may_change(labels, user) and rights.may_name(named)
         is_own = user == target.user and rights.may_change(target.labels, user)
+        if target.user and way.of.startswith("upload"):
+            is_own = False  # the address of a file has no user, so it is another document
         if way.changes and may_write and is_own and after.get(target.document) == target.line:
             yield "does not change its own document"
         if way.adds and may_write and after == self.before:

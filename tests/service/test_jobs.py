@@ -287,10 +287,11 @@ async def test_job_runs_for_the_user_of_its_author(store: str, tmp_path: Path) -
         wanted = work(opened, "a.jsonl", triples) | {"format": "triples"}
         imported = opened.jobs.submit("notes", "import", wanted, author=mara)
         assert [(await over(opened, job)).state for job in (added, imported)] == ["done", "done"]
-        wanted = work(opened, "a.md", "Stolen.")
-        failed = await over(opened, opened.jobs.submit("notes", "add", wanted, author=Author("key:2", user="sol")))
-        assert failed.state == "failed"
-        assert "choose another address" in failed.problem
+        for content in ("Stolen.", TEXT):  # the same text must not look like an unchanged file
+            wanted = work(opened, "a.md", content)
+            failed = await over(opened, opened.jobs.submit("notes", "add", wanted, author=Author("key:2", user="sol")))
+            assert failed.state == "failed"
+            assert "choose another address" in failed.problem
     with Waylore.open(store, collection="notes") as waylore:
         assert waylore.documents() == waylore.documents(user="sol") == ()
         assert {document.user for document in waylore.documents(user="mara")} == {"mara"}

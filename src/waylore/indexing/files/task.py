@@ -51,6 +51,7 @@ class Task:
 
     def compute_stamp(self, extractor: Extractor | None) -> str:
         """Return an id of all that affects the result of adding a file, apart from its bytes."""
-        common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata)]
+        user = [self.template.user] if self.template.user else []  # files without a user keep their stamp
+        common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata), *user]
         name = extractor.name if extractor else ""
         return identity("stamp", READING_VERSION, name, json.dumps(common, sort_keys=True, default=list))

@@ -123,7 +123,7 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
         new = schema.replace("weft", "waylore")
         recorded = rows(url, f"SELECT name FROM {new}.migrations ORDER BY number")
         later = {
-            "waylore_service": [("grants",), ("max_source",)],
+            "waylore_service": [("grants",), ("max_source",), ("user",)],
             "waylore_jobs": [("queue",)],
             "waylore": [
                 ("secret",),
@@ -132,6 +132,7 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
                 ("packs",),
                 ("drop_old_rows",),
                 ("eight_bits",),
+                ("scopes",),
             ],
         }
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, [])]

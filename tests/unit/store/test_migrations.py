@@ -24,6 +24,7 @@ RELEASED = {
         "0ca4e9f4963e1a163449f97cd04c70ac566d54e2148a62b47c77b65a4fe9551f",
         "76f28efc671226e1f4494ef577136451f43e8366a04ccff26ee831b883f5e7a6",
         "32c384590948a9527115b4db4503c25d069700694c2e847e185ff85b457875d6",
+        "bcc210189670c63ed135d17228a9f32bc28c76f4c7e96f846bc5821b02742119",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
@@ -33,17 +34,20 @@ RELEASED = {
         "733c2fa27bd19bfb19d297daee738a42bf822259350ca032cfe871751993e1aa",
         "cff661b17325fedd645ca054aa0078420d7afaff4ab8800c94745dc128992dee",
         "298151a41ad00054a734f49713f0ec4b2c12225ed919b215d159754e56277f29",
+        "a89703b19a0375181a54ceed4761fff9c5888c51d8dcca48e4594465063184d7",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],
     ("waylore.service.registry", "sqlite"): [
         "8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137",
         "9d63c0bab77baf02557dbd827b3bcace0196600bec3a76a82dea5d02ad72bcb4",
+        "fcd765162ff79f11105fafcdfb9f7788b8c654cd827d4efa286cf28697a82191",
     ],
     ("waylore.service.registry", "postgres"): [
         "49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4",
         "1c9fe508e4e9a815e74b911aad95cf441a7f643a857ad9a2a9412e51a4915b8f",
         "954cf8f3585b78f5e85f9ab5ff479db13c4718ae7389a4fadcf03935233fe178",
+        "c87e5d2e1fff50a90939d391db3ecd225dec039b7dafe652fee74e42af0208a1",
     ],
     ("waylore.service.jobs", "postgres"): [
         "d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007",

@@ -164,6 +164,7 @@ POINTERS = {("document", "id"), ("passages", "document_id"), ("passages", "id"),
     (at, f"{end}_id") for at in ("mentions", "facts") for end in ("entity", "passage", "subject", "object")
 }
 PLACES = [(at, field.name) for at, part in SAMPLES.items() for field in fields(part)]
+DERIVED = ("facts", "at")  # that of the passage
 
 
 @pytest.mark.parametrize(("at", "field"), [place for place in PLACES if place[1] in IGNORED])
@@ -171,8 +172,12 @@ def test_digest_ignores_times_and_vectors(at: str, field: str) -> None:
     assert change_field(field, at, IGNORED[field]).digest == WHOLE.digest
 
 
+def test_digest_has_the_time_of_a_passage_once() -> None:
+    assert change_field("at", "facts", NOON).digest == WHOLE.digest != change_field("at", "passages", NOON).digest
+
+
 @pytest.mark.parametrize(
-    ("at", "field"), [place for place in PLACES if place[1] not in IGNORED and place not in POINTERS]
+    ("at", "field"), [place for place in PLACES if place[1] not in IGNORED and place not in {*POINTERS, DERIVED}]
 )
 def test_digest_depends_on_the_content(at: str, field: str) -> None:
     old = getattr(SAMPLES[at], field)

@@ -159,8 +159,9 @@ def test_search_filters_by_labels_and_metadata() -> None:
 
 def test_facts_as_of_a_date() -> None:
     with Waylore.open("team.waylore") as memory:
-        until = NewFact("Nils", "lives_in", "Bergen", valid_to=datetime(2020, 1, 1, tzinfo=UTC))
-        memory.add_facts([until, NewFact("Nils", "lives_in", "Tromsø")])
+        move = datetime(2020, 1, 1, tzinfo=UTC)
+        until = NewFact("Nils", "lives_in", "Bergen", valid_to=move)
+        memory.add_facts([until, NewFact("Nils", "lives_in", "Tromsø", valid_from=move)])
     assert [fact["object"] for fact in run_json("facts", "Nils", "--as-of", "2024-01-01")] == ["Tromsø"]
     assert len(run_json("facts", "nils")) == 2
     assert "until 2020-01-01" in run("facts", "Nils")

@@ -44,6 +44,7 @@ ONLY_SQLITE = {
     "SQLite reads in two steps, because it has no round trips": {
         *(
             "count_between",
+            "turn_rows",
             "names",
             "visible_entity_counts",
             "packs",

@@ -30,6 +30,8 @@ DROP_SCOPES = """
     ALTER TABLE documents DROP COLUMN agent;
     ALTER TABLE documents DROP COLUMN session;
     ALTER TABLE documents DROP COLUMN at;
+    ALTER TABLE passage_terms DROP COLUMN sequence;
+    ALTER TABLE passage_terms DROP COLUMN tells_time;
     ALTER TABLE assertions DROP COLUMN series;
     ALTER TABLE assertions DROP COLUMN began
 """  # the column `user` of accesses stays empty; the migration makes that table again

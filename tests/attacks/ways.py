@@ -320,6 +320,7 @@ WRITES: tuple[Way, ...] = (
         lambda t, _: {"text": "Not so.", "facts": [{"subject": t.subject, "predicate": "works at", "object": "home"}]},
         adds=True,
     ),
+    tool("memory_remember", "memory_remember", lambda *_: {"messages": SAID, "session": "one"}, adds=True),
     tool("memory_forget", "memory_forget", lambda t, _: {"documents": [t.document]}, changes=True),
 )
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from waylore.spans import tells_time
+from waylore.plugins import import_later
 from waylore.store.bm25 import find_places, pack_sequence
 from waylore.store.vectors import from_int8, join_codes
 from waylore.text import normalise
@@ -36,6 +36,7 @@ from waylore.types.knowledge import (
 )
 from waylore.types.search import Filter
 
+tells_time = import_later("waylore.spans", "tells_time")  # a search starts without it
 _IDENTITY = re.compile("[0-9a-f]{32}")
 K = TypeVar("K")
 T = TypeVar("T")

@@ -138,7 +138,7 @@ def test_hung_provider_does_not_delay_callers_with_keys(store: Path, tmp_path: P
 
 
 def test_long_questions_over_mcp_do_not_delay_other_callers(store: Path, tmp_path: Path) -> None:
-    question = " ".join(f"Name{n} login{n % 7}" for n in range(10_000))[:48_000]
+    question = " ".join(f"Name{n} login{n % 7}" for n in range(10_000))[:7_900]
 
     async def attack(client: httpx.AsyncClient, number: int) -> str:
         call = {"name": "memory_search", "arguments": {"query": f"{question} {number}"}}

@@ -184,7 +184,8 @@ def list_tags(of: Document | Filter) -> list[list[str]]:
 
 def make_filter_key(where: Filter) -> str:
     """Return a text that is the same for equal filters."""
-    return f"{format_labels(where)}{list_tags(where)}{bind_turns(where)}{where.user!r}"
+    turns = bind_turns(where) if where.has_turns else ""
+    return f"{format_labels(where)}{list_tags(where)}{turns}{where.user!r}"
 
 
 def bind_turns(where: Filter) -> dict[str, Any]:

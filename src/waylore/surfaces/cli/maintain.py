@@ -76,8 +76,9 @@ def forget(
         if documents:
             found = [document for name in documents for document in _find_documents(memory, name, user)]
         else:
-            chosen = memory.forget(user=user, session=session, since=since, until=until, dry_run=True)
-            found = [memory.get(id_, user=user).document for id_ in chosen.documents]
+            planned = memory.forget(user=user, session=session, since=since, until=until, dry_run=True)
+            chosen = frozenset(planned.documents)
+            found = [document for document in _list_under(memory, "", user) if document.id in chosen]
         if not yes and not dry_run:
             _confirm(found)
         receipt = memory.forget([document.id for document in found], user=user, dry_run=dry_run) if found else Receipt()

@@ -157,9 +157,7 @@ WHERE collection = %(collection)s
 
 -- fragment: is_said
 -- Whether a passage was said by the speaker and at the time of the filter.
-(NOT %(has_turns)s OR coalesce((%(since)s::int8 IS NULL OR $1.at >= %(since)s) AND (%(until)s::int8 IS NULL OR $1.at < %(until)s)
-  AND (%(said_by)s::int8 IS NULL OR $1.at IS NULL OR $1.at <= %(said_by)s)
-  AND (%(speaker)s::text IS NULL OR $1.speaker = %(speaker)s), false))
+(NOT %(has_turns)s OR (@is_dated($1) AND (%(speaker)s::text IS NULL OR $1.speaker = %(speaker)s)))
 
 -- fragment: is_shown
 -- Whether the caller may see a passage, and the filter lets it through.
@@ -170,7 +168,7 @@ WHERE collection = %(collection)s
 (NOT %(has_turns)s OR (SELECT @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
 
 -- fragment: is_dated
--- Whether a document has its event at the time of the filter.
+-- Whether a passage, or the event of a document, has the time of the filter.
 coalesce((%(since)s::int8 IS NULL OR $1.at >= %(since)s) AND (%(until)s::int8 IS NULL OR $1.at < %(until)s)
   AND (%(said_by)s::int8 IS NULL OR $1.at IS NULL OR $1.at <= %(said_by)s), false)
 

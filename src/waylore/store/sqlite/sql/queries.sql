@@ -112,16 +112,14 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
 
 -- fragment: is_said
 -- Whether a passage was said by the speaker and at the time of the filter.
-(NOT :has_turns OR (
-  (:since IS NULL OR $1.at >= :since) AND (:until IS NULL OR $1.at < :until)
-  AND (:said_by IS NULL OR $1.at IS NULL OR $1.at <= :said_by) AND (:speaker IS NULL OR $1.speaker = :speaker)))
+(NOT :has_turns OR (@is_dated($1) AND (:speaker IS NULL OR $1.speaker = :speaker)))
 
 -- fragment: is_shown
 -- Whether the caller may see a passage, and the filter lets it through.
 ($1.access IN carray(:accesses) AND @has_tags($1.document) AND @is_said($1))
 
 -- fragment: is_dated
--- Whether a document has its event at the time of the filter.
+-- Whether a passage, or the event of a document, has the time of the filter.
 ((:since IS NULL OR $1.at >= :since) AND (:until IS NULL OR $1.at < :until) AND (:said_by IS NULL OR $1.at IS NULL OR $1.at <= :said_by))
 
 -- fragment: most_trusted

@@ -107,6 +107,7 @@ benchmarks folder:
     python -m benchmarks.upload --megabytes 1 --format md --quiet --hasty
     python -m benchmarks.upload --megabytes 4 --extractor none --quiet --hasty
     python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
+    python -m benchmarks.users --data {{sets}} --users 6 --turns 20 --growth 20 60 --questions 2 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --rates 5 --seconds 4 --collections 1 --workers 2
     python -m waylore.evaluation.fit --data {{sets}} --sets musique-train100 {{hashed}} --folder {{folder}}

@@ -138,7 +138,7 @@ def measure_verbs(store: SqliteStore, path: Path, corpus: Corpus, size: int, que
 
     def words(text: str) -> str:
         known = db.execute(SQL["terms"], {"collection": 1, "terms": apsw.carray(tuple(set(terms(text))))})
-        return match_any(str(row) for _, row, _ in known)
+        return match_any(str(row) for _, row, *_ in known)
 
     rows: dict[str, Any] = {
         "lexical": measure_runs(

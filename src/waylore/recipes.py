@@ -1,8 +1,8 @@
 """Named recipes, and the choice of one for a question (S16).
 
 A recipe is data: every stage of a search reads the part that concerns it. A method is the name of a recipe, an
-alias of one, or `auto`, which chooses a recipe by the words of the question and gives the reason. This module
-reads neither the store nor a model.
+alias of one, or `auto`, the default, which chooses a recipe by the words of the question and by what the caller may
+see, and gives the reason. This module reads neither the store nor a model.
 """
 
 # ruff: noqa: RUF009 (the defaults of a recipe are frozen)
@@ -29,6 +29,7 @@ from waylore.errors import ArgumentError
 from waylore.plugins import load_plugin
 
 Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain"]
+TurnShare = Literal["none", "some", "all"]  # how many of the passages that a caller may see are turns of conversations
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Recipe:
 
     `graph` names the graph search; without one, hybrid search answers alone. With `is_graph_only`, the graph
     search answers alone: hybrid search is not run, and a question that names no known entity has no hits. With
-    `is_conversation`, turns of conversations are ranked together with the turns around them.
+    `is_conversation`, turns of conversations are ranked together with the turns around them. With `mixes_turns`, only
+    the turns are: they share the places that turns have in the order of the graph search.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Recipe:
     expansion: ExpansionConfig = ExpansionConfig()
     is_graph_only: bool = False  # S16: "pure graph traversal"
     is_conversation: bool = False
+    mixes_turns: bool = False
     conversation: ConversationConfig = ConversationConfig()
 
     @property
@@ -103,6 +106,7 @@ CHAIN = Recipe(
     linking=LinkingConfig(ways=("names",)),
     walk=WalkConfig(max_hops=1),
 )
+MIXED = replace(CHAIN, name="mixed", mixes_turns=True)  # ours, for documents and turns together
 GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not close its gate
     CHAIN,
     name="graph_only",
@@ -129,23 +133,48 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             CITATIONS,
             GRAPH_ONLY,
             CONVERSATION,
+            MIXED,
         )
     }
 )
 
-AUTO = "auto"  # the method that chooses a recipe by the question
+AUTO = "auto"  # the method that chooses a recipe by the question and the collection; the default of every surface
 ALIASES: Mapping[str, str] = MappingProxyType({"graph": CHAIN.name, "agentic": AUTO})  # S16
 METHODS = (AUTO, *RECIPES, *ALIASES)
 
+# "Who wrote the paper that this one cites?" asks for a person, not for works.
+ASKS_WORKS = r"^(?!\W*(?:who|whom|whose|when|where|why|how)\b(?! cite))(?s:.*?)"
+# "Who directed Kramer vs. Kramer?" has a word of a rule in a title, so questions with an asking word do not compare.
+NO_QUESTION = r"^(?!\W*(?:who|whose|whom|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|in)\b)"
+IDENTIFIER = r"[a-z]+[-_]\d+|(?=\w*_)\w+|\w[\w.]*\(\)|\w+(?:::\w+)+|`[^`]+`"
+PAPER_NUMBER = r"(?:arxiv\W{0,3})?\d{4}\.\d{4,5}(?:v\d+)?|(?:doi\W{0,3})?10\.\d{4,9}/\S+|paper:.+"
 RULES = (
-    Rule(r"\bcit(e[sd]?|ing|ations?)\b|\breferences?\b|\bbibliograph", "citations", "it asks for citations"),
-    Rule(r"\barxiv\b|\bpaper:|\b\d{4}\.\d{4,5}\b|\bdoi\b", "keyword", "it names a paper by its number"),
-    Rule(r"\b[a-z]+[-_]\d+\b|\b\w+_\w+\b|\w\(\)|\w::\w|`[^`]+`", "keyword", "it names an identifier"),
-    Rule(r"\bvs\b|\bversus\b|\bcompar(e[sd]?|ing|ison)\b", "hybrid", "it compares"),
-    Rule(r"\boverview\b|\bsurvey\b|\bsummar(y|i[sz]e)\b", "hybrid", "it asks for an overview"),
+    Rule(
+        rf"{ASKS_WORKS}(?:\bcit(?:e[sd]?|ing|ations?)\b|\bbibliograph|^\W*references\b|\breferences (?:of|in|from)\b"
+        r"|\b(?:which|what|its|all|list the|show the) references\b|\b(?:papers?|articles?|works?) references?\b)",
+        "citations",
+        "it asks for citations",
+    ),
+    Rule(rf"^\W*(?:{PAPER_NUMBER})\W{{0,3}}$", "keyword", "it is the number of a paper"),
+    Rule(rf"^\W*(?:{IDENTIFIER})\W{{0,3}}$", "keyword", "it is an identifier"),
+    Rule(
+        rf"{NO_QUESTION}\s*(?:\S+\s+){{1,6}}(?:vs\.?|versus)\s+(?:\S+\s+){{0,5}}\S+\s*$"
+        r"|^\W*compar(?:e|ing)\b(?! (?:to|this|these|it)\b)|^\W*(?:an? )?comparison (?:of|between)\b"
+        r"|^\W*how (?:do|does|did) .+ compare\b",
+        "hybrid",
+        "it compares",
+    ),
+    Rule(
+        r"^\W*(?:(?:please|is|there|give|show|find|me|us|an?|the|short|brief)\s+)*(?:overview|survey|summary|summari[sz]e)\b"
+        r"|^(?:\S+\s+){1,6}(?:overview|survey|summary)\W{0,3}$",
+        "hybrid",
+        "it asks for an overview",
+    ),
 )  # S16, in the order in which they are tried
+MAX_RULE_WORDS = 25  # a longer question is a text, which may have the words of a rule by chance
 TURNS = Rule("", "conversation", "everything here is a turn of a conversation")
-OTHERWISE = Rule("", "chain", "no rule matches, so the default")
+SOME_TURNS = Rule("", "mixed", "here are documents and turns of conversations")
+OTHERWISE = Rule("", "chain", "the default for documents")
 
 
 def resolve_method(method: str) -> str:
@@ -159,16 +188,16 @@ def resolve_method(method: str) -> str:
     return name
 
 
-def _is_no_conversation() -> bool:
-    return False
+def _find_no_turns() -> TurnShare:
+    return "none"
 
 
 def choose_recipe(
-    method: str, question: str, has_only_turns: Callable[[], bool] = _is_no_conversation
+    method: str, question: str, find_turns: Callable[[], TurnShare] = _find_no_turns
 ) -> tuple[Recipe, str]:
     """Return the recipe of a method and, if the method is `auto`, the reason for the choice.
 
-    `has_only_turns` returns whether all passages that the caller may see are turns of conversations. It is called if no
+    `find_turns` returns how many of the passages that the caller may see are turns of conversations. It is called if no
     rule of the specification matches.
     """
     name = resolve_method(method)
@@ -176,12 +205,14 @@ def choose_recipe(
         recipe: Recipe = RECIPES.get(name) or load_plugin("waylore.recipes", name)  # type: ignore[assignment]  # known
         return recipe, ""
     rule = match_rule(question)
-    if rule is OTHERWISE and has_only_turns():
-        rule = TURNS
+    if rule is OTHERWISE:
+        rule = {"all": TURNS, "some": SOME_TURNS, "none": OTHERWISE}[find_turns()]
     return RECIPES[rule.recipe], f"{rule.recipe}: {rule.reason}"
 
 
 def match_rule(question: str, rules: Sequence[Rule] = RULES) -> Rule:
-    """Return the first rule that a question matches."""
+    """Return the first rule that a question matches. A text of more than `MAX_RULE_WORDS` words matches none."""
+    if len(question.split()) > MAX_RULE_WORDS:
+        return OTHERWISE
     found = (rule for rule in rules if re.search(rule.pattern, question, re.IGNORECASE))
     return next(found, OTHERWISE)

@@ -27,7 +27,8 @@ from waylore.types.knowledge import Metadata
 
 GOLDEN = Path(__file__).parent / "golden"
 WORLDS = ("assistant", "family", "papers", "systems")
-METHODS = ("auto", *(name for name in RECIPES if name != "conversation"))  # its golden turns are in tests/retrieval
+OF_TURNS = ("conversation", "mixed")  # golden turns are in tests/retrieval
+METHODS = ("auto", *(name for name in RECIPES if name not in OF_TURNS))
 FENCE = re.compile(r"^<<recalled [a-z]+\n|\n[a-z]+>>$", re.MULTILINE)  # around each passage of a context
 
 

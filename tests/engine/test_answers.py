@@ -29,7 +29,7 @@ from waylore.recipes import CHAIN, HYBRID, RECIPES
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER, Author
 from waylore.types.knowledge import Vector
-from waylore.types.search import Ranking
+from waylore.types.search import NO_FILTER, Ranking
 
 EVERYONE = Filter(labels=frozenset())
 A, B = Author("key:a"), Author("key:b")
@@ -41,6 +41,7 @@ class Counting(SqliteStore):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.searches: Counter[str] = Counter()
+        self.asked_for_turns = 0
 
     def dense(self, vector: Vector, **options: Any) -> Ranking:
         self.searches["dense"] += 1
@@ -49,6 +50,10 @@ class Counting(SqliteStore):
     def lexical(self, query: str, **options: Any) -> Ranking:
         self.searches["lexical"] += 1
         return super().lexical(query, **options)
+
+    def has_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        self.asked_for_turns += 1
+        return super().has_turns(where=where)
 
 
 class Time:
@@ -323,17 +328,31 @@ def test_search_uses_facts_that_are_valid_at_the_time(store: Counting, time: Tim
     ("question", "chosen"),
     [
         ("Which works does Ada cite?", "citations: it asks for citations"),
-        ("What says arXiv 2106.01345?", "keyword: it names a paper by its number"),
-        ("What does load_user() do?", "keyword: it names an identifier"),
+        ("arXiv 2106.01345", "keyword: it is the number of a paper"),
+        ("load_user()", "keyword: it is an identifier"),
         ("Ada versus Byron", "hybrid: it compares"),
         ("A summary of storms", "hybrid: it asks for an overview"),
-        ("What does Ada need?", "chain: no rule matches, so the default"),
+        ("What does Ada need?", "chain: the default for documents"),
     ],
 )
-def test_auto_reports_why_it_chose_a_recipe(memory: Waylore, question: str, chosen: str) -> None:
-    found = memory.search(question, method="auto")
+def test_auto_is_the_default_and_reports_why_it_chose_a_recipe(memory: Waylore, question: str, chosen: str) -> None:
+    found = memory.search(question)
     assert (found.route_reason, found.recipe) == (chosen, chosen.partition(":")[0])
     assert memory.search(question, method=found.recipe).route_reason == ""
+
+
+def test_auto_reads_whether_there_are_turns_once_for_a_version_and_caller(memory: Waylore, store: Counting) -> None:
+    for question in ("What does Ada need?", "What does Byron need?", "Ada versus Byron"):
+        memory.search(question)
+    assert store.asked_for_turns == 1
+    for labels in (frozenset({"red"}), frozenset({"red"}), None):
+        memory.search("What does Ada need?", where=Filter(labels=labels))
+    assert store.asked_for_turns == 2
+    memory.add("Ada needs a rope.")
+    memory.search("What does Ada need?")
+    assert store.asked_for_turns == 3
+    memory.search("What does Ada need?", method="chain")
+    assert store.asked_for_turns == 3
 
 
 def test_unknown_method_is_refused_with_the_known_ones(memory: Waylore) -> None:

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from waylore import Filter, Waylore
-from waylore.errors import ArgumentError
+from waylore.errors import ArgumentError, Forbidden
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.types.author import Author
 
 
 def to_lines(*rows: Any) -> str:
@@ -96,6 +97,26 @@ def write_mcp_memory(folder: Path, more: bool) -> Path:
     return path
 
 
+def write_mem0(folder: Path, more: bool) -> Path:
+    path = folder / "memories.json"
+    texts = ["Mara Lind works at Acme.", "Acme makes anvils in Oslo.", "Oslo is cold."]
+    rows = [{"id": str(n), "memory": text, "hash": "", "created_at": "2026-01-01"} for n, text in enumerate(texts)]
+    path.write_text(json.dumps({"results": rows if more else rows[:2]}))
+    return path
+
+
+def write_zep(folder: Path, more: bool) -> Path:
+    path = folder / "edges.json"
+    facts = [("Mara Lind", "WORKS_AT", "Acme"), ("Acme", "MAKES_ANVILS_IN", "Oslo"), ("Oslo", "IS_IN", "Norway")]
+    rows = [
+        {"uuid": "-".join(ends), "fact": " ".join(ends), "name": ends[1]}
+        | {"source_node_name": ends[0], "target_node_name": ends[2]}
+        for ends in facts
+    ]
+    path.write_text(json.dumps({"edges": rows if more else rows[:2]}))
+    return path
+
+
 FORMATS = {
     "triples": write_triples,
     "ntriples": write_ntriples,
@@ -103,6 +124,8 @@ FORMATS = {
     "graphrag": write_graphrag,
     "lightrag": write_lightrag,
     "mcp-memory": write_mcp_memory,
+    "mem0": write_mem0,
+    "zep": write_zep,
 }
 
 
@@ -285,3 +308,23 @@ def test_import_can_be_awaited(memory: Waylore, tmp_path: Path) -> None:
 def test_unknown_format_raises_argument_error(memory: Waylore, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"format must be one of auto, waylore, triples.*got 'turtle'"):
         memory.import_(write_triples(tmp_path, more=False), "turtle")
+
+
+def test_imports_of_two_users_are_apart(memory: Waylore, write: Callable[..., Path]) -> None:
+    first = memory.import_(write(), user="ann")
+    second = memory.import_(write(), user="ben")
+    assert (second.documents, second.written) == (first.documents, first.written)
+    memory.forget(user="ann")
+    assert memory.search("Acme in Oslo", user="ann").hits == ()
+    assert memory.search("Acme in Oslo", user="ben").hits
+
+
+def test_bound_author_imports_for_its_user_alone(memory: Waylore, tmp_path: Path) -> None:
+    rows = [{"memory": "Likes tea", "hash": "1", "user_id": user} for user in ("ann", "ben")]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    bound = memory.as_author(Author("key", user="ann"))
+    report = bound.import_(tmp_path / "a.json")
+    assert (report.documents, [skip.reason for skip in report.skipped]) == (1, ["it belongs to the user 'ben'"])
+    assert memory.documents(user="ben") == ()
+    with pytest.raises(Forbidden):
+        bound.import_(tmp_path / "a.json", user="ben")

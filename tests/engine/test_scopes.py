@@ -165,11 +165,67 @@ def test_search_as_of_leaves_out_what_was_said_later(memory: Waylore) -> None:
 
 def test_auto_chooses_conversation_where_all_passages_are_turns(memory: Waylore) -> None:
     memory.remember(TALK, user="mara", session="s", at="2026-03-08")
-    found = memory.search("When did I move to Bergen?", user="mara", method="auto", record_use=False)
+    found = memory.search("When did I move to Bergen?", user="mara", record_use=False)
     assert (found.recipe, found.route_reason) == (
         "conversation",
         "conversation: everything here is a turn of a conversation",
     )
     assert [hit.text for hit in found.hits[:2]] == ["I moved to Bergen.", "On the first of March."]
     memory.add("Bergen is a city.")
-    assert memory.search("When did I move to Bergen?", user="mara", method="auto").recipe == "chain"
+    found = memory.search("When did I move to Bergen?", user="mara")
+    assert (found.recipe, found.route_reason) == ("mixed", "mixed: here are documents and turns of conversations")
+    assert memory.search("When did I move to Bergen?").recipe == "chain"
+
+
+def test_group_by_session_returns_the_best_turn_of_each(memory: Waylore) -> None:
+    question = "the harbour office of Bergen"
+    for session, words in (("one", ("harbour office", "harbour", "office of Bergen")), ("two", ("Bergen", "harbour"))):
+        said = [
+            {"role": "user", "content": f"I saw the {word} on day {n} of {session}."} for n, word in enumerate(words)
+        ]
+        memory.remember(said, user="mara", session=session, at="2026-03-08")
+    memory.remember("The harbour office of Bergen is mine.", user="jonas", session="one")
+    for title in ("Harbour", "Office"):
+        memory.add(f"{title} of Bergen.", user="mara", title=title)
+    turns = memory.search(question, user="mara", top_k=20).hits
+    grouped = memory.search(question, user="mara", top_k=20, group_by="session").hits
+    best = {hit.document.session: hit.id for hit in reversed(turns) if hit.document.session}
+    pages = [hit.id for hit in turns if not hit.document.session]
+    assert (len(turns), len(best), len(pages)) == (7, 2, 2)
+    assert [hit.id for hit in grouped] == [hit.id for hit in turns if hit.id in {*best.values(), *pages}]
+    assert len(memory.search(question, user="mara", top_k=3, group_by="session").hits) == 3
+
+
+def test_group_by_fills_top_k_from_other_sessions(memory: Waylore) -> None:
+    for number in range(12):
+        said = [{"role": "user", "content": f"Harbour {'harbour ' * number}{n}."} for n in range(6)]
+        memory.remember(said, user="mara", session=str(number), at="2026-03-08")
+    found = memory.search("harbour", user="mara", top_k=4, group_by="session")
+    assert len({hit.document.session for hit in found.hits}) == len(found.hits) == 4
+    assert len(memory.search("harbour", user="mara", top_k=4, group_by="turn").hits) == 4
+
+
+def test_group_by_takes_turn_or_session(memory: Waylore) -> None:
+    with pytest.raises(ArgumentError, match="group_by must be one of turn, session"):
+        memory.search("harbour", group_by="day")  # type: ignore[arg-type]
+
+
+def test_forgetting_what_contains_words(tmp_path: Path) -> None:
+    with Waylore.open(tmp_path / "memory.waylore") as memory:
+        for user, text in (
+            ("ann", "My door code is 4471."),
+            ("ann", "The code of ethics."),
+            ("ben", "Code 4471 it is."),
+        ):
+            memory.remember(text, user=user, session=text)
+        memory.add("Everyone knows the code 4471.")
+        planned = memory.forget(user="ann", matching="CODE is 4471", dry_run=True)
+        assert len(planned.documents) == 1
+        assert memory.stats().documents == 4
+        assert memory.forget(user="ann", matching="4471").documents == planned.documents
+        assert memory.forget(user="ann", matching="4471").documents == ()
+        assert [hit.document.user for hit in memory.search("4471", user="ben", method="keyword")] == ["ben", ""]
+        for options in ({"expired": True}, {"documents": "x"}):
+            documents = [options.pop("documents")] if "documents" in options else []
+            with pytest.raises(ArgumentError, match="pass it without"):
+                memory.forget(*documents, matching="4471", **options)  # type: ignore[arg-type]

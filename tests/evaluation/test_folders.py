@@ -68,7 +68,7 @@ def test_sample_of_a_labelled_folder(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["--folders", str(tmp_path), *model, "--json", str(file)]) == 0
     figures = json.loads(file.read_text("utf-8"))
     recalls = {r["method"]: r["recall"]["mean"] for r in figures["rows"] if (r["folder"], r["type"]) == ("all", "all")}
-    assert recalls.keys() == {"keyword", "vector", "hybrid", "chain"}
+    assert recalls.keys() == {"keyword", "vector", "hybrid", "chain", "auto"}
     assert min(recalls.values()) > 0.5
     assert len(figures["rankings"]["chain"]) == len(chosen)
     assert figures["pages"]["notes"]["names_recall"] > 0.3
@@ -115,11 +115,11 @@ def test_own_questions_compare_methods(folder: Path, tmp_path: Path, capsys: pyt
     output = capsys.readouterr().out
     assert output.startswith("3 files, 3 passages, ")
     rows = read_rows(output)
-    assert rows.keys() == {"keyword", "vector", "hybrid", "chain"}
+    assert rows.keys() == {"keyword", "vector", "hybrid", "chain", "auto"}
     assert rows["keyword"][:2] == ["100", "%"]
-    assert rows["chain"][0] == "(default)"
+    assert rows["auto"][0] == "(default)"
     assert "3 questions, 1 of them without an answer" in output
-    assert "chain against hybrid, question by question: better on 0, worse on 0 (p = 1.00)" in output
+    assert "auto against hybrid, question by question: better on 0, worse on 0 (p = 1.00)" in output
     assert "made from the pages" not in output
 
 
@@ -156,7 +156,7 @@ def test_folder_uses_default_embedder_and_may_have_none(folder: Path, capsys: py
     assert main([str(folder)], create_default=lambda: None) == 0
     output = capsys.readouterr().out
     assert "no embedder" in output
-    assert read_rows(output).keys() == {"keyword", "hybrid", "chain"}
+    assert read_rows(output).keys() == {"keyword", "hybrid", "chain", "auto"}
 
 
 def test_errors_name_the_next_step(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,6 +119,19 @@ def test_command_line_compares_fusions(folder: Path, capsys: pytest.CaptureFixtu
     assert comparison.startswith("worlds: hybrid, anchored and hybrid, weighted ")
 
 
+def test_auto_is_printed_beside_the_recipes_that_it_chooses(folder: Path, tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    options = ["--embedder", "hashing", "--json", str(figures)]
+    assert main(["--data", str(folder.parent), "--sets", "worlds", *options]) == 0
+    runs = {run["recipe"]: run["questions"] for run in json.loads(figures.read_text("utf-8"))["runs"]}
+    assert list(runs) == ["hybrid", "chain", "auto"]
+    ranked = {name: {q["id"]: q["ranked"] for q in questions} for name, questions in runs.items()}
+    assert ranked["auto"]["auto-to-the-owners"] == ranked["chain"]["auto-to-the-owners"]
+    assert ranked["hybrid"]["auto-to-the-owners"] != ranked["chain"]["auto-to-the-owners"]
+    differing = {id_ for id_, found in ranked["auto"].items() if found != ranked["chain"][id_]}
+    assert "numbers-are-routed" in differing
+
+
 def test_command_line_accepts_store_url(folder: Path, server: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--sample", "5", "--embedder", "hashing"]
     assert main(["--data", str(folder.parent), "--sets", "worlds", "--store", server, *options]) == 0

@@ -81,6 +81,11 @@ def test_filter_is_field_or_call_option(memory: Waylore) -> None:
     assert "docs/vault.md" not in [d.metadata["source"] for d in seen]
 
 
+def test_retriever_chooses_by_default(memory: Waylore) -> None:
+    searches = WayloreRetriever(memory=memory).invoke("`login`")[0].metadata["waylore"]["placements"]
+    assert {placement["search"] for placement in searches} == {"keyword"}
+
+
 def test_retriever_accepts_method_and_recipe(memory: Waylore) -> None:
     retriever = WayloreRetriever(memory=memory, method=HYBRID)
     assert list_ids(retriever.invoke(QUESTION)) == list_ids(retriever.invoke(QUESTION, method="hybrid"))

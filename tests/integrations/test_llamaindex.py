@@ -61,6 +61,11 @@ def test_retriever_returns_hits_with_reasons(memory: Waylore) -> None:
     assert "login —needs→ session service → this passage" in [path["text"] for path in paths if path]
 
 
+def test_retriever_chooses_by_default(memory: Waylore) -> None:
+    searches = WayloreRetriever(memory).retrieve("`login`")[0].node.metadata["waylore"]["placements"]
+    assert {placement["search"] for placement in searches} == {"keyword"}
+
+
 def test_node_has_document_and_position(memory: Waylore) -> None:
     [node] = [n.node for n in WayloreRetriever(memory).retrieve(QUESTION) if n.metadata["title"] == "Login"]
     citation = node.metadata["waylore"]["citation"]

@@ -133,6 +133,7 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
                 ("drop_old_rows",),
                 ("eight_bits",),
                 ("scopes",),
+                ("expires",),
             ],
         }
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, [])]

@@ -1,4 +1,4 @@
-"""The recipe `conversation` on real stores: golden rankings, promises, explanations and failures.
+"""The recipes `conversation` and `mixed` on real stores: golden rankings, promises, explanations and failures.
 
 `conversation.json` has a conversation and questions with the turns that must be among the first hits. Expectations
 were written before the answers were seen; the rank that a hit may have was then relaxed if it was too strict.
@@ -20,7 +20,7 @@ from retrieval.worlds import EMBEDDER, SAMPLE, fill_store, index_world, list_ids
 from waylore.indexing import pipeline
 from waylore.protocols import Embedder
 from waylore.providers.embedders.hashing import HashingEmbedder
-from waylore.recipes import CONVERSATION, HYBRID
+from waylore.recipes import CHAIN, CONVERSATION, HYBRID, MIXED, Recipe
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import day
 from waylore.types.identity import document_id
@@ -89,6 +89,7 @@ def test_answer_is_found_by_turns_before_it(talk: SqliteStore) -> None:
 
 
 sayings = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
+either = st.sampled_from([CONVERSATION, MIXED])
 talks = st.lists(
     st.tuples(sayings, st.sampled_from(["1", "2"]), st.sampled_from(["Ann", "Ben"])), min_size=1, max_size=30
 )
@@ -99,29 +100,31 @@ def index_talk(drawn: Sequence[tuple[str, str, str]]) -> list[IndexedDocument]:
     return pipeline.embed_documents(turns, EMBEDDER)
 
 
-@promise(40, talks, sayings, st.sampled_from([EMBEDDER, None]), st.integers(0, 4))
+@promise(60, talks, sayings, st.sampled_from([EMBEDDER, None]), st.integers(0, 4), either)
 def test_best_third_of_hybrid_is_among_hits(
-    drawn: list[tuple[str, str, str]], question: str, embedder: Any, pages: int
+    drawn: list[tuple[str, str, str]], question: str, embedder: Any, pages: int, recipe: Recipe
 ) -> None:
     with fill_store([*index_talk(drawn), *index_world(SAMPLE[:pages])], SqliteStore) as store:
-        found, hybrid = (ask(store, question, recipe=recipe, embedder=embedder) for recipe in (CONVERSATION, HYBRID))
+        found, hybrid = (ask(store, question, recipe=each, embedder=embedder) for each in (recipe, HYBRID))
     ranked, best = ([scored.id for scored in result.ranking] for result in (found, hybrid))
     assert set(best) <= set(ranked)
     assert len(set(ranked)) == len(ranked)
     assert all(set(best[: n // 3]) <= set(ranked[:n]) for n in range(len(best) + 1))
 
 
-@promise(30, talks, sayings, st.integers(1, 12))
-def test_order_does_not_depend_on_top_k(drawn: list[tuple[str, str, str]], question: str, top_k: int) -> None:
-    with fill_store(index_talk(drawn), SqliteStore) as store:
-        few, many = (ask(store, question, recipe=replace(CONVERSATION, top_k=k)) for k in (top_k, 100))
+@promise(50, talks, sayings, st.integers(1, 12), either)
+def test_order_does_not_depend_on_top_k(
+    drawn: list[tuple[str, str, str]], question: str, top_k: int, recipe: Recipe
+) -> None:
+    with fill_store([*index_talk(drawn), *index_world(SAMPLE[:2])], SqliteStore) as store:
+        few, many = (ask(store, question, recipe=replace(recipe, top_k=k)) for k in (top_k, 100))
     assert [(h.id, h.score) for h in few.hits] == [(h.id, h.score) for h in many.hits][:top_k]
 
 
-@promise(20, talks, sayings)
-def test_shares_add_up_to_score(drawn: list[tuple[str, str, str]], question: str) -> None:
-    with fill_store(index_talk(drawn), SqliteStore) as store:
-        found = ask(store, question)
+@promise(30, talks, sayings, either)
+def test_shares_add_up_to_score(drawn: list[tuple[str, str, str]], question: str, recipe: Recipe) -> None:
+    with fill_store([*index_talk(drawn), *index_world(SAMPLE[:2])], SqliteStore) as store:
+        found = ask(store, question, recipe=recipe)
     for hit in found.hits:
         assert sum(placement.share for placement in hit.placements) == pytest.approx(hit.score, abs=1e-6)
 
@@ -137,14 +140,44 @@ def test_passages_that_are_no_turns_rank_as_in_hybrid() -> None:
     assert found.hits == hybrid.hits
 
 
-def test_documents_keep_their_places_among_turns() -> None:
+@pytest.mark.parametrize(("recipe", "base"), [(CONVERSATION, HYBRID), (MIXED, CHAIN)], ids=["conversation", "mixed"])
+def test_documents_keep_their_places_among_turns(recipe: Recipe, base: Recipe) -> None:
     pages = index_world(SAMPLE)
     with fill_store([*make_talk(), *pages], SqliteStore) as store:
-        found, hybrid = (ask(store, "a storm in the harbour", recipe=recipe) for recipe in (CONVERSATION, HYBRID))
+        found, before = (ask(store, "a storm in the harbour of Ada", recipe=each) for each in (recipe, base))
     own = {passage.id for page in pages for passage in page.passages}
-    documents = [[id_ if id_ in own else "" for id_ in list_ids(result)] for result in (found, hybrid)]
+    documents = [[id_ if id_ in own else "" for id_ in list_ids(result)] for result in (found, before)]
     assert documents[0] == documents[1]
-    assert list_ids(found) != list_ids(hybrid)
+    assert {"", *own} > set(documents[0]) > {""}
+    assert list_ids(found) != list_ids(before)
+
+
+def test_mixed_is_chain_for_documents_and_has_its_scores() -> None:
+    question = "What of the storm and Ada?"
+    with fill_store([*make_talk(), *index_world(SAMPLE)], SqliteStore) as store:
+        mixed, chain = (ask(store, question, recipe=recipe) for recipe in (MIXED, CHAIN))
+        documents = [ask(store, question, recipe=recipe, where=Filter()) for recipe in (MIXED, CHAIN)]
+    assert chain.gate == "open"
+    assert [hit.score for hit in mixed.hits] == [hit.score for hit in chain.hits]
+    assert documents[0].hits == documents[1].hits
+    [turn, *_] = [hit for hit in mixed.hits if hit.document.session]
+    assert str(turn.placements[0]).startswith("conversation: turn 1 of the conversations, by ")
+
+
+def test_mixed_orders_turns_as_conversation_does() -> None:
+    expected = TALK["questions"][0]
+    texts = ("The harbour office opens at nine.", "A job at the harbour pays well.")
+    pages = [pipeline.index_text(Document(document_id(text=text), uri=text), text) for text in texts]
+    with fill_store(
+        pipeline.embed_documents([*make_talk(HASHING), *pages], HASHING), SqliteStore, model=HASHING.name
+    ) as store:
+        mixed, chain = (
+            ask(store, expected["question"], recipe=replace(recipe, top_k=20), embedder=HASHING)
+            for recipe in (MIXED, CHAIN)
+        )
+    turns = [[hit.text for hit in result.hits if hit.document.session][:3] for result in (mixed, chain)]
+    assert set(expected["hits"]) <= set(turns[0])
+    assert not set(expected["hits"]) <= set(turns[1])
 
 
 def test_explanation_names_what_counted_most(talk: SqliteStore) -> None:
@@ -165,6 +198,14 @@ def test_failed_read_of_turns_leaves_hybrid() -> None:
         store.broken = frozenset({"turns"})
         found, hybrid = (ask(store, "harbour office", recipe=recipe) for recipe in (CONVERSATION, HYBRID))
     assert found.hits == hybrid.hits
+    assert found.missing == ("conversation: turns is broken",)
+
+
+def test_failed_read_of_turns_leaves_chain() -> None:
+    with fill_store([*make_talk(), *index_world(SAMPLE)], BrokenStore) as store:
+        store.broken = frozenset({"turns"})
+        found, chain = (ask(store, "harbour office", recipe=recipe) for recipe in (MIXED, CHAIN))
+    assert found.hits == chain.hits
     assert found.missing == ("conversation: turns is broken",)
 
 

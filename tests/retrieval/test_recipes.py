@@ -33,9 +33,12 @@ from retrieval.worlds import (
 )
 from waylore.config import GateConfig, MergeConfig, WalkConfig
 from waylore.recipes import CHAIN, GRAPH_ONLY, GUIDED, NEIGHBOURHOOD, RECIPES, Recipe
+from waylore.relations import list_asked
 from waylore.retrieval.graph.activation import WIDER
 from waylore.retrieval.graph.citations import NAMES_PER_PAPER
+from waylore.retrieval.graph.validity import MAX_ASSERTIONS
 from waylore.retrieval.relevance import BEST
+from waylore.retrieval.superseding import MAX_SUBJECTS
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Entity, Mention, NewFact
@@ -212,6 +215,9 @@ def hub() -> Iterator[CountingStore]:
         yield store
 
 
+HUB_QUESTION = "Whom does Ada cite, and in which storm?"
+
+
 def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     """Return how many rows each verb may return in one search, by the numbers of the recipe alone."""
     walk, link, chain, shown = recipe.walk, recipe.linking, recipe.chain, recipe.top_k
@@ -252,6 +258,8 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
         },
     }[recipe.graph]
     graph["pairs_of_entities"] = graph["facts_of_entities"]
+    if recipe.mixes_turns:  # turns are looked up that say what holds of the named entities
+        graph["assertions_of_entities"] = MAX_SUBJECTS * MAX_ASSERTIONS * len(list_asked(HUB_QUESTION))
     return {verb: base.get(verb, 0) + graph.get(verb, 0) for verb in base | graph}
 
 
@@ -277,7 +285,7 @@ caps = st.builds(
 def test_search_respects_caps_on_large_hub(name: str, hub: CountingStore, data: st.DataObject) -> None:
     recipe = replace(data.draw(recipes([name])), walk=data.draw(caps), gate=OPEN)
     hub.given.clear()
-    found = search_store(hub, "Whom does Ada cite, and in which storm?", recipe)
+    found = search_store(hub, HUB_QUESTION, recipe)
     assert found.skip_reason == ""
     limits = compute_caps(recipe, links=max(len(found.entities), 1))
     assert {verb: rows for verb, rows in hub.given.items() if rows > limits.get(verb, 0)} == {}

@@ -36,7 +36,7 @@ def ask(store: Store, recipe: Recipe, *questions: str, records: bool, caller: st
     """Answer questions as the engine does, with a fixed clock and no cache; return the last answer."""
     answers = Answers(store, EMBEDDER, CacheConfig(size=0), lambda: NOW)
     for question in questions:
-        found = answers.search(Query(question), recipe, "", None)
+        found = answers.search(Query(question), lambda _: (recipe, ""), None)
         if records:
             answers.record_use(found, caller)
     answers.close()  # the uses are counted now

@@ -245,6 +245,21 @@ class HiddenTurnsStore(SqliteStore):
     """Counts turns with labels that the caller lacks as neighbours."""
 
     def turns(
-        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+        self,
+        query: str,
+        passages: Sequence[str],
+        *,
+        before: int,
+        after: int,
+        same_role: bool = True,
+        where: Filter = NO_FILTER,
     ) -> TurnColumns:
-        return super().turns(query, passages, before=before, after=after, where=replace(where, labels=None))
+        visible = replace(where, labels=None)
+        return super().turns(query, passages, before=before, after=after, same_role=same_role, where=visible)
+
+
+class UnexpiringStore(SqliteStore):
+    """Hides expired passages, but not the entities that only expired documents describe."""
+
+    def entities_by_names(self, names: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, tuple[Entity, ...]]:
+        return super().entities_by_names(names, where=replace(where, now=None, as_of=None))

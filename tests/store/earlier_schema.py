@@ -30,7 +30,8 @@ DROP_SCOPES = """
     DROP INDEX passage_vectors_of_access;
     ALTER TABLE accesses DROP COLUMN "user", DROP COLUMN turns;
     ALTER TABLE passage_terms DROP COLUMN sequence, DROP COLUMN tells_time;
-    ALTER TABLE documents DROP COLUMN "user", DROP COLUMN agent, DROP COLUMN session, DROP COLUMN at;
+    ALTER TABLE documents DROP COLUMN "user", DROP COLUMN agent, DROP COLUMN session, DROP COLUMN at,
+      DROP COLUMN expires_at;
     ALTER TABLE passages DROP COLUMN speaker, DROP COLUMN role, DROP COLUMN at, DROP COLUMN session;
     ALTER TABLE assertions DROP COLUMN series, DROP COLUMN began
 """

@@ -19,6 +19,7 @@ JOIN_STATEMENTS = """
     ALTER TABLE joined RENAME TO statement_vectors
 """
 DROP_SCOPES = """
+    DROP INDEX documents_by_expiry;
     DROP INDEX passages_by_time;
     DROP INDEX passages_of_session;
     DROP INDEX assertions_by_time;
@@ -30,6 +31,7 @@ DROP_SCOPES = """
     ALTER TABLE documents DROP COLUMN agent;
     ALTER TABLE documents DROP COLUMN session;
     ALTER TABLE documents DROP COLUMN at;
+    ALTER TABLE documents DROP COLUMN expires_at;
     ALTER TABLE passage_terms DROP COLUMN sequence;
     ALTER TABLE passage_terms DROP COLUMN tells_time;
     ALTER TABLE assertions DROP COLUMN series;

@@ -1,4 +1,4 @@
-"""The conformance tests must fail on a broken store: twenty broken stores, and the test that detects each."""
+"""The conformance tests must fail on a broken store: twenty-one broken stores, and the test that detects each."""
 
 import re
 import subprocess
@@ -29,6 +29,7 @@ DETECTED_BY = [
     ("TrustingStore", "test_source_is_lowered_to_that_of_the_author"),
     ("MixedUsersStore", "test_other_users_change_no_score"),
     ("UntimedListStore", "test_documents_of_a_scope_are_listed"),
+    ("UnexpiringStore", "test_every_read_hides_expired_document"),
 ]
 HARMLESS = "test_empty_collection_finds_nothing"  # no defect concerns it
 CLASS = """

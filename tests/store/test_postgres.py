@@ -25,6 +25,7 @@ from waylore.store.sql import load_migrations
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.urls import open_store
 from waylore.testing import OpenStore, StoreConformance
+from waylore.testing.scopes import say
 from waylore.testing.world import EMBEDDER, KING, MODEL, PUBLIC, QUEEN, SECRET, WORLD, day, page, question
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
@@ -273,6 +274,39 @@ def test_schema_from_other_sql_raises_error() -> None:
     run_as_superuser("UPDATE waylore.migrations SET checksum = 'another'", url=url)
     with pytest.raises(SchemaOutdated, match=r"migration 1 \(initial\).* import the export"):
         PostgresStore(url)
+
+
+def test_words_of_users_are_carried_over() -> None:
+    """In an earlier schema the words of a passage of a user were those of any passage."""
+    url = create_database()
+    with closing(PostgresStore(url)) as store:
+        store.write(
+            [say("The falcon flew.", user="ann"), say("A falcon.", user="ben"), page("Falcon!")],
+            author=OWNER,
+            model=MODEL,
+        )
+        found = store.lexical("falcon", top_k=9, where=Filter(user="ann"))
+    words = "SELECT words FROM waylore.passage_terms ORDER BY collection, number"
+    before = run_as_superuser(words, url=url)
+    plain = r"""UPDATE waylore.passage_terms SET words = array_to_tsvector(ARRAY(
+        SELECT regexp_replace(w, '^([0-9]+t[0-9]+)a[0-9]+$', '\1') FROM unnest(tsvector_to_array(words)) w))"""
+    run_as_superuser(plain, url=url)
+    run_as_superuser("ALTER TABLE waylore.documents DROP COLUMN expires_at", url=url)
+    run_as_superuser("DELETE FROM waylore.migrations WHERE number >= 9", url=url)
+    assert run_as_superuser(words, url=url) != before
+    with closing(PostgresStore(url)) as store:
+        assert store.lexical("falcon", top_k=9, where=Filter(user="ann")) == found
+        assert len(found) == 2
+    assert run_as_superuser(words, url=url) == before
+
+
+def test_words_of_users_are_apart() -> None:
+    """A search for a user reads no postings of others: no word but the permissions is shared."""
+    url = create_database()
+    with closing(PostgresStore(url)) as store:
+        store.write([say("The falcon flew.", user=user) for user in ("ann", "ben")], author=OWNER, model=MODEL)
+    words = "SELECT count(*), count(DISTINCT w) FROM waylore.passage_terms, unnest(tsvector_to_array(words)) w"
+    assert run_as_superuser(words, url=url) == [(6, 6)]
 
 
 def test_concurrent_migrations_run_once() -> None:

@@ -26,12 +26,15 @@ from waylore.service.registry.protocol import RegisteredCollection
 from waylore.store import bm25
 from waylore.store.rows import bind_turns
 from waylore.store.sql import load_queries
+from waylore.store.sqlite import search as searching
 from waylore.store.sqlite.file import CATALOGUE, STORE, open_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.sqlite.verify import check_pages
 from waylore.store.urls import open_store
+from waylore.store.vectors import BLOCK_ROWS
 from waylore.testing import OpenStore, StoreConformance
-from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page
+from waylore.testing.scopes import say
+from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page, question
 from waylore.types.author import OWNER
 from waylore.types.results import Receipt
 from waylore.types.search import Filter
@@ -155,6 +158,52 @@ def test_lexical_reads_limited_number_of_postings(tmp_path: Path, monkeypatch: p
     where = Filter(metadata={"mine": True})
     assert {s.id for s in store.lexical("common words", top_k=5, where=where)} == expected
     store.close()
+
+
+def test_search_of_a_user_is_that_of_a_store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside very many passages of others, the passages of a user are found in other ways, with the same results."""
+    monkeypatch.setattr(bm25, "MAX_POSTINGS", 10)
+    monkeypatch.setattr(searching, "MIN_CANDIDATES", 10)
+    own = [say(f"The falcon flew {n} times {'over the tower' * (n % 3)}.", user="ann") for n in range(40)]
+    others = [say(f"The falcon saw the tower {n} times.", user=f"user {n % 50}") for n in range(2_000)]
+    where = Filter(user="ann")
+
+    def read(of: SqliteStore) -> list[Any]:
+        questions = ("falcon", "times tower", "over the tower 7 falcon")
+        return [of.lexical(each, top_k=4, where=where) for each in questions] + [
+            of.dense(question(each), top_k=4, where=where) for each in questions
+        ]
+
+    with (
+        closing(SqliteStore(tmp_path / "alone.waylore")) as alone,
+        closing(SqliteStore(tmp_path / "many.waylore")) as many,
+    ):
+        alone.write(own, author=OWNER, model=MODEL)
+        for start in range(10):
+            many.write([*others[start::10], *own[start::10]], author=OWNER, model=MODEL)
+        found = [read(alone), read(many)]
+        monkeypatch.setattr(searching, "POSTINGS_PER_ROW", 1_000_000)
+        monkeypatch.setattr(searching, "MIN_BLOCK_ROWS", 1)
+        assert found == [read(alone), read(many)]
+        assert [[s.score for s in ranking] for ranking in found[0]] == [
+            [s.score for s in ranking] for ranking in found[1]
+        ]
+
+
+def test_vectors_of_a_user_are_read_from_its_own_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of another user is made unreadable. A search that does not read it still works."""
+    monkeypatch.setattr(searching, "MIN_CANDIDATES", 10)
+    monkeypatch.setattr(searching, "MIN_BLOCK_ROWS", 2)
+    path = tmp_path / "blocks.waylore"
+    with closing(SqliteStore(path)) as store:
+        store.write([say(f"{n}.", user="ben") for n in range(BLOCK_ROWS)], author=OWNER, model=MODEL)
+        store.write([say(f"Ann saw {n} falcons.", user="ann") for n in range(30)], author=OWNER, model=MODEL)
+    with closing(open_file(str(path))) as db:
+        db.execute("UPDATE blocks SET codes = x'00' WHERE row = (SELECT min(row) FROM blocks WHERE kind = 'passage')")
+    with closing(SqliteStore(path)) as store:
+        assert len(store.dense(question("falcons"), top_k=3, where=Filter(user="ann"))) == 3
+        with pytest.raises(ValueError, match="buffer size"):
+            store.dense(question("falcons"), top_k=3, where=Filter(user="ben"))
 
 
 def test_collections_have_separate_blocks(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
 from waylore import Waylore
+from waylore.surfaces.tools import tools
 
 WORLD = [
     ("Login", "docs/login.md", "The login needs the session service.", ("login", "needs", "session service")),
@@ -16,7 +17,9 @@ WORLD = [
     ("Offices", "docs/offices.md", "Mara works in Bergen, by the harbour.", ("Mara", "works_in", "Bergen")),
     ("Menu", "docs/menu.md", "The canteen serves fish soup on Fridays.", ("canteen", "serves", "fish soup")),
 ]
-TOOLS = ["memory_search", "memory_get", "memory_add", "memory_remember", "memory_forget", "search", "fetch"]
+READING = ["memory_search", "memory_get", "memory_profile", "memory_changes"]
+TOOLS = [*READING, "memory_remember", "memory_forget", "search", "fetch"]
+UNLISTED = {tool.name: tool.output_schema for tool in tools.TOOLS if not tool.is_listed}
 
 
 def fill(memory: Waylore) -> Waylore:
@@ -30,7 +33,8 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
     """Call a tool. Check that the answer is no error and fits its schema, and return it."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, get_text(result)
-    schemas = {listed.name: listed.output_schema for listed in (await client.list_tools()).tools}
+    listed = {listed.name: listed.output_schema for listed in (await client.list_tools()).tools}
+    schemas = {**listed, **UNLISTED}
     Draft202012Validator(schemas[tool] or {}).validate(result.structured_content)
     assert get_text(result)
     return result.structured_content

@@ -86,6 +86,7 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
         vectors=np.array([[0.6, 0.8]], np.float32),
         has_vector=np.array([True]),
         is_typed=np.array([True]),
+        is_dated=np.array([False]),
         rows=((Source(), 7),),
     )
     joined = join_facts([to_fact_columns({"k": [kiel]}), embedded])

@@ -145,6 +145,7 @@ CHANGED: dict[str, Any] = {
     "headings": ("Chapter",),
     "is_own": True,
     "at": NOON,
+    "expires": NOON,
 }
 
 

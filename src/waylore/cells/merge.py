@@ -19,7 +19,7 @@ from waylore.store.receipts import KINDS
 from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
 from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns, to_mention_columns
 from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
-from waylore.types.results import Receipt, Statistics
+from waylore.types.results import Receipt, Statistics, UserCounts
 from waylore.types.search import Ranking, Scored
 
 T = TypeVar("T")
@@ -50,6 +50,21 @@ def merge_documents(answers: Sequence[Sequence[Document]], *, limit: int) -> tup
     """Return the first `limit` documents by URI and id, each once."""
     by_id = take_first([{d.id: d for d in answer} for answer in answers])
     return tuple(sorted(by_id.values(), key=lambda d: (d.uri, d.id))[:limit])
+
+
+def merge_expired(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:
+    """Return the first `limit` documents by id, each once."""
+    by_id = take_first([{d.id: d for d in answer} for answer in answers])
+    return tuple(by_id[id_] for id_ in sorted(by_id)[:limit])
+
+
+def merge_users(answers: Sequence[Sequence[UserCounts]], *, limit: int) -> tuple[UserCounts, ...]:
+    """Return the first `limit` users by name, with the sums of their counts."""
+    of_user = group_pairs((each.user, each) for answer in answers for each in answer)
+    return tuple(
+        UserCounts(user, sum(each.documents for each in of_user[user]), sum(each.passages for each in of_user[user]))
+        for user in sorted(of_user)[:limit]
+    )
 
 
 def merge_exports(streams: Sequence[Iterator[IndexedDocument]]) -> Iterator[IndexedDocument]:

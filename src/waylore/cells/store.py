@@ -18,6 +18,7 @@ from waylore.cells.members import Federation, Members, StoreCall
 from waylore.cells.merge import (
     merge_documents,
     merge_entities,
+    merge_expired,
     merge_exports,
     merge_ids,
     merge_mentions,
@@ -26,6 +27,7 @@ from waylore.cells.merge import (
     merge_rankings,
     merge_receipts,
     merge_statistics,
+    merge_users,
     take_best,
     take_first,
 )
@@ -49,7 +51,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics
+from waylore.types.results import Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking
 
 T = TypeVar("T")
@@ -298,6 +300,14 @@ class FederatedStore:
             partial(merge_documents, limit=limit),
         )
 
+    def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels that expired by a time, by id, starting after `after`."""
+        return self._read(
+            lambda _, s: s.list_expired(by, after=after, limit=limit),
+            partial(merge_expired, limit=limit),
+            only=self._members.written,
+        )
+
     def passages(
         self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
@@ -317,10 +327,20 @@ class FederatedStore:
         return self._read(lambda _, s: s.word_scores(query, passages, where=where), take_best)
 
     def turns(
-        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+        self,
+        query: str,
+        passages: Sequence[str],
+        *,
+        before: int,
+        after: int,
+        same_role: bool = True,
+        where: Filter = NO_FILTER,
     ) -> TurnColumns:
         """Return turns with their neighbours of the session and role, and the counts of the terms of a query."""
-        return self._read(lambda _, s: s.turns(query, passages, before=before, after=after, where=where), merge_turns)
+        return self._read(
+            lambda _, s: s.turns(query, passages, before=before, after=after, same_role=same_role, where=where),
+            merge_turns,
+        )
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id."""
@@ -367,9 +387,21 @@ class FederatedStore:
         """Return whether the caller may see a fact of any collection."""
         return self._read(lambda _, s: s.has_facts(where=where), any)
 
+    def has_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a turn of any collection."""
+        return self._read(lambda _, s: s.has_turns(where=where), any)
+
     def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
         """Return whether all passages of each collection that the caller may see are turns, and there are any."""
         return self._read(lambda _, s: s.has_only_turns(where=where), all)
+
+    def first_expiry(self, *, where: Filter = NO_FILTER) -> datetime | None:
+        """Return when the first document that the caller may see expires or has expired; None if none does."""
+        return self._read(lambda _, s: s.first_expiry(where=where), _take_earliest)
+
+    def users(self, *, after: str = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
+        """Return the users of the collection with the number of their items, by name, starting after `after`."""
+        return self._read(lambda _, s: s.users(after=after, limit=limit), partial(merge_users, limit=limit))
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection in its cell, or of one of several collections."""
@@ -407,6 +439,10 @@ class FederatedStore:
 
     def _rank(self, call: StoreCall[Ranking], top_k: int) -> Ranking:
         return self._read(call, partial(merge_rankings, top_k=top_k))
+
+
+def _take_earliest(moments: Sequence[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment), default=None)
 
 
 def _take_smallest(secrets: Sequence[bytes]) -> bytes:

@@ -1,6 +1,8 @@
 """Answer questions from a store, and cache the answers (S14).
 
-An answer is cached under the version of the collection, so a write by any process makes it unreachable. Uses are
+An answer is cached under the version of the collection, so a write by any process makes it unreachable. So is whether a
+caller sees turns of conversations, which the method `auto` asks for in each search. Once a document that the caller may
+see has expired, answers are not cached until it is forgotten. Uses are
 counted by `uses`, which writes them later; they are written at once if an answer depends on them.
 """
 
@@ -8,19 +10,24 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from threading import Lock
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from waylore.config import CacheConfig
 from waylore.engine.uses import UseCounter
 from waylore.protocols import Embedder, Reranker
-from waylore.recipes import ACTIVATION, Recipe
-from waylore.retrieval.search import NO_EMBEDDER, search
+from waylore.recipes import ACTIVATION, Recipe, TurnShare
+from waylore.retrieval.search import NO_EMBEDDER, find_turns, search
 from waylore.store.partial import get_left_out
 from waylore.store.protocol import Store
 from waylore.types.results import Statistics
-from waylore.types.search import Query, SearchResult
+from waylore.types.search import Filter, Query, SearchResult
+
+MAX_CALLERS = 1_024  # sets of labels and users for which it is known whether they see turns
+CachedAnswer = tuple[SearchResult, datetime | None]  # with the first expiry of a visible document
+ChooseRecipe = Callable[[Callable[[], TurnShare]], tuple[Recipe, str]]  # with the reason for the choice
 
 
 class Answers:
@@ -32,22 +39,26 @@ class Answers:
         self._store = store
         self._embedder = embedder
         self._clock = clock
-        self._cache: TTLCache[object, SearchResult] | None = TTLCache(cache.size, cache.seconds) if cache.size else None
+        self._cache: TTLCache[object, CachedAnswer] | None = TTLCache(cache.size, cache.seconds) if cache.size else None
         self._cached_version = 0
+        self._turns: LRUCache[object, TurnShare] = LRUCache(MAX_CALLERS)
         self._entity_counts: Counter[str] = Counter()
         self._lock = Lock()
         self._uses = UseCounter(store, clock)
 
-    def search(self, query: Query, recipe: Recipe, route_reason: str, reranker: Reranker | None) -> SearchResult:
-        """Return the cached answer to a question, or search the store."""
+    def search(self, query: Query, choose: ChooseRecipe, reranker: Reranker | None) -> SearchResult:
+        """Return the cached answer to a question, or search the store with the recipe that is chosen for it."""
         known = self._store.statistics()
-        key = (query.text, repr(query.where), query.as_of, query.min_similarity, _to_key(recipe), known.version)
-        result = None if reranker or get_left_out() else self._find_cached(key, known.version)
+        recipe, route_reason = choose(partial(self._find_turns, query.where, known.version))
+        where = replace(query.where, now=None)
+        asked = (query.text, repr(where), query.as_of, query.min_similarity, query.group_by)
+        key = (*asked, _to_key(recipe), known.version)
+        result = None if reranker or get_left_out() else self._find_cached(key, known.version, query.where)
         from_cache = result is not None
         if result is None:
             result = self._search_store(query, recipe, reranker, describe_mismatch(known, self._embedder))
             if not reranker and set(result.missing) <= {NO_EMBEDDER}:
-                self._store_cached(key, result)
+                self._store_cached(key, result, query.where)
         with self._lock:
             self._entity_counts.update(entity.name for entity in result.entities)
         return replace(result, route_reason=route_reason, from_cache=from_cache)
@@ -74,19 +85,45 @@ class Answers:
         result = search(self._store, embedder, valid, recipe, now=now, reranker=reranker)
         return replace(result, missing=(f"vector: {mismatch}", *result.missing[1:])) if mismatch else result
 
-    def _find_cached(self, key: object, version: int) -> SearchResult | None:
+    def _find_turns(self, where: Filter, version: int) -> TurnShare:
+        """Return how many of the passages that a caller sees are turns, read once for a version of the collection."""
+        key = (where.labels, where.user, version)
+        with self._lock:
+            known = self._turns.get(key)
+        if known:
+            return known
+        found = find_turns(self._store, where)
+        if not get_left_out():  # a missing cell may have others
+            with self._lock:
+                self._turns[key] = found
+        return found
+
+    def _find_cached(self, key: object, version: int, where: Filter) -> SearchResult | None:
         if self._cache is None:
             return None
         with self._lock:
             if version != self._cached_version:  # answers of another version can never be returned again
                 self._cache.clear()
                 self._cached_version = version
-            return self._cache.get(key)
+            result, expiry = self._cache.get(key, (None, None))
+        return result if _is_lasting(where, expiry) else None
 
-    def _store_cached(self, key: object, result: SearchResult) -> None:
-        if self._cache is not None:
+    def _store_cached(self, key: object, result: SearchResult, where: Filter) -> None:
+        """Cache an answer with the time at which the first document that the caller may see expires."""
+        if self._cache is None:
+            return
+        expiry = self._store.first_expiry(where=where)
+        if _is_lasting(where, expiry):
             with self._lock:
-                self._cache[key] = result
+                self._cache[key] = (result, expiry)
+
+
+def _is_lasting(where: Filter, expiry: datetime | None) -> bool:
+    """Return whether an answer stays the same until the next write: no visible document has expired yet.
+
+    Otherwise the next one may expire at any time.
+    """
+    return where.as_of is not None or expiry is None or where.now is None or where.now < expiry
 
 
 def describe_mismatch(known: Statistics, embedder: Embedder | None) -> str:

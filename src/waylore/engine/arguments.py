@@ -17,10 +17,10 @@ from waylore.dates import Moment, to_datetime
 from waylore.errors import ArgumentError, NotFound
 from waylore.lengths import MAX_PATH, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.protocols import Embedder, Extractor, Observer, Reranker
-from waylore.recipes import Recipe, choose_recipe
+from waylore.recipes import Recipe, TurnShare, choose_recipe
 from waylore.retrieval.context import LAYOUTS, Layout
-from waylore.types.knowledge import SOURCES, Metadata, NewFact, Scalar, Source
-from waylore.types.search import NO_FILTER, Filter
+from waylore.types.knowledge import SOURCES, Fact, Metadata, NewFact, Scalar, Source
+from waylore.types.search import NO_FILTER, Filter, Hit
 
 Where: TypeAlias = Filter | Mapping[str, Any] | None
 FactLike: TypeAlias = NewFact | Sequence[Any] | Mapping[str, Any]
@@ -208,15 +208,37 @@ def add_scope(
 
 def check_selection(where: Filter) -> None:
     """Raise ArgumentError if a caller selects documents to forget by nothing."""
-    if replace(where, labels=None) == NO_FILTER:
+    if replace(where, labels=None, now=None) == NO_FILTER:
         raise ArgumentError(
-            "documents must not be empty; name ids or addresses, or select by user, session, since, until or where"
+            "documents must not be empty; name ids or addresses, or select by user, session, since, until, matching, "
+            "expired or where"
         )
 
 
 def to_moment(value: Moment | None, name: str = "as_of") -> datetime | None:
     """Return a time as an aware datetime; None stays None."""
     return None if value is None else to_datetime(value, name)
+
+
+def check_view(
+    since: Moment | None, until: Moment | None, limit: object
+) -> tuple[datetime | None, datetime | None, int]:
+    """Return the time and the number of items of a view."""
+    first, last = to_moment(since, "since"), to_moment(until, "until")
+    if first and last and first > last:
+        raise ArgumentError(f"since must not be after until, got {first:%Y-%m-%d} and {last:%Y-%m-%d}")
+    return first, last, check_count("limit", limit)
+
+
+def to_passage(item: object) -> tuple[str, str]:
+    """Return the id of the passage of a hit, a fact or an assertion, and the user of its document if that is known."""
+    from waylore.types.views import Assertion  # noqa: PLC0415 (a search starts without it)
+
+    if isinstance(item, Hit | Assertion):
+        return item.passage.id, item.document.user
+    if isinstance(item, Fact):
+        return item.passage_id, ""
+    return check_text("item", item, "give a hit, a fact, an assertion or the id of a passage"), ""
 
 
 # -- facts ---------------------------------------------------------------------------------------------
@@ -369,14 +391,14 @@ def to_cache(value: CacheConfig | float | None) -> CacheConfig:
     raise ArgumentError(f"cache must be a CacheConfig, a number of seconds or None, got {value!r:.60}")
 
 
-def to_recipe(method: str | Recipe, query: str, *only_turns: Callable[[], bool]) -> tuple[Recipe, str]:
+def to_recipe(method: str | Recipe, query: str, *find_turns: Callable[[], TurnShare]) -> tuple[Recipe, str]:
     """Return the recipe of a search and the reason for its choice, if the method chooses.
 
-    `only_turns` returns whether the caller sees only turns of conversations.
+    `find_turns` returns how many of the passages that the caller sees are turns of conversations.
     """
     if isinstance(method, Recipe):
         return method, ""
-    return choose_recipe(check_text("method", method, "name a method, or give a Recipe"), query, *only_turns)
+    return choose_recipe(check_text("method", method, "name a method, or give a Recipe"), query, *find_turns)
 
 
 def check_layout(value: object) -> Layout:

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from waylore import text as texts
 from waylore.config import CacheConfig, ContextConfig
@@ -37,7 +37,7 @@ from waylore.indexing.memory import repeats
 from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.project import find_project_folder
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
-from waylore.recipes import CHAIN, Recipe
+from waylore.recipes import AUTO, Recipe, TurnShare
 from waylore.retrieval.context import Layout, RenderedContext, render_context
 from waylore.retrieval.graph import same_as
 from waylore.retrieval.graph.browse import browse
@@ -49,14 +49,20 @@ from waylore.store.receipts import hide_name
 from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER, Author
 from waylore.types.identity import document_id, get_file, is_id
-from waylore.types.knowledge import SAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
+from waylore.types.knowledge import SAME, USER_NAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
 from waylore.types.messages import Message
-from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics
-from waylore.types.search import NO_FILTER, Filter, Query, SearchResult
+from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics, UserCounts
+from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchResult
+
+if TYPE_CHECKING:  # a search starts without it
+    from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
 
 RULES = RuleExtractor()
 MAX_HOPS = 3
+MAX_MATCHING = 1_000  # passages among which those are searched that contain the words to forget
+MAX_AROUND = 50  # turns before and after a passage
 MAX_LISTED_ASSERTIONS = 256  # of one subject and predicate, if that many facts are listed
+EXPIRED_PAGE = 1_000  # expired documents that are read at a time
 BATCH_FACTS = 1_024  # in one transaction; no less than a request may have, so that it is written as a whole
 Clock = Callable[[], datetime]
 
@@ -82,7 +88,7 @@ class Waylore:
         clock: Clock = _now,
         cache: CacheConfig | float | None = CacheConfig(),  # noqa: B008
         observer: Observer | None = None,
-        method: str | Recipe = CHAIN.name,
+        method: str | Recipe = AUTO,
         top_k: int | None = None,
         reranker: Reranker | None = None,
         author: Author = OWNER,
@@ -99,7 +105,7 @@ class Waylore:
         self._single_valued = arguments.to_strings("single_valued", single_valued)
         self._clock = arguments.check_callable("clock", clock)
         self._method, self._top_k = method, top_k
-        self._choose_recipe(None, "", None, NO_FILTER)
+        self._choose_recipe(None, "", None)
         self._reranker = arguments.check_reranker(reranker)
         with partial_answers():
             known = store.statistics()
@@ -119,7 +125,7 @@ class Waylore:
         clock: Clock = _now,
         cache: CacheConfig | float | None = CacheConfig(),  # noqa: B008
         observer: Observer | None = None,
-        method: str | Recipe = CHAIN.name,
+        method: str | Recipe = AUTO,
         top_k: int | None = None,
         reranker: Reranker | None = None,
         author: Author = OWNER,
@@ -193,6 +199,7 @@ class Waylore:
         agent: str | None = "",
         session: str | None = "",
         at: Moment | None = None,
+        expires: Moment | None = None,
     ) -> str:
         """Add a text and the facts it states, and return the id of its document.
 
@@ -209,11 +216,13 @@ class Waylore:
         user: whose document it is; only calls for the same user see it. The same text of two users is two documents.
         agent, session: the agent and the session that it comes from, to filter by and to forget by.
         at: when its event was, for example when it was said; None if that is unknown.
+        expires: from this time on, calls leave the document out, with all its passages and facts, unless their `as_of`
+            is earlier. None means never. `forget(expired=True)` removes what has expired.
         """
         remedy = "call add for each text, or add_files for files"
         text = arguments.check_text("text", text, remedy, MAX_TEXT)
         source = arguments.check_source(source)
-        frame = self._make_document(metadata, labels, source, user, agent, session, at)
+        frame = self._make_document(metadata, labels, source, user, agent, session, at, expires)
         address = arguments.check_uri("uri", uri)
         id_ = document_id(uri=address, text=text, labels=frame.labels, scope=pipeline.get_scope(frame))
         document = replace(frame, id=id_, title=arguments.check_optional("title", title, MAX_TITLE), uri=address)
@@ -238,6 +247,7 @@ class Waylore:
         limits: Limits = Limits(),  # noqa: B008
         prune: bool = False,
         progress: Callable[[Progress], None] = _ignore,
+        expires: Moment | None = None,
     ) -> AddReport:
         """Add a file, or all files of a folder that `.gitignore` does not exclude.
 
@@ -245,14 +255,14 @@ class Waylore:
         root: addresses are paths relative to this folder. Without it, a file below the folder that holds `waylore.toml`
             has its path relative to that folder as its address, and any other file its absolute path.
         uri: the address of one file that lies elsewhere.
-        metadata, labels: for every document, as in `add`.
+        metadata, labels, expires: for every document, as in `add`.
         limits: the size of files that are read.
         prune: forget the documents of files that no longer exist.
         progress: is called with the state of the work.
 
         An interrupted run is resumed by the next one. Files that cannot be read are listed in `skipped`.
         """
-        frame = self._make_document(metadata, labels, "file")
+        frame = self._make_document(metadata, labels, "file", expires=expires)
         below = None if root is None else arguments.to_path("root", root)
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
@@ -279,17 +289,18 @@ class Waylore:
         agent: str | None = "",
         session: str | None = "",
         at: Moment | None = None,
+        expires: Moment | None = None,
     ) -> tuple[str, ...]:
         """Add facts that come without a text, and return the ids of their documents, one for each fact.
 
         facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that was added on the
             same day or in the same session counts as used again; on another day it is another statement. With the
             source conversation, this also holds if another document states the fact, or if only its spelling differs.
-        metadata, labels, source, user, agent, session: as in `add`.
+        metadata, labels, source, user, agent, session, expires: as in `add`.
         at: when the facts were said. None means now; it is unknown with the source file, and for a fact with a period.
         """
         source = arguments.check_source(source)
-        frame = self._make_document(metadata, labels, source, user, agent, session, at)
+        frame = self._make_document(metadata, labels, source, user, agent, session, at, expires)
         now = frame if source == "file" or frame.at else replace(frame, at=frame.recorded_at)
         stated = [
             pipeline.build_fact_document(each, frame if each.valid_from or each.valid_to else now)
@@ -310,6 +321,7 @@ class Waylore:
         tools: bool = False,
         metadata: Metadata | None = None,
         labels: Strings = (),
+        expires: Moment | None = None,
     ) -> RememberReport:
         """Remember messages of a conversation, each as a turn with its speaker and time, and return a report.
 
@@ -320,7 +332,7 @@ class Waylore:
         at: when they were said, for messages without a time of their own; None means now.
         facts: the facts that the last message states; without them the extractor finds names and facts.
         tools: also remember calls of tools and their results.
-        metadata, labels: as in `add`.
+        metadata, labels, expires: as in `add`. A known message is stored again if it would expire earlier.
         """
         from waylore.indexing.conversations.messages import to_messages  # noqa: PLC0415 (a search starts without it)
         from waylore.indexing.memory import turns  # noqa: PLC0415
@@ -331,7 +343,7 @@ class Waylore:
             raise ArgumentError("messages must not be empty; pass messages with text, or tools=True for calls of tools")
         for message in said:
             arguments.check_text("messages", message.content, "split a longer message", MAX_TEXT)
-        frame = self._make_document(metadata, labels, "conversation", user, agent, session, at)
+        frame = self._make_document(metadata, labels, "conversation", user, agent, session, at, expires)
         stated = arguments.to_facts(() if facts is None else facts, "conversation")
         made = turns.make_turns(said, frame, self._clock())
         return turns.remember_turns(self._store, self._embedder, self._extractor, made, stated, author=self._author)
@@ -367,22 +379,25 @@ class Waylore:
         uri: str | None = "",
         metadata: Metadata | None = None,
         labels: Strings = (),
+        user: str | None = "",
         limits: Limits = dispatch.IMPORT_LIMITS,
         progress: Callable[[int], None] = _ignore,
     ) -> ImportReport:
         """Import an export of Waylore, or the data of another program.
 
         path: a file or folder. Importing the same again changes nothing.
-        format: auto, waylore (an export), triples, ntriples, research, graphrag, lightrag or mcp-memory.
+        format: auto, waylore (an export), triples, ntriples, research, graphrag, lightrag, mcp-memory, mem0 or zep.
         uri: the name of the file in the report of skipped lines.
         metadata, labels: for every document; an export has its own.
+        user: whose documents they are. Rows of other users in an export of mem0 or Zep are skipped. Without it, its
+            memories and messages belong to the users that it names.
         limits: the size of files that are read.
         progress: is called with the number of documents so far.
 
         Broken lines are skipped and reported with their reason.
         """
         [file] = arguments.check_exist([arguments.to_path("path", path)])
-        frame = self._make_document(metadata, labels, "file")
+        frame = self._make_document(metadata, labels, "file", user)
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
         kind = arguments.check_choice("format", format, (dispatch.AUTO, transfer.EXPORT, *dispatch.FORMATS))
@@ -396,6 +411,7 @@ class Waylore:
             kind,
             frame,
             author=self._author,
+            extractor=self._extractor,
             uri=address,
             limits=limits,
             progress=progress,
@@ -425,6 +441,7 @@ class Waylore:
         session: str | None = "",
         since: Moment | None = None,
         until: Moment | None = None,
+        group_by: GroupBy = "turn",
     ) -> SearchResult:
         """Search the collection and return hits, best first, each with its explanation.
 
@@ -432,7 +449,7 @@ class Waylore:
         top_k: number of hits; None takes that of `open`, else the recipe's (10).
         where: metadata that a document must have, as a dict or a Filter; None searches everything.
         method: "auto", "graph", "hybrid", "vector", "keyword", the name of another recipe, or a Recipe of your own.
-            None takes that of `open` ("graph").
+            None takes that of `open` ("auto").
         as_of: use the facts that were valid at this time, and no passage that was said later; None means now. A date
             or an ISO string will do.
         reranker: reorders the hits by reading question and passage together.
@@ -443,6 +460,7 @@ class Waylore:
         user: also search the documents of this user. Without it, only documents without a user are searched.
         agent, session: search only what comes from this agent or session.
         since, until: search only passages whose event was in this time, from the first and before the second.
+        group_by: "session" returns only the best turn of each session; documents that are no turns stay by themselves.
 
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
@@ -454,16 +472,18 @@ class Waylore:
         wanted = arguments.add_scope(
             arguments.to_filter(where), user=user, agent=agent, session=session, since=since, until=until
         )
-        visible = self._author.narrow(wanted if known_at is None else replace(wanted, as_of=known_at))
-        recipe, reason = self._choose_recipe(method, query, top_k, visible)
+        visible = self._narrow(wanted if known_at is None else replace(wanted, as_of=known_at))
         question = Query(
             query,
             where=visible,
             as_of=known_at,
             min_similarity=arguments.check_cosine("min_similarity", min_similarity),
+            group_by=arguments.check_choice("group_by", group_by, get_args(GroupBy)),
         )
         with partial_answers():
-            result = self._answers.search(question, recipe, reason, reranker or self._reranker)
+            result = self._answers.search(
+                question, partial(self._choose_recipe, method, query, top_k), reranker or self._reranker
+            )
         if record_use:
             self._answers.record_use(result, self._author.identity)
         return result
@@ -521,10 +541,13 @@ class Waylore:
         return len(searched)
 
     @observe
-    def get(self, document: str, *, where: Where = None, user: str | None = "") -> IndexedDocument:
+    def get(
+        self, document: str, *, where: Where = None, user: str | None = "", include_expired: bool = False
+    ) -> IndexedDocument:
         """Return a document with all its passages, entities, mentions and facts."""
         id_ = arguments.check_text("document", document, "give the id of a document")
-        known = self._store.get_indexed_documents([id_], where=self._narrow(where, user))
+        visible = self._narrow(where, user, include_expired=include_expired)
+        known = self._store.get_indexed_documents([id_], where=visible)
         if id_ not in known:
             raise NotFound(f"no document {id_}; list ids with documents()")
         return known[id_]
@@ -604,6 +627,104 @@ class Waylore:
         )
         return run_stage(self._store, stage)
 
+    # -- views -----------------------------------------------------------------------------------------
+
+    @observe
+    def timeline(
+        self,
+        entity: str,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int = 100,
+        where: Where = None,
+        user: str | None = "",
+    ) -> "Timeline":
+        """Return all assertions of an entity in order of time, each with the times in which it held.
+
+        Each has its passage, and what ended it and how: `changed`, `corrected` or `ended`.
+
+        entity: the name of the entity.
+        since, until: only what held in this time.
+        limit: the number of assertions, the newest; `has_more` says that older ones were left out.
+        where: metadata that a document must have, as a dict or a Filter.
+        user: also what documents of this user say.
+        """
+        from waylore.retrieval import views  # noqa: PLC0415 (a search starts without it)
+
+        name = arguments.check_text("entity", entity, "give the name of an entity", MAX_TITLE)
+        query = Query(name, where=self._narrow(where, user))
+        options = views.ViewOptions(*arguments.check_view(since, until, limit), self._single_valued)
+        return run_stage(self._store, views.read_timeline(query, options, self._clock()))
+
+    @observe
+    def profile(self, user: str | None = "", budget: int = 400, *, where: Where = None) -> "Profile":
+        """Return what holds now of a user, one line for each relation, with its date and passage.
+
+        The most used lines come first, then the newest. `has_more` says that some did not fit.
+
+        user: the user; without one, the person whom conversations without a user call "user".
+        budget: length of all lines in tokens.
+        where: metadata that a document must have, as a dict or a Filter.
+        """
+        from waylore.retrieval import views  # noqa: PLC0415
+
+        visible = self._narrow(where, user)
+        tokens = arguments.check_count("budget", budget, arguments.MAX_LIMIT)
+        query = Query(visible.user or USER_NAME, where=visible)
+        facts = self.facts(query.text, as_of=self._clock(), limit=views.MAX_FACTS, where=where, user=visible.user)
+        return run_stage(self._store, views.read_profile(query, facts, tokens))
+
+    @observe
+    def changes(
+        self,
+        *,
+        user: str | None = "",
+        since: Moment | None = None,
+        until: Moment | None = None,
+        entity: str | None = "",
+        limit: int = 100,
+        where: Where = None,
+    ) -> "ChangeList":
+        """Return what began, changed, was corrected and ended in a time, in order of time, each with both assertions.
+
+        user: changes of this user, and of people and things that facts of the user name. Without one, the person whom
+            conversations without a user call "user".
+        since, until: the time, from the first and before the second. Without `until`, up to now.
+        entity: only changes of this entity.
+        limit: the number of changes, the newest; `has_more` says that older ones were left out.
+        where: metadata that a document must have, as a dict or a Filter.
+        """
+        from waylore.retrieval import views  # noqa: PLC0415
+
+        visible = self._narrow(where, user)
+        name = arguments.check_optional("entity", entity, MAX_TITLE)
+        first, last, count = arguments.check_view(since, until, limit)
+        options = views.ViewOptions(first, last or self._clock(), count, self._single_valued)
+        query = Query(name or visible.user or USER_NAME, where=visible)
+        return run_stage(self._store, views.read_changes(query, options, with_near=not name))
+
+    @observe
+    def provenance(
+        self, item: "Hit | Fact | Assertion | str", *, around: int = 2, where: Where = None, user: str | None = ""
+    ) -> "Provenance":
+        """Return where a hit or a fact comes from: speaker, session, time, document, and the turns around it.
+
+        item: a hit, a fact, an assertion of a view, or the id of a passage.
+        around: how many turns before and after it; for other documents, passages.
+        where: metadata that a document must have, as a dict or a Filter.
+        user: the user whose documents are read too; that of a hit if absent.
+        """
+        from waylore.retrieval import views  # noqa: PLC0415
+
+        id_, owner = arguments.to_passage(item)
+        count = 0 if around == 0 else arguments.check_count("around", around, MAX_AROUND)
+        query = Query(id_, where=self._narrow(where, user or owner))
+        found = run_stage(self._store, views.read_provenance(query, id_, count))
+        if found is None:
+            raise NotFound(f"no passage {id_}; a hit has its id in hit.id, a fact in fact.passage_id")
+        return found
+
     @check_call
     def documents(
         self,
@@ -613,6 +734,7 @@ class Waylore:
         limit: int = 1_000,
         where: Where = None,
         user: str | None = "",
+        include_expired: bool = False,
     ) -> tuple[Document, ...]:
         """Return documents by address, a page at a time.
 
@@ -621,11 +743,13 @@ class Waylore:
         limit: the number of documents.
         where: metadata that a document must have, as a dict or a Filter.
         user: also the documents of this user.
+        include_expired: also documents that have expired.
         """
         prefix, page = arguments.check_optional("under", under), arguments.check_count("limit", limit)
         last = None if after is None else arguments.check_type("after", after, Document)
         place = (last.uri, last.id) if last else ("", "")
-        return self._store.list_documents(under=prefix, after=place, limit=page, where=self._narrow(where, user))
+        visible = self._narrow(where, user, include_expired=include_expired)
+        return self._store.list_documents(under=prefix, after=place, limit=page, where=visible)
 
     @check_call
     def merges(self, name: str, *, where: Where = None) -> tuple[Merge, ...]:
@@ -643,6 +767,17 @@ class Waylore:
         self._author.require_all()
         return self._store.statistics()
 
+    @check_call
+    def users(self, *, after: str | None = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
+        """Return the users of the collection with the number of their documents and passages, a page at a time.
+
+        after: the last user of the page before.
+        limit: the number of users.
+        """
+        self._author.require_all()
+        last = arguments.check_optional("after", after, MAX_TITLE)
+        return self._store.users(after=last, limit=arguments.check_count("limit", limit))
+
     # -- forget ----------------------------------------------------------------------------------------
 
     @observe
@@ -655,6 +790,8 @@ class Waylore:
         session: str | None = "",
         since: Moment | None = None,
         until: Moment | None = None,
+        matching: str | None = "",
+        expired: bool = False,
         dry_run: bool = False,
     ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
@@ -666,19 +803,16 @@ class Waylore:
         user, agent, session: documents of this user, and of this agent or session. Without names, documents without a
             user stay.
         since, until: documents whose event was in this time.
+        matching: only documents with a passage that contains these words, in any case; at most 1,000 passages.
+        expired: only documents that have expired. Without names and a user, those of all users that you may change.
         dry_run: remove nothing; the receipt has the documents that would be removed.
         """
         wanted = arguments.add_scope(
             arguments.to_filter(where), user=user, agent=agent, session=session, since=since, until=until
         )
-        visible = self._author.narrow(wanted)
-        if documents:
-            found = {
-                name: self._find_documents(name, visible) for name in check_each(arguments.to_documents(documents))
-            }
-        else:
-            arguments.check_selection(wanted)
-            found = {"": tuple(self._select_documents(visible))}
+        is_expired = arguments.check_type("expired", expired, bool)
+        words = arguments.check_optional("matching", matching, MAX_TITLE)
+        found = self._find_to_forget(documents, replace(wanted, now=None), words, is_expired=is_expired)
         missing = [hide_name(name) for name, ids in found.items() if name and not ids]
         known = [id_ for ids in found.values() for id_ in ids]
         if arguments.check_type("dry_run", dry_run, bool):
@@ -687,6 +821,53 @@ class Waylore:
             )
         receipt = self._store.forget(known, author=self._author, missing=missing)
         return replace(receipt, missing=tuple(name for name in found if hide_name(name) in receipt.missing))
+
+    def _find_to_forget(
+        self, documents: Sequence[str | Iterable[str]], wanted: Filter, matching: str, *, is_expired: bool
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the ids of the documents to forget, by name; those that are selected otherwise under an empty name."""
+        visible = self._author.narrow(wanted)
+        if matching and (documents or is_expired):
+            raise ArgumentError("matching selects documents by their words; pass it without documents and expired")
+        if matching:
+            return {"": self._select_matching(matching, visible)}
+        if documents:
+            names = check_each(arguments.to_documents(documents))
+            found = {name: self._find_documents(name, visible) for name in names}
+            return {name: self._keep_expired(ids, visible) for name, ids in found.items()} if is_expired else found
+        if is_expired:
+            return {"": tuple(self._select_expired(None if wanted == NO_FILTER else visible))}
+        arguments.check_selection(wanted)
+        return {"": tuple(self._select_documents(visible))}
+
+    def _select_matching(self, words: str, where: Filter) -> tuple[str, ...]:
+        """Return the ids of documents of the user, or without a user, with a passage that contains some words."""
+        found = self._store.lexical(words, top_k=MAX_MATCHING + 1, where=where)
+        if len(found) > MAX_MATCHING:
+            raise ArgumentError(
+                f"matching finds more than {MAX_MATCHING:,} passages; use rarer words, a session or a time"
+            )
+        passages = self._store.passages([scored.id for scored in found], where=where)
+        wanted = texts.normalise(words)
+        ids = [p.document_id for p in passages.values() if f" {wanted} " in f" {texts.normalise(p.text)} "]
+        known = self._store.documents(list(dict.fromkeys(ids)), where=where)
+        return tuple(id_ for id_, document in known.items() if document.user == where.user)
+
+    def _keep_expired(self, ids: Sequence[str], where: Filter) -> tuple[str, ...]:
+        """Return those of some documents that have expired."""
+        now, known = self._clock(), self._store.documents(ids, where=where)
+        return tuple(id_ for id_ in ids if (moment := known[id_].expires) and moment <= now)
+
+    def _select_expired(self, where: Filter | None) -> Generator[str]:
+        """Yield the ids of all expired documents that the author may change, of all users or that a filter selects."""
+        after, now = "", self._clock()
+        while page := self._store.list_expired(now, after=after, limit=EXPIRED_PAGE):
+            chosen = [each for each in page if self._author.may_change(each.labels, each.user)]
+            if where is not None:
+                shown = self._store.documents([each.id for each in chosen], where=where)
+                chosen = [each for each in chosen if each.id in shown and each.user == where.user]
+            yield from (each.id for each in chosen)
+            after = page[-1].id
 
     def _select_documents(self, where: Filter) -> Generator[str]:
         """Yield the ids of all documents that a filter selects; with a user, of that user alone."""
@@ -817,7 +998,12 @@ class Waylore:
     adocuments = make_async(documents)
     afacts = make_async(facts)
     agraph = make_async(graph)
+    atimeline = make_async(timeline)
+    aprofile = make_async(profile)
+    achanges = make_async(changes)
+    aprovenance = make_async(provenance)
     astats = make_async(stats)
+    ausers = make_async(users)
     aforget = make_async(forget)
     aget_receipt = make_async(get_receipt)
     averify_forgotten = make_async(verify_forgotten)
@@ -825,10 +1011,9 @@ class Waylore:
     aexport = make_async(export)
 
     def _choose_recipe(
-        self, method: str | Recipe | None, query: str, top_k: int | None, where: Filter
+        self, method: str | Recipe | None, query: str, top_k: int | None, *find_turns: Callable[[], TurnShare]
     ) -> tuple[Recipe, str]:
-        only_turns = partial(self._store.has_only_turns, where=where)
-        recipe, reason = arguments.to_recipe(self._method if method is None else method, query, only_turns)
+        recipe, reason = arguments.to_recipe(self._method if method is None else method, query, *find_turns)
         hits = self._top_k if top_k is None else top_k
         if hits is not None:
             recipe = replace(recipe, top_k=arguments.check_count("top_k", hits, arguments.MAX_TOP_K))
@@ -855,6 +1040,7 @@ class Waylore:
         agent: str | None = "",
         session: str | None = "",
         at: Moment | None = None,
+        expires: Moment | None = None,
     ) -> Document:
         """Return the common fields of all documents of a call, without an id."""
         return Document(
@@ -867,6 +1053,7 @@ class Waylore:
             agent=arguments.check_optional("agent", agent, MAX_TITLE),
             session=arguments.check_optional("session", session, MAX_TITLE),
             at=arguments.to_moment(at, "at"),
+            expires=arguments.to_moment(expires, "expires"),
         )
 
     def _add_facts(self, stated: Sequence[IndexedDocument], source: Source) -> tuple[str, ...]:
@@ -888,9 +1075,11 @@ class Waylore:
     def _write(self, documents: Sequence[IndexedDocument]) -> None:
         pipeline.write(self._store, self._embedder, documents, author=self._author)
 
-    def _narrow(self, where: Where, user: str | None = "") -> Filter:
-        """Return the filter of a call, with the labels and the user of the author."""
-        return self._author.narrow(arguments.add_scope(arguments.to_filter(where), user=user))
+    def _narrow(self, where: Where, user: str | None = "", *, include_expired: bool = False) -> Filter:
+        """Return the filter of a call, with the labels and the user of the author, and its time for what expires."""
+        now = None if arguments.check_type("include_expired", include_expired, bool) else self._clock()
+        wanted = arguments.add_scope(arguments.to_filter(where), user=user)
+        return self._author.narrow(replace(wanted, now=now))
 
 
 def _read_secret(store: Store) -> bytes:

@@ -3,12 +3,14 @@
     python -m waylore.evaluation FOLDER --questions FILE
     python -m waylore.evaluation --folders DIR --model WEIGHTS
     python -m waylore.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
+    python -m waylore.evaluation --data SETS --conversations --model WEIGHTS
 
 A folder is indexed as `waylore add` does it; `docs/how-to/evaluate.md` describes its questions. A set is indexed from
 its own triples and, with `--read-by`, also from its text alone. `--vectors` and `--folder` store vectors and indexed
 folders and sets for the next run; `--store` stores them on a server or in cells instead. `--sample` limits the
 number of questions of a set, `--json` writes figures and rankings, and `--beside` compares with the JSON of other runs.
-`--fusions weighted anchored` compares hybrid search with each of these fusions in one run.
+`--fusions weighted anchored` compares hybrid search with each of these fusions in one run. `--conversations` prints
+one table of LoCoMo and LongMemEval.
 """
 
 import argparse
@@ -21,10 +23,11 @@ from typing import get_args
 from waylore.config import Fusion
 from waylore.errors import WayloreError
 from waylore.evaluation import sets
+from waylore.evaluation.conversations import table
 from waylore.evaluation.folders import command, own
 from waylore.evaluation.index import add_embedder_options, load_embedder
 from waylore.protocols import Embedder
-from waylore.recipes import RECIPES
+from waylore.recipes import AUTO, RECIPES
 
 
 def main(
@@ -46,6 +49,8 @@ def main(
             own.run(options, partial(_create_embedder, options, create_default))
         elif options.folders:
             command.run(options)
+        elif options.conversations:
+            table.run(options)
         else:
             sets.run(options)
     except WayloreError as error:
@@ -56,9 +61,9 @@ def main(
 
 def _find_problem(options: argparse.Namespace) -> str:
     """Return the problem with the combination of options; empty if there is none."""
-    ways = [options.path, options.folders, options.data and options.sets]
+    ways = [options.path, options.folders, options.data and options.sets, options.data and options.conversations]
     if sum(map(bool, ways)) != 1:
-        return "pass either FOLDER, --folders DIR, or --data DIR with --sets NAME"
+        return "pass either FOLDER, --folders DIR, or --data DIR with --sets NAME or --conversations"
     if options.questions and not options.path:
         return "--questions needs FOLDER; folders of --folders have their own"
     if (options.only or options.split) and not options.folders:
@@ -84,7 +89,7 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--recipes",
         nargs="*",
-        choices=sorted(RECIPES),
+        choices=sorted((AUTO, *RECIPES)),
         help="Recipes to run on sets, or on folders beside keyword, vector, hybrid and the default",
     )
     parser.add_argument(
@@ -122,6 +127,11 @@ def _add_set_options(parser: argparse.ArgumentParser) -> None:
         help="Source of facts: the set's triples, or its text as an extractor reads it",
     )
     parser.add_argument("--spacy", type=Path, default=Path("en_core_web_sm"), help="Name or path of the spaCy pipeline")
+    parser.add_argument(
+        "--conversations", action="store_true", help="Measure LoCoMo and LongMemEval by turn, round and session"
+    )
+    parser.add_argument("--words", action="store_true", help="Use no vectors, with --conversations")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="Use one of N questions of conversations")
     parser.add_argument("--sample", type=int, metavar="N", help="Number of questions of each set, evenly spread")
 
 

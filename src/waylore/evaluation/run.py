@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from waylore.errors import StoreUnavailable
 from waylore.evaluation.datasets import Dataset, EvaluationQuestion
 from waylore.protocols import Embedder
-from waylore.recipes import Recipe
-from waylore.retrieval.search import search
+from waylore.recipes import AUTO, Recipe, choose_recipe
+from waylore.retrieval.search import find_turns, search
 from waylore.retrieval.unit import find_unit, measure_unit
 from waylore.store.protocol import Store
 from waylore.types.knowledge import EPOCH
@@ -61,6 +62,17 @@ def run_questions(
     return Run(dataset.name, recipe.name, embedder.name, tuple(answers))
 
 
+def run_auto(store: Store, embedder: Embedder, dataset: Dataset, runs: Mapping[str, Run]) -> Run:
+    """Run all questions with the recipe that `auto` chooses for each. Answers that `runs` has are taken from there."""
+    known = {name: {answer.id: answer for answer in run.answers} for name, run in runs.items()}
+    answers = []
+    for question in dataset.questions:
+        recipe, _ = choose_recipe(AUTO, question.text, partial(find_turns, store, _make_filter(question)))
+        answer = known.get(recipe.name, {}).get(question.id)
+        answers.append(answer or _run_question(store, embedder, question, replace(recipe, top_k=HITS_PER_QUESTION)))
+    return Run(dataset.name, AUTO, embedder.name, tuple(answers))
+
+
 def show_progress(label: str) -> Progress:
     """Return a function that prints progress if stderr is a terminal."""
 
@@ -78,15 +90,18 @@ def open_gate(recipe: Recipe) -> Recipe:
 
 
 def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion, recipe: Recipe) -> QuestionResult:
-    where = Filter(metadata={"scope": question.scope}) if question.scope else Filter()
     unit = find_unit(embedder.name) or measure_unit(embedder)
-    query = Query(question.text, embedder.embed_query(question.text), where, unit=unit)
+    query = Query(question.text, embedder.embed_query(question.text), _make_filter(question), unit=unit)
     start = time.perf_counter()
     result = search(store, None, query, recipe, now=EPOCH)
     seconds = time.perf_counter() - start
     if result.missing:
         raise StoreUnavailable(f"{question.id} has an incomplete answer ({'; '.join(result.missing)}); run it again")
     return QuestionResult(question.id, _list_pages(result, question), seconds, result.skip_reason)
+
+
+def _make_filter(question: EvaluationQuestion) -> Filter:
+    return Filter(metadata={"scope": question.scope}) if question.scope else Filter()
 
 
 def _list_pages(result: SearchResult, question: EvaluationQuestion) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from waylore.config import Fusion
 from waylore.evaluation import report
 from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import create_embedder, extract_from_text, open_indexed
-from waylore.evaluation.run import Progress, Run, from_json, open_gate, run_questions, show_progress, to_json
+from waylore.evaluation.run import Progress, Run, from_json, open_gate, run_auto, run_questions, show_progress, to_json
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.providers.extractors.spacy import SpacyExtractor
-from waylore.recipes import CHAIN, HYBRID, RECIPES, Recipe
+from waylore.recipes import AUTO, CHAIN, HYBRID, RECIPES, Recipe
 from waylore.store.protocol import Store
 
 
@@ -47,9 +47,12 @@ def _evaluate(
 ) -> tuple[list[report.ReportRow], list[str], list[Run]]:
     """Return the rows of one set, the sentences about them, and the runs behind them."""
     gold = {q.id: q.gold for q in dataset.questions}
-    recipes = [*(RECIPES[name] for name in _list_recipes(options)), *map(_make_fusion, options.fusions)]
+    names = _list_methods(options)
+    recipes = [*(RECIPES[name] for name in names if name != AUTO), *map(_make_fusion, options.fusions)]
     with open_indexed(dataset, embedder, options.folder, options.store) as store:
         runs = {r.name: run_questions(store, embedder, dataset, r, _create_progress(dataset, r)) for r in recipes}
+        if AUTO in names:
+            runs[AUTO] = run_auto(store, embedder, dataset, runs)
         gates = list(_measure_gates(store, embedder, dataset, runs, gold))
     others = [_select_answers(gold, run) for run in beside if run.set == dataset.name]
     all_runs = [*others, *runs.values()]
@@ -79,9 +82,9 @@ def _make_fusion(fusion: Fusion) -> Recipe:
     return replace(HYBRID, name=f"hybrid, {fusion}", hybrid=replace(HYBRID.hybrid, fusion=fusion))
 
 
-def _list_recipes(options: argparse.Namespace) -> Sequence[str]:
-    """Return the recipes of the options; no recipe if only fusions are compared."""
-    return ("hybrid", CHAIN.name) if options.recipes is None else options.recipes
+def _list_methods(options: argparse.Namespace) -> Sequence[str]:
+    """Return the methods of the options; none if only fusions are compared."""
+    return ("hybrid", CHAIN.name, AUTO) if options.recipes is None else options.recipes
 
 
 def _select_answers(gold: report.Gold, run: Run) -> Run:

@@ -153,6 +153,7 @@ def _build_fact(fact: NewFact, passage: Passage, document: Document) -> Fact:
         valid_from=fact.valid_from,
         valid_to=fact.valid_to,
         recorded_at=document.recorded_at,
+        is_own=fact.is_own,
     )
 
 

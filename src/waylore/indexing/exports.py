@@ -23,7 +23,7 @@ from waylore.types.results import Statistics
 FORMAT = 2
 EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and facts that are pairs today
 HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
-SCOPE_FIELDS = ("user", "agent", "session", "at")  # left out where they are empty
+SCOPE_FIELDS = ("user", "agent", "session", "at", "expires")  # left out where they are empty
 MAX_HEADER_CHARACTERS = 10_000
 _convert_untyped = import_later("waylore.store.earlier.convert", "convert_untyped")
 
@@ -89,8 +89,8 @@ def _to_json(indexed: IndexedDocument) -> dict[str, Any]:
     for name in SCOPE_FIELDS:
         if not document[name]:
             del document[name]
-    if indexed.document.at is not None:
-        document["at"] = indexed.document.at.isoformat()
+        elif isinstance(document[name], datetime):
+            document[name] = document[name].isoformat()
     return {
         "document": document,
         "passages": [_drop_defaults(p) for p in indexed.passages],
@@ -118,7 +118,7 @@ def _drop_defaults(part: Embeddable) -> dict[str, Any]:
 def _read_document(plain: dict[str, Any], version: int) -> IndexedDocument:
     document = plain["document"]
     document["labels"] = frozenset(document["labels"])
-    for name in ("recorded_at", "at"):
+    for name in ("recorded_at", "at", "expires"):
         if name in document:
             document[name] = datetime.fromisoformat(document[name])
     decode = _from_half if version == EARLIER_FORMAT else _from_int8

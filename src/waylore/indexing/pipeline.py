@@ -19,34 +19,80 @@ from waylore.indexing.assembly import (
     assign_facts_to_passages,
     compute_fact_id,
     get_statement,
+    merge_extractions,
 )
 from waylore.indexing.blocks import Reading
 from waylore.indexing.chunking import split_into_passages
 from waylore.indexing.extractors.definitions import apply_definitions
 from waylore.indexing.readers.plain import find_paragraphs
-from waylore.protocols import Embedder, Extractor, Vectors
+from waylore.protocols import Embedder, Extraction, Extractor, Vectors
+from waylore.relations import find_relation
 from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
 from waylore.types.author import Author
 from waylore.types.identity import add_scope, entity_id, identity
-from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact
+from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact, Passage
+from waylore.types.messages import Message
 
 EMBED_TEXTS = 1_024  # in one call of an embedder; the deadline is checked between two
 T = TypeVar("T")
 
 
 def index_text(
-    document: Document, text: str, facts: Sequence[NewFact] = (), *, extractor: Extractor | None = None
+    document: Document,
+    text: str,
+    facts: Sequence[NewFact] = (),
+    *,
+    extractor: Extractor | None = None,
+    stated: Extraction | None = None,
 ) -> IndexedDocument:
-    """Split a text into passages and index it with the given facts, or with facts that the extractor finds."""
+    """Split a text into passages and index it with the given facts, or with facts that the extractor finds.
+
+    stated: what rules read in a turn of a conversation. Its relations are read by these rules alone.
+    """
     blocks = find_paragraphs(text, max_blocks=len(text))
     passages = split_into_passages(Reading(document.uri, document.title, text, blocks), document)
     if not passages:
         raise ArgumentError("text must not be empty")
     if facts or extractor is None:
-        return assemble_document(document, passages, assign_facts_to_passages(passages, facts))
-    extractions = apply_definitions(document, passages, extractor.extract(document, passages))
+        extractions = assign_facts_to_passages(passages, facts)
+    else:
+        extractions = apply_definitions(document, passages, extractor.extract(document, passages))
+    if stated is not None and stated.facts:
+        extractions = _add_stated(passages, extractions, stated)
     return assemble_document(document, passages, extractions)
+
+
+def _add_stated(passages: Sequence[Passage], extractions: Sequence[Extraction], stated: Extraction) -> list[Extraction]:
+    """Add what rules read in a turn to the passages that state it."""
+    merged = []
+    for found, own in zip(extractions, assign_facts_to_passages(passages, stated.facts), strict=True):
+        kept = tuple(fact for fact in found.facts if find_relation(fact.predicate) is None)
+        names = {end for fact in own.facts for end in (fact.subject, fact.object)}
+        aliases = {name: bare for name, bare in stated.aliases.items() if name in names}
+        merged.append(merge_extractions(replace(found, facts=kept), replace(own, aliases=aliases)))
+    return merged
+
+
+def index_message(
+    document: Document,
+    message: Message,
+    position: int,
+    facts: Sequence[NewFact] = (),
+    *,
+    extractor: Extractor | None = None,
+    stated: Extraction | None = None,
+) -> IndexedDocument:
+    """Index a message as a turn; `stated` is what rules read in it."""
+    indexed = index_text(document, message.content, facts, extractor=extractor, stated=stated)
+    speaker = get_speaker(document, message)
+    passages = (replace(each, speaker=speaker, role=message.role, position=position) for each in indexed.passages)
+    return replace(indexed, passages=tuple(passages))
+
+
+def get_speaker(document: Document, message: Message) -> str:
+    """Return who says a message: its name, else the user or the agent of the document, else the role."""
+    return message.name or (document.user if message.role == "user" else document.agent) or message.role
 
 
 def get_scope(document: Document) -> tuple[str, ...]:

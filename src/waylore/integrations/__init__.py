@@ -1,1 +1,1 @@
-"""Retrievers for other frameworks: one for LangChain and one for LlamaIndex, each behind its own extra."""
+"""Retrievers for LangChain and LlamaIndex, and the methods of mem0 and Zep for programs that switch."""

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, ConfigDict, Field, InstanceOf
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.integrations.metadata import build_metadata
-from waylore.recipes import CHAIN, Recipe
+from waylore.recipes import AUTO, Recipe
 from waylore.types.search import Filter, SearchResult
 
 try:
@@ -34,7 +34,7 @@ class WayloreRetriever(BaseRetriever):
 
     memory: InstanceOf[Waylore] = Field(description="The memory to search; the caller closes it", repr=False)
     k: int = Field(default=10, ge=1, description="Maximum number of documents")
-    method: str | InstanceOf[Recipe] = Field(default=CHAIN.name, description="Method by name, or a Recipe")
+    method: str | InstanceOf[Recipe] = Field(default=AUTO, description="Method by name, or a Recipe")
     where: dict[str, Any] | InstanceOf[Filter] | None = Field(
         default=None,
         validation_alias=AliasChoices("where", "filter"),

@@ -13,7 +13,7 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.integrations.metadata import KEY, build_metadata
 from waylore.protocols import Reranker
-from waylore.recipes import CHAIN, Recipe
+from waylore.recipes import AUTO, Recipe
 from waylore.types.knowledge import Scalar
 from waylore.types.search import NO_FILTER, Filter, Hit, SearchResult
 
@@ -59,7 +59,7 @@ class WayloreRetriever(BaseRetriever):
         memory: Waylore,
         *,
         similarity_top_k: int = 10,
-        method: str | Recipe = CHAIN.name,
+        method: str | Recipe = AUTO,
         where: Filter = NO_FILTER,
         filters: MetadataFilters | None = None,
         as_of: datetime | None = None,

@@ -130,7 +130,7 @@ def _fit_passages(hits: Sequence[Hit], fence: Fence, fits: Callable[[_CitedTexts
     """Return the fenced texts that fit, best first. The mark of a passage that does not fit goes to the next one."""
     cited: _CitedTexts = ()
     for hit in hits:
-        citation, text = _make_citation(hit, len(cited) + 1), _strip_lines(shield(hit.passage.text))
+        citation, text = _make_citation(hit, len(cited) + 1), _strip_lines(shield(hit.text_with_end))
         cited = _add_text(cited, citation, text, fence, fits)
     return cited
 

@@ -6,6 +6,7 @@ The order does not depend on the number of hits. For every n, a third of the fir
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.text import split_words
@@ -16,19 +17,26 @@ MIN_WORDS = 20  # minimum length of a long text
 
 
 def arrange(
-    hybrid: Sequence[FusedCandidate], candidates: Sequence[FusedCandidate], left_out: Collection[str] = ()
+    hybrid: Sequence[FusedCandidate],
+    candidates: Sequence[FusedCandidate],
+    left_out: Collection[str] = (),
+    superseders: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[FusedCandidate]:
     """Yield the candidates in their order, with the best of hybrid search at every third place at the latest.
 
-    Candidates in `left_out`, which repeat another one or were deleted, count in neither list.
+    Candidates in `left_out`, which repeat another one or were deleted, count in neither list. `superseders` stand above
+    the candidates that they are given for, by id: if one of those is due, they come before it.
     """
     by_id = {candidate.id: candidate for candidate in candidates if candidate.id not in left_out}
     kept = [candidate.id for candidate in hybrid if candidate.id in by_id]
-    rest, placed = iter(by_id.values()), set[str]()
+    rest, placed, first = iter(by_id.values()), set[str](), 0  # the place in `kept` before which all are placed
     for place in count(1):
-        due = kept[: place // KEPT_SHARE] if place % KEPT_SHARE == 0 else []
-        owed = next((id_ for id_ in due if id_ not in placed), None)
-        chosen = by_id[owed] if owed else next((c for c in rest if c.id not in placed), None)
+        while first < len(kept) and kept[first] in placed:
+            first += 1
+        due = kept[first] if first < (place + 1) // KEPT_SHARE and first < len(kept) else ""
+        owed = due if first < place // KEPT_SHARE else superseders.get(due, "")  # at the next place the best is due
+        is_owed = owed in by_id and owed not in placed
+        chosen = by_id[owed] if is_owed else next((c for c in rest if c.id not in placed), None)
         if chosen is None:
             return
         placed.add(chosen.id)

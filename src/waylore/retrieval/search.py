@@ -6,35 +6,39 @@ which does not run hybrid search.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.plugins import import_later
 from waylore.protocols import Embedder, Reranker
-from waylore.recipes import Recipe
+from waylore.recipes import Recipe, TurnShare
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.gate import GateDecision, decide
 from waylore.retrieval.graph.chain import search_chain
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
-from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
+from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch, Loaded, load_passages
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
-from waylore.retrieval.relevance import BEST, judge_relevance
+from waylore.retrieval.relevance import BEST, Relevance, judge_relevance
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.trace import Trace
 from waylore.retrieval.unit import find_spread, find_unit, measure_unit
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
-from waylore.types.knowledge import Document, Fact, Passage
-from waylore.types.search import GraphPath, Hit, Query, Ranking, Scored, SearchResult, Step
+from waylore.types.knowledge import Document, Fact
+from waylore.types.search import NEWER, Filter, GraphPath, Hit, Query, Ranking, Scored, SearchResult, Step
+
+if TYPE_CHECKING:
+    from waylore.retrieval.superseding import Superseding
 
 NamedEntities: TypeAlias = tuple[bool, tuple[LinkedEntity, ...]]  # whether the caller sees facts, named entities
+MixTurns: TypeAlias = Callable[[GraphQuery, GraphResult, Recipe], Reads[GraphResult]]
 GRAPH_FAILED = "the graph could not be searched"
 NO_EMBEDDER = "vector: no embedder was given, so only words were searched"
 # Only the default recipe is loaded at the start.
@@ -47,7 +51,18 @@ GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
         "chain": search_chain,
     }
 )
+MAX_COMPARED = 100  # candidates that are compared with what was said later
+find_superseded = import_later("waylore.retrieval.superseding", "find_superseded")
+mark_superseded = import_later("waylore.retrieval.superseding", "mark_superseded")
 search_conversation: GraphSearch = import_later("waylore.retrieval.conversation", "search_conversation")
+mix_turns: MixTurns = import_later("waylore.retrieval.conversation", "mix_turns")
+
+
+def find_turns(store: Store, where: Filter) -> TurnShare:
+    """Return how many of the passages that a caller may see are turns of conversations."""
+    if not store.has_turns(where=where):
+        return "none"
+    return "all" if store.has_only_turns(where=where) else "some"
 
 
 def search(
@@ -77,15 +92,23 @@ def _run_stages(
     first = cut_lists(rankings, recipe)
     question = GraphQuery(query, (), first, rankings, rank_lists(first, recipe), now, embedder, trace)
     decision, graph = yield from _search_graph(question, named, recipe)
+    if recipe.mixes_turns:
+        graph = yield from mix_turns(question, graph, recipe)
     with trace.measure("hits"):
-        hits, texts = yield from _choose_hits(query, graph, recipe)
+        graph, superseding = yield from _put_superseded_below(question, graph, recipe)
+        hits, texts = yield from _choose_hits(query, graph, recipe, superseding)
     relevance = judge_relevance(query, first, texts)
+    if superseding and hits and superseding.answers(hits[0]):
+        relevance = Relevance(is_relevant=True)
     if reranker is not None:
         hits = trace.call_model("reranker", lambda: rerank(reranker, query.text, hits), default=hits)
     return SearchResult(
         query=query.text,
         hits=hits,
-        ranking=tuple(Scored(each.id, each.score) for each in arrange(graph.hybrid, graph.candidates)),
+        ranking=tuple(
+            Scored(each.id, each.score)
+            for each in arrange(graph.hybrid, graph.candidates, superseders=graph.superseders)
+        ),
         recipe=recipe.name,
         confidence=decision.confidence,
         skip_reason=decision.reason,
@@ -211,7 +234,29 @@ def _prepend_merge(path: GraphPath | None, merges: Mapping[str, LinkedEntity]) -
     return GraphPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
 
 
-def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tuple[tuple[Hit, ...], list[str]]]:
+def _put_superseded_below(
+    question: GraphQuery, graph: GraphResult, recipe: Recipe
+) -> Reads[tuple[GraphResult, "Superseding | None"]]:
+    """Load the first candidates, and put those that were superseded below what holds instead.
+
+    Without a passage whose time is known, nothing else is read.
+    """
+    first = [each.id for each in _take_hits(graph, recipe, ()) if each.id not in graph.loaded]
+    graph = replace(graph, loaded={**graph.loaded, **(yield from load_passages(question.query, first))})
+    if not any(passage.at for passage, _ in graph.loaded.values()):
+        return graph, None
+    ids = [each.id for each in islice(arrange(graph.hybrid, graph.candidates), max(MAX_COMPARED, 2 * recipe.top_k))]
+    stage = find_superseded(question.query, ids, question.now, recipe.walk.single_valued)
+    found: Superseding | None = yield from question.trace.run_stage("superseding", stage, default=None)
+    if found is None:
+        return graph, None
+    candidates = found.reorder(graph.candidates, graph.turns)
+    return replace(graph, candidates=candidates, superseders=found.superseders), found
+
+
+def _choose_hits(
+    query: Query, graph: GraphResult, recipe: Recipe, superseding: "Superseding | None"
+) -> Reads[tuple[tuple[Hit, ...], list[str]]]:
     """Return the hits, those with the same text joined, and the texts of the best candidates with their titles.
 
     Passages that were forgotten meanwhile are left out.
@@ -222,16 +267,30 @@ def _choose_hits(query: Query, graph: GraphResult, recipe: Recipe) -> Reads[tupl
     while True:
         chosen = _take_hits(graph, recipe, {*repeats, *gone})
         missing = [candidate.id for candidate in chosen if candidate.id not in loaded]
-        loaded |= yield from _load(query, missing)
+        loaded |= yield from load_passages(query, missing)
         gone.update(id_ for id_ in missing if id_ not in loaded)
         found = [(each.id, loaded[each.id][0].text) for each in chosen if each.id in loaded]
         new = find_repeats(found) if recipe.merge.max_graph_passages is None else {}
         repeats |= new
-        if len(found) == len(chosen) and not new:
+        grouped = set(find_grouped(found, loaded)) if query.group_by == "session" else set()
+        gone |= grouped
+        if len(found) == len(chosen) and not new and not grouped:
             hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
             others = {first: [loaded[id_][1] for id_ in ids] for first, ids in group_repeats(repeats).items()}
             best = [loaded[candidate.id][0] for candidate in chosen[:BEST]]
-            return _make_hits(hits, graph, loaded, others), [f"{passage.title} {passage.text}" for passage in best]
+            made = _make_hits(hits, graph, loaded, others)
+            marked = (yield from mark_superseded(query, made, superseding, loaded)) if superseding else made
+            return marked, [f"{passage.title} {passage.text}" for passage in best]
+
+
+def find_grouped(found: Iterable[tuple[str, str]], loaded: Loaded) -> Iterator[str]:
+    """Yield the passages, best first, that are of the same session as an earlier one. Others have no session."""
+    seen = set[tuple[str, str, str]]()
+    for document, id_ in ((loaded[id_][1], id_) for id_, _ in found):
+        session = (document.user, document.agent, document.session)
+        if document.session and session in seen:
+            yield id_
+        seen.add(session)
 
 
 def _find_dissimilar(query: Query, graph: GraphResult) -> Reads[set[str]]:
@@ -247,25 +306,16 @@ def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) ->
     """Return the candidates that become hits, and as many more, which may have the same text as one of them."""
     max_added = recipe.merge.max_graph_passages
     if max_added is None:
-        return tuple(islice(arrange(graph.hybrid, graph.candidates, left_out), max(2 * recipe.top_k, BEST)))
+        arranged = arrange(graph.hybrid, graph.candidates, left_out, graph.superseders)
+        return tuple(islice(arranged, max(2 * recipe.top_k, BEST)))
     kept = keep_all(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
     return tuple(candidate for candidate in kept if candidate.id not in left_out)
-
-
-def _load(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Document]]]:
-    """Load passages with their documents."""
-    if not ids:
-        return {}
-    passages, sources = yield from read_together(
-        read(Store.passages, ids, where=query.where), read(Store.sources, ids, where=query.where)
-    )
-    return {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
 
 
 def _make_hits(
     candidates: Sequence[FusedCandidate],
     graph: GraphResult,
-    loaded: Mapping[str, tuple[Passage, Document]],
+    loaded: Loaded,
     others: Mapping[str, Sequence[Document]],
 ) -> tuple[Hit, ...]:
     """Return the hits. `others` has, by passage, the documents of those with the same text."""
@@ -277,6 +327,7 @@ def _make_hits(
             candidate.score,
             graph.explain(candidate),
             _prepend_merge(graph.paths.get(candidate.id), merges),
+            is_newer=any(placement.search == NEWER for placement in candidate.placements),
             also_in=tuple({o.id: o for o in others.get(candidate.id, ()) if o.id != document.id}.values()),
         )
         for candidate in candidates

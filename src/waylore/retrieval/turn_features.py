@@ -28,6 +28,9 @@ K1 = 0.6  # of BM25, which does not divide by the length of a turn
 BRIEF_WORDS = 30  # a longer turn takes less from its neighbours
 BEST_OF_SESSION = 3  # turns whose mean score is that of the session
 LAST_PLACE = 5  # later places in a session are the same
+MIN_ALIKE = 0.7  # cosine of two turns that say much the same
+MIN_COVERED = 0.6  # of the words of the question that the older one has
+MAX_FARTHER = 0.1  # by which the cosine of the newer one with the question may be lower
 NEAR_DAYS = 5.0  # distance in days at which `near` falls to 1/e
 MICROSECONDS_OF_DAY = 86_400_000_000
 # Weights of the turns at these distances; a negative distance is before the turn.
@@ -219,6 +222,48 @@ def _to_units(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     units: npt.NDArray[np.float32] = rows / np.maximum(lengths, np.float32(1e-9))
     return units
+
+
+# -- turns that say much the same --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTurns:
+    """Some turns: when they were said, how alike they are, and how well each answers the question.
+
+    `covered` is the share of the question's words, by rarity, in the turns of the session that were read.
+    """
+
+    at: Counts
+    alike: Matrix
+    covered: Numbers
+    cosines: Numbers
+
+    def may_replace(self, old: int, new: int) -> bool:
+        """Return whether a turn is newer than another one, says much the same and answers about as well."""
+        return bool(
+            self.at[new] > self.at[old] != NO_TIME
+            and self.alike[old, new] >= MIN_ALIKE
+            and self.covered[new] >= MIN_COVERED * self.covered[old]
+            and self.cosines[new] >= self.cosines[old] - MAX_FARTHER
+        )
+
+
+def compare_turns(candidates: TurnCandidates, places: Sequence[int], question: str, vector: Vector) -> ComparedTurns:
+    """Compare the turns at some places with each other and with a question."""
+    turns = candidates.turns
+    kept = np.flatnonzero(find_asked_terms(turns.terms, find_named_speakers(question, turns.speakers)))
+    counts = _count_places(turns.sequence, turns.sizes, len(turns.terms))[:, kept]
+    rarity = _measure_rarity(turns.counts[kept], turns.passages)
+    of_session = np.array([(counts[turns.sessions == turns.sessions[place]] > 0).any(axis=0) for place in places])
+    units = _to_units(turns.codes[list(places)].astype(np.float32))
+    asked = _to_units(np.asarray(vector, np.float32)[None])[0]
+    return ComparedTurns(
+        turns.at[list(places)],
+        (units @ units.T).astype(np.float64),
+        of_session @ rarity / max(float(rarity.sum()), 1e-9),
+        (units @ asked).astype(np.float64),
+    )
 
 
 # -- shape and time ------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class FilesSettings(Section):
 class SearchSettings(Section):
     """What a search does if a call does not say otherwise, on every surface."""
 
-    method: str = Field(default="graph", description="auto, graph, hybrid, vector, keyword or another recipe")
+    method: str = Field(default="auto", description="auto, graph, hybrid, vector, keyword or another recipe")
     top_k: int = Field(default=0, ge=0, le=10_000, description="number of hits; 0 for the recipe's own (10)")
     recipe: Words = Field(default=(), description="changed values of the recipe, such as walk.max_hops=2")
     reranker: str = Field(default="", description="name of a plugin that reorders the hits; none if empty")

@@ -85,7 +85,7 @@ def _list_assertions(
     trust = packs.trust
     places = zip(
         facts[: packs.typed],
-        packs.facts["source"].tolist(),
+        packs.sources.tolist(),
         (trust["weight"] * trust["confidence"]).tolist(),
         packs.fact_of.tolist(),
         packs.place_of.tolist(),

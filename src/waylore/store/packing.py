@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from waylore.store.packs import (
     MENTION,
     PAIR,
     PAIR_COLUMNS,
+    SAID_BY_SUBJECT,
     STATEMENT,
     TRUST,
     Column,
@@ -102,7 +104,7 @@ def pack_parts(parts: PassageParts, dimension: int | None) -> EncodedParts:
             statements.find((None if fact.statement == " ".join(_get_words(fact)) else fact.statement, code)),
             trust.find(_get_trust(fact)),
             *map(words.find, _get_words(fact)),
-            SOURCES.index(fact.source),
+            SOURCES.index(fact.source) | SAID_BY_SUBJECT * fact.is_own,
             STATUSES.index(fact.status),
         )
         for fact, code in zip(parts.facts, codes, strict=False)
@@ -203,7 +205,7 @@ def _get_trust(fact: Fact) -> tuple[float, float, int, int]:
 # -- reading -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PassagePacks:
     """Packs with the ids, texts and times of their passages, and the uses of facts.
 
@@ -216,6 +218,11 @@ class PassagePacks:
     recorded_at: Column
     at: Sequence[int | None]
     uses: Uses = field(default_factory=dict)  # by key: how often and when last
+
+    @cached_property
+    def is_said(self) -> Column:
+        """Whether it is known when each passage was said."""
+        return np.array([at is not None for at in self.at], np.bool_)
 
     def make_fact(self, place: int, vector: Vector | None) -> Fact:
         """Make the fact at a place."""
@@ -237,7 +244,7 @@ class PassagePacks:
             self._get_statement(place, of, words, named),
             weight,
             confidence,
-            SOURCES[source],
+            SOURCES[source & ~SAID_BY_SUBJECT],
             STATUSES[status],
             None if since == ALWAYS.min else from_microseconds(since),
             None if until == ALWAYS.max else from_microseconds(until),
@@ -246,6 +253,7 @@ class PassagePacks:
             None if last is None else from_microseconds(last),
             vector,
             None if at is None else from_microseconds(at),
+            bool(source & SAID_BY_SUBJECT),
         )
 
     def get_names(self, place: int) -> tuple[str, str]:
@@ -346,12 +354,13 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
         objects=_blank(split_ids(packs.entities[packs.object_of[places]].tobytes()), facts["object"] == 0),
         weights=trust["weight"],
         confidences=trust["confidence"],
-        sources=facts["source"].astype(np.int64),
+        sources=packs.sources[places],
         statuses=facts["status"].astype(np.int64),
         recorded_at=source.recorded_at[packs.fact_of[places]],
         vectors=vectors,
         has_vector=has_vector,
         is_typed=places < packs.typed,
+        is_dated=(trust["valid_from"] != ALWAYS.min) | source.is_said[packs.fact_of[places]],
         rows=tuple((known, place) for place in places.tolist()),
     )
 

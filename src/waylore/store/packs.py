@@ -21,7 +21,7 @@ from waylore.types.knowledge import PAIR_CONFIDENCE, PAIR_WEIGHT, SOURCES, STATU
 
 Column = npt.NDArray[Any]
 
-VERSION = 1
+VERSION = 2  # of packs with statements of their subjects; others have version 1, which earlier releases read
 SECTIONS = ("entities", "statements", "mentions", "facts", "pairs", "trust")
 HEAD = np.dtype([("version", "<u2"), *((name, "<u4") for name in (*SECTIONS, "words"))])  # the words come last
 ID = np.dtype("V16")
@@ -42,6 +42,7 @@ PAIR = np.dtype([(name, "<u4") for name in PAIR_COLUMNS])  # as in FACT, without
 TRUST = np.dtype([("weight", "<f8"), ("confidence", "<f8"), ("valid_from", "<i8"), ("valid_to", "<i8")])
 
 IS_CLAIM, HAS_VECTOR, IS_JOINED = 1, 2, 4  # in the flags of a statement; a joined one is the words of its fact
+SAID_BY_SUBJECT = 1 << 7  # in the source of a fact; the other bits are the place in SOURCES
 IS_OWN = 1 << 31  # in the rank of a mention: the passage is about the entity; the other bits count its occurrences
 ALWAYS = np.iinfo(np.int64)  # its limits mean no valid_from and no valid_to
 TRUST_OF_PAIRS = np.array([(PAIR_WEIGHT, PAIR_CONFIDENCE, ALWAYS.min, ALWAYS.max)], TRUST)
@@ -134,6 +135,11 @@ class Packs:
             joined[name][len(typed) :] = pairs[name]
         joined["source"][len(typed) :], joined["status"][len(typed) :] = SOURCE_OF_PAIRS, STATUS_OF_PAIRS
         return joined
+
+    @cached_property
+    def sources(self) -> Column:
+        """The source of each fact, as the place in SOURCES."""
+        return self.facts["source"].astype(np.int64) & ~SAID_BY_SUBJECT
 
     @cached_property
     def pairs(self) -> Column:
@@ -253,5 +259,6 @@ def encode_pack(pack: Pack) -> bytes:
     words = [word.encode("utf-8", "surrogatepass") for word in pack.words]
     ends = np.cumsum([len(word) for word in words], dtype=np.int64).astype("<u4")
     sections = [getattr(pack, name) for name in SECTIONS]
-    head = np.array((VERSION, *map(len, sections), len(words)), dtype=HEAD)
+    version = VERSION if (pack.facts["source"] & SAID_BY_SUBJECT).any() else 1
+    head = np.array((version, *map(len, sections), len(words)), dtype=HEAD)
     return b"".join([head.tobytes(), *(section.tobytes() for section in sections), ends.tobytes(), *words])

@@ -2,7 +2,8 @@
 
 A store is the view of one collection. Every method takes and returns batches of domain types; facts and mentions of
 many items come as columns (`types.columns`), which make an object when it is looked up. Every reading method takes a
-`Filter` and applies it inside the query: items that the caller may not see are not counted, ranked or cut off.
+`Filter` and applies it inside the query: items that the caller may not see are not counted, ranked or cut off. Only
+expired documents count until they are forgotten: in the frequencies of words and the numbers of mentions.
 Results have a fixed order, and ties are broken by id, so that equal rows give equal answers on every engine. Only
 `dense` and `nearest_entities` (which scan bits on SQLite), `export`, `activate_model`, `find_remains` and `compact`
 may take time in proportion to the collection. `waylore.testing.StoreConformance` tests this protocol.
@@ -28,7 +29,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics
+from waylore.types.results import Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, Ranking
 
 NO_FINGERPRINTS: Mapping[str, str] = MappingProxyType({})
@@ -249,6 +250,13 @@ class Store(Protocol):
         """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
         ...
 
+    def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels that expired by a time, by id, starting after `after`.
+
+        It is for forgetting them, and `forget` checks the author.
+        """
+        ...
+
     def passages(
         self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
@@ -268,13 +276,20 @@ class Store(Protocol):
         ...
 
     def turns(
-        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+        self,
+        query: str,
+        passages: Sequence[str],
+        *,
+        before: int,
+        after: int,
+        same_role: bool = True,
+        where: Filter = NO_FILTER,
     ) -> TurnColumns:
         """Return those of `passages` that are turns, and their neighbours: the turns before and after of the session.
 
-        Neighbours have the same role. Turns that the caller may not see, or that the filter leaves out, do not count.
-        The columns also have the terms of the query, and the number of the caller's passages with each, as `lexical`
-        counts them.
+        Neighbours have the same role, or any if `same_role` is false. Turns that the caller may not see, or that the
+        filter leaves out, do not count. The columns also have the terms of the query, and the number of the caller's
+        passages with each, as `lexical` counts them.
         """
         ...
 
@@ -320,10 +335,28 @@ class Store(Protocol):
         """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
         ...
 
+    def has_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a turn of a conversation. Only permissions are applied."""
+        ...
+
     def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
         """Return whether all passages that the caller may see are turns of conversations, and there are any.
 
         Other filters than permissions are not applied.
+        """
+        ...
+
+    def first_expiry(self, *, where: Filter = NO_FILTER) -> datetime | None:
+        """Return when the first document that the caller may see expires or has expired; None if none does.
+
+        Until then, equal questions have equal answers. Other filters than permissions are not applied.
+        """
+        ...
+
+    def users(self, *, after: str = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
+        """Return the users of the collection with the number of their items, by name, starting after `after`.
+
+        Documents without a user are not counted. It takes no filter: only callers who may read everything may see it.
         """
         ...
 

@@ -7,18 +7,19 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby, islice, product, repeat
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from waylore.plugins import import_later
-from waylore.store.bm25 import find_places, pack_sequence
+from waylore.relations import get_relation_name
+from waylore.store.bm25 import Corpus, find_places, pack_sequence
 from waylore.store.vectors import from_int8, join_codes
 from waylore.text import normalise
 from waylore.types.columns import NO_TIME, MentionColumns, TurnColumns
@@ -44,6 +45,7 @@ Row = Sequence[Any]
 MAX_DESCRIPTIONS = 8  # descriptions of an entity that are read for each permission
 MAX_NAMESAKES = 1_000  # entities with the same name that a search by name reads
 NO_TERM = (-1, 0)  # the number of a term that no passage has, and its passages
+NEVER = int(np.iinfo(np.int64).max)  # when documents without an expiry expire, in microseconds
 HIGHEST_CHARACTER = "\U0010ffff"  # sorts after every character that can follow a prefix
 
 
@@ -136,7 +138,7 @@ def compute_predicate_key(predicate: str) -> int:
 
 def compute_series_key(subject_id: str, predicate: str) -> int:
     """Hash the id of a subject and a predicate to an integer, for indexes."""
-    return make_sort_key(bytes.fromhex(identity("series", subject_id, normalise(predicate))))
+    return make_sort_key(bytes.fromhex(identity("series", subject_id, get_relation_name(predicate))))
 
 
 def list_series(entities: Iterable[str], predicates: Iterable[str]) -> list[int]:
@@ -150,11 +152,16 @@ def get_latest(moment: datetime | None) -> int:
     return int(np.iinfo(np.int64).max) if moment is None else to_microseconds(moment)
 
 
-def compute_session_key(document: Document) -> int | None:
-    """Hash the session of a document with its user and agent to an integer, for indexes; None without a session."""
-    if not document.session:
+def compute_session_key(document: Document, passage: Passage) -> int | None:
+    """Hash the session of a passage with its user and agent to an integer, for indexes; None without a session.
+
+    The turns of a day that have no session are one.
+    """
+    if not document.session and not passage.role:
         return None
-    return make_sort_key(bytes.fromhex(identity("session", document.user, document.agent, document.session)))
+    day = f"{passage.at:%Y-%m-%d}" if passage.at and not document.session else ""
+    named = (document.user, document.agent, document.session, *([day] if day else []))
+    return make_sort_key(bytes.fromhex(identity("session", *named)))
 
 
 def get_time(document: Document, passage: Passage) -> int:
@@ -192,7 +199,59 @@ def bind_turns(where: Filter) -> dict[str, Any]:
     """Return the parameters by which queries select passages by time and speaker."""
     moments = {"since": where.since, "until": where.until, "said_by": where.as_of}
     bound = {name: to_optional_microseconds(moment) for name, moment in moments.items()}
-    return {**bound, "speaker": where.speaker or None, "has_turns": where.has_turns}
+    return {**bound, "speaker": where.speaker or None, "has_turns": where.has_turns, "expired_by": None}
+
+
+def to_expiry(first: int) -> datetime | None:
+    """Convert the time of an expiry; None if it never comes."""
+    return None if first == NEVER else from_microseconds(first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisibleScope:
+    """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
+
+    `corpus`, `has_facts`, `has_turns` and `has_only_turns` depend on the permissions and not on the tags.
+    """
+
+    tags: list[list[str]]
+    turns: dict[str, Any]  # the filter by time and speaker
+    corpus: Corpus
+    has_facts: bool
+    has_turns: bool
+    has_only_turns: bool
+    has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
+    is_limited: bool  # whether some documents may be hidden
+    first_expiry: int  # when the first visible document expires or has expired, in microseconds
+
+    @property
+    def is_everything(self) -> bool:
+        """True if the filter lets every passage through."""
+        return not (self.needs_words or self.has_expired)
+
+    @property
+    def needs_words(self) -> bool:
+        """True if the inverted index tells which passages the filter lets through, apart from expired ones."""
+        return bool(self.is_limited or self.tags or self.turns["has_turns"])
+
+    @property
+    def has_expired(self) -> bool:
+        """True if a visible document has expired."""
+        return self.turns["expired_by"] is not None
+
+    def hide_expired(self, where: Filter) -> Self:
+        """Return the scope without documents that have expired by the time of a filter; itself if there are none."""
+        expired_by = get_expiry(where, self.first_expiry)
+        return self if expired_by is None else replace(self, turns={**self.turns, "expired_by": expired_by})
+
+
+def get_expiry(where: Filter, first: int) -> int | None:
+    """Return the time by which documents must not have expired, if some have; `first` is when the first one expires.
+
+    Both are in microseconds. None means that no document is left out, so queries need not look for expired ones.
+    """
+    moment = to_optional_microseconds(where.as_of or where.now)
+    return moment if moment is not None and moment >= first else None
 
 
 def format_labels(where: Filter) -> str | None:
@@ -212,7 +271,7 @@ def join_searchable_text(title: str, text: str) -> str:
 
 def to_document(row: Row) -> Document:
     """Convert a row of the query `documents`."""
-    _, id_, title, uri, source, metadata, labels_, recorded_at, user, agent, session, at = row
+    _, id_, title, uri, source, metadata, labels_, recorded_at, user, agent, session, at, expires = row
     return Document(
         id=id_.hex(),
         title=title,
@@ -225,6 +284,7 @@ def to_document(row: Row) -> Document:
         agent=agent,
         session=session,
         at=None if at is None else from_microseconds(at),
+        expires=None if expires is None else from_microseconds(expires),
     )
 
 
@@ -242,7 +302,7 @@ def _to_passage(row: Row, vector: Vector | None) -> Passage:
 
 def make_turn_row(stored: StoredDocument, passage: Passage, numbers: Sequence[int]) -> tuple[bytes | None, bool | None]:
     """Return what is stored of a turn beside its terms: their numbers in order, and whether it tells a time."""
-    if not stored.indexed.document.session:
+    if not stored.indexed.document.session and not passage.role:
         return None, None
     return pack_sequence(numbers), tells_time(passage.text)
 

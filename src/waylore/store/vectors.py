@@ -51,6 +51,14 @@ def compute_distances(codes: bytes, live: bytes, query: Bits) -> npt.NDArray[np.
     return total
 
 
+def compute_code_distances(codes: bytes, vector: Vector) -> npt.NDArray[np.uint16]:
+    """Count the bits of vectors, given by their codes one behind the other, that differ from those of a vector."""
+    bits = to_bits(np.frombuffer(codes, dtype=np.int8).reshape(-1, len(vector)))
+    counts: npt.NDArray[np.uint8] = np.bitwise_count(bits ^ to_bits(vector[None]))
+    total: npt.NDArray[np.uint16] = counts.sum(axis=1, dtype=np.uint16)
+    return total
+
+
 def from_half(blobs: Iterable[bytes], dimension: int) -> npt.NDArray[np.float32]:
     """Decode half-precision vectors to the rows of a matrix."""
     joined = np.frombuffer(b"".join(blobs), dtype=np.float16)

@@ -18,7 +18,7 @@ from waylore.plugins import list_plugins, load_plugin
 from waylore.protocols import Embedder, Extractor
 from waylore.providers.embedders.deferred import DeferredEmbedder
 from waylore.providers.extractors.budget import Budget
-from waylore.recipes import RECIPES, Recipe, resolve_method
+from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe, resolve_method
 from waylore.settings.sections import EmbeddingSettings, ExtractionSettings, SearchSettings, Settings
 from waylore.surfaces.telemetry.setup import instrument
 
@@ -43,7 +43,8 @@ def open_collection(settings: Settings, *, embedder: Embedder | None = None, col
 def read_search_options(search: SearchSettings) -> dict[str, Any]:
     """Return what `search` uses by default, as `Waylore.open` takes it."""
     name = resolve_method(search.method)
-    method: str | Recipe = change_recipe(name, search.recipe) if search.recipe else name
+    recipe = CHAIN.name if name == AUTO else name  # `auto` has no values; the recipe that it chooses for documents has
+    method: str | Recipe = change_recipe(recipe, search.recipe) if search.recipe else name
     reranker = load_plugin("waylore.rerankers", search.reranker) if search.reranker else None
     if search.reranker and reranker is None:
         raise ConfigError(f"search.reranker: no installed package has a reranker {search.reranker}")

@@ -5,13 +5,14 @@ that are read often are written by `to_dict` and `types/plain.py`, without these
 accept what is written. The models of receipts, reports, keys and jobs also write them: `Receipt.of(receipt)`.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from waylore.types.knowledge import Scalar, Source, Speaking, Status
-from waylore.types.search import StepKind
+from waylore.types.search import EndKind, StepKind
+from waylore.types.views import ChangeKind
 
 
 class Wire(BaseModel):
@@ -39,6 +40,7 @@ class Document(Wire):
     agent: str
     session: str
     at: datetime | None
+    expires: datetime | None
 
 
 class Passage(Wire):
@@ -130,10 +132,30 @@ class Path(Wire):
     text: str
 
 
+class Days(Wire):
+    """Days that a passage speaks of, both included, and the words that name them."""
+
+    first: date
+    last: date
+    words: str
+
+
+class Superseder(Wire):
+    """The passage that says what holds instead of what a hit says, how it ended it, and since when."""
+
+    passage_id: str
+    text: str
+    at: datetime | None
+    kind: EndKind
+    since: datetime
+
+
 class Hit(Wire):
     """A passage with its score, its rank in each search, and the path that led to it.
 
-    `also_in` are other documents with the same text. `explanation` is a tree if the request asks for it, else null.
+    `also_in` are other documents with the same text. `when` are the days that the passage speaks of. `superseded_by`
+    says what holds instead of what the passage says. `is_planned` if what it says begins later, `is_newer` if it was
+    put before an older passage that says much the same. `explanation` is a tree if the request asks for it, else null.
     """
 
     score: float
@@ -142,6 +164,10 @@ class Hit(Wire):
     placements: list[Placement]
     path: Path | None
     also_in: list[Document]
+    when: list[Days]
+    superseded_by: Superseder | None
+    is_planned: bool
+    is_newer: bool
     explanation: Explanation | None
 
 
@@ -211,6 +237,94 @@ class IndexedDocument(Wire):
     passages: list[Passage]
     entities: list[Entity]
     facts: list[Fact]
+
+
+class Assertion(Wire):
+    """A fact as one passage states it, with the passage and its session."""
+
+    fact: Fact
+    passage: Passage
+    session: str
+
+
+class AssertionEnd(Wire):
+    """How a fact ended and when, and the assertion that ended it; null if it ended at the time that was said."""
+
+    kind: EndKind
+    at: datetime
+    by: Assertion | None
+
+
+class HeldTime(Wire):
+    """A time in which a fact held: from `start` on and before `end`; null if that is unknown, or not yet."""
+
+    start: datetime | None
+    end: datetime | None
+
+
+class TimelineEntry(Assertion):
+    """An assertion with the times in which it held, and what ended the last of them.
+
+    It has no times if it was corrected. `is_planned` if it begins later than now.
+    """
+
+    periods: list[HeldTime]
+    end: AssertionEnd | None
+    is_planned: bool
+
+
+class Timeline(Wire):
+    """The assertions of an entity in order of time. `has_more` if older ones were left out."""
+
+    entity: str
+    entries: list[TimelineEntry]
+    has_more: bool
+
+
+class MemoryChange(Wire):
+    """What began, changed, was corrected or ended, with the assertions before and after it.
+
+    A correction has the time at which it was said.
+    """
+
+    kind: ChangeKind
+    at: datetime
+    before: Assertion | None
+    after: Assertion | None
+
+
+class ChangeList(Wire):
+    """Changes in order of time. `has_more` if older ones were left out."""
+
+    changes: list[MemoryChange]
+    has_more: bool
+
+
+class ProfileLine(Wire):
+    """What holds of one relation: one assertion, or several if the relation has several objects, newest first."""
+
+    text: str
+    assertions: list[Assertion]
+
+
+class Profile(Wire):
+    """What holds now of a user, one line for each relation. `has_more` if lines did not fit into the budget."""
+
+    user: str
+    lines: list[ProfileLine]
+    has_more: bool
+
+
+class Provenance(Wire):
+    """Where a passage comes from, and the turns or passages before and after it, in their order."""
+
+    speaker: str
+    session: str
+    at: datetime | None
+    passage: Passage
+    document: Document
+    before: list[Passage]
+    after: list[Passage]
 
 
 class Receipt(Wire):

@@ -13,6 +13,7 @@ from waylore.testing.world import EMBEDDER, MODEL, OpenStore, StoreFixtures, day
 from waylore.types.author import OWNER, Author
 from waylore.types.identity import document_id, entity_id
 from waylore.types.knowledge import Document, IndexedDocument, NewFact
+from waylore.types.results import UserCounts
 from waylore.types.search import Filter
 
 ALLERGY = NewFact("Ann", "allergic to", "peanuts")
@@ -113,6 +114,16 @@ class ScopeTests(StoreFixtures):
         known = told.documents([document.document.id for document in TOLD], where=Filter(user="ben"))
         assert {document.user for document in known.values()} == {"", "ben"}
 
+    def test_users_are_counted_by_name(self, told: Store) -> None:
+        assert told.users() == (UserCounts("ann", 2, 2), UserCounts("ben", 1, 1))
+        assert told.users(limit=1) == (UserCounts("ann", 2, 2),)
+        assert told.users(after="ann") == (UserCounts("ben", 1, 1),)
+        other = say("I like tea.", user="ben")
+        staff = replace(other, document=replace(other.document, labels=frozenset({"staff"})))
+        told.write([staff], author=OWNER, model=MODEL)
+        told.forget([ANN.document.id, LATER.document.id], author=OWNER)
+        assert told.users() == (UserCounts("ben", 2, 2),)
+
     def test_scope_is_exported_and_written_again(self, told: Store, open_store: OpenStore) -> None:
         exported = list(told.export())
         assert {(d.document.user, d.document.session, d.document.at) for d in exported} == {
@@ -149,6 +160,7 @@ class ScopeTests(StoreFixtures):
 
     def test_only_turns_are_told_from_documents(self, told: Store) -> None:
         own = [told.has_only_turns(where=Filter(user=user)) for user in ("", "ann", "nobody")]
+        assert [told.has_turns(where=Filter(user=user)) for user in ("", "ann", "nobody")] == [False, True, False]
         told.forget([OPEN.document.id], author=OWNER)
         assert (own, [told.has_only_turns(where=Filter(user=user)) for user in ("", "ann", "nobody")]) == (
             [False, False, False],
@@ -156,6 +168,7 @@ class ScopeTests(StoreFixtures):
         )
         receipt = told.forget([ANN.document.id, LATER.document.id], author=OWNER)
         assert not told.has_only_turns(where=Filter(user="ann"))
+        assert not told.has_turns(where=Filter(user="ann"))
         assert told.find_remains(receipt) == ()
 
     def test_author_of_a_user_writes_for_that_user(self, told: Store) -> None:

@@ -15,6 +15,7 @@ method and every filter of the protocol. They do not kill processes or fill disk
 from waylore.testing.assertions import AssertionTests
 from waylore.testing.authors import AuthorTests
 from waylore.testing.collections import CollectionTests
+from waylore.testing.expiry import ExpiryTests
 from waylore.testing.fetching import FetchingTests
 from waylore.testing.filters import FilterTests
 from waylore.testing.forgetting import ForgettingTests
@@ -35,6 +36,7 @@ class StoreConformance(
     FilterTests,
     ScopeTests,
     TurnTests,
+    ExpiryTests,
     AuthorTests,
     CollectionTests,
 ):

@@ -71,6 +71,16 @@ class TurnTests(StoreFixtures):
         assert read(5, 9, 9, Filter(user="ann", until=day("2026-03-01") + timedelta(minutes=6))) == [1, 2, 3, 5]
         assert read(5, 9, 9, Filter(user="ben")) == []
 
+    def test_neighbours_of_any_role_are_those_of_the_session(self, talk: Store) -> None:
+        def read(place: int, before: int, after: int, where: Filter = ANN) -> list[int]:
+            found = talk.turns("", [IDS[place - 1]], before=before, after=after, same_role=False, where=where)
+            return sorted(list_places(found))
+
+        assert read(5, 2, 1) == [3, 4, 5, 6]
+        assert read(4, 1, 2) == [3, 4, 5, 6]
+        assert read(5, 9, 9, PUBLIC) == [1, 2, 3, 4, 5, 7]
+        assert read(5, 9, 9, Filter(user="ben")) == []
+
     def test_turns_are_read_once_and_in_order(self, talk: Store) -> None:
         asked = [IDS[6], IDS[1], IDS[2], IDS[1], PAGE.passages[0].id, "f" * 32, "no id"]
         turns = talk.turns("job", asked, before=1, after=1, where=ANN)
@@ -89,6 +99,14 @@ class TurnTests(StoreFixtures):
         turns = talk.turns("", [OTHER.passages[0].id, IDS[0]], before=9, after=0, where=ANN)
         assert sorted(turns.texts) == sorted([TALK[0].passages[0].text, OTHER.passages[0].text])
         assert len(set(turns.sessions.tolist())) == 2
+
+    def test_turns_of_a_day_without_session_are_neighbours(self, store: Store) -> None:
+        said = [make_turn(place, text, session="") for place, text in ((1, "It rains."), (2, "Take a coat."))]
+        later = make_turn(24 * 60, "The sun is back.", session="")
+        store.write([*said, later], author=OWNER, model=MODEL)
+        turns = store.turns("", [said[1].passages[0].id], before=9, after=9, where=ANN)
+        assert turns.texts == ("It rains.", "Take a coat.")
+        assert store.turns("", [later.passages[0].id], before=9, after=9, where=ANN).texts == ("The sun is back.",)
 
     def test_terms_are_in_order_of_text(self, talk: Store) -> None:
         turns = talk.turns("the jobs at a harbour, unknownword", [IDS[6], IDS[4]], before=0, after=0, where=ANN)

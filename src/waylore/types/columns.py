@@ -28,7 +28,7 @@ Flags = npt.NDArray[np.bool_]
 # Columns of FactColumns that are tuples, and those that are arrays; `vectors` are treated apart.
 ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
 NO_TIME = np.iinfo(np.int64).min  # the time of a turn without one
-NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed")
+NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed", "is_dated")
 # The same of TurnColumns.
 TURN_TEXTS = ("ids", "speakers", "roles", "texts")
 TURN_NUMBERS = ("sessions", "positions", "at", "tells_time", "sizes")
@@ -101,9 +101,9 @@ class MentionColumns(Groups[Mention]):
 class FactColumns(Groups[Fact]):
     """Facts: their ids, ends and trust, and their vectors as the rows of a matrix, 0 where `has_vector` is false.
 
-    `objects` is empty for a plain value, `is_typed` is false for a pair. `sources` and `statuses` are places in SOURCES
-    and STATUSES, `recorded_at` is in microseconds since 1970. `rows` has, for each fact, the object or its source with
-    its place there.
+    `objects` is empty for a plain value, `is_typed` is false for a pair, `is_dated` is whether its time is known.
+    `sources` and `statuses` are places in SOURCES and STATUSES, `recorded_at` is in microseconds since 1970. `rows`
+    has, for each fact, the object or its source with its place there.
     """
 
     of: Ids = ()
@@ -118,6 +118,7 @@ class FactColumns(Groups[Fact]):
     vectors: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     has_vector: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     is_typed: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    is_dated: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     rows: "tuple[Fact | tuple[FactSource, int], ...]" = ()
 
     def make(self, place: int) -> Fact:
@@ -257,6 +258,7 @@ def to_fact_columns(groups: Mapping[str, Iterable[Fact]]) -> FactColumns:
         vectors=np.array(vectors, np.float32).reshape(len(facts), dimension),
         has_vector=np.array([fact.vector is not None for fact in facts], np.bool_),
         is_typed=np.array([fact.is_typed for fact in facts], np.bool_),
+        is_dated=np.array([fact.is_dated for fact in facts], np.bool_),
         rows=facts,
     )
 

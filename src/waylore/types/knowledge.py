@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
+from waylore.relations import get_relation_name, is_denial
 from waylore.text import normalise
 from waylore.types.identity import identity, pair_id
 from waylore.types.messages import Role
@@ -30,6 +31,7 @@ Status = Literal["staged", "confirmed", "retracted"]
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
+USER_NAME = "user"  # in facts: the person who speaks, or whose memory it is if no user is named
 SAME, RESEMBLES = "same_as", "resembles"  # predicates: two names of one thing, and two similar names
 PAIR_WEIGHT, PAIR_CONFIDENCE = 4.0, 0.6
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,7 +42,7 @@ class Document:
     """What was added, with its source, metadata and permission labels. Without labels every caller may read it.
 
     A document of a `user` is seen only by calls for that user. `at` is when its event was, None if that is unknown;
-    `recorded_at` is when it was added.
+    `recorded_at` is when it was added. From `expires` on, reads leave it out; None if it never expires.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Document:
     agent: str = ""
     session: str = ""
     at: datetime | None = None
+    expires: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
@@ -135,8 +138,8 @@ class Fact:
     """Subject, predicate and object, as one passage states them.
 
     `object` is the name of an entity, or a plain value if `object_id` is empty. A *pair* has no predicate: the
-    statement names both entities, and no words of the author say how they are related. `at` is when the passage was
-    said, as a store reads it.
+    statement names both entities, and no words of the author say how they are related. A predicate that begins with
+    "not" denies the fact. `is_own` if the subject said it. `at` is when the passage was said, as a store reads it.
     """
 
     id: str
@@ -158,6 +161,7 @@ class Fact:
     last_accessed: datetime | None = field(default=None, repr=False)
     vector: Vector | None = field(default=None, compare=False, repr=False)
     at: datetime | None = field(default=None, compare=False, repr=False)
+    is_own: bool = field(default=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.subject} {self.draw_arrow()} {self.object}"
@@ -173,9 +177,19 @@ class Fact:
         return self.valid_from or self.at or self.recorded_at
 
     @property
+    def is_dated(self) -> bool:
+        """Whether it is known when the fact began or was said."""
+        return self.valid_from is not None or self.at is not None
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether the predicate denies a relation."""
+        return is_denial(self.predicate)
+
+    @property
     def series(self) -> tuple[str, str]:
-        """The subject and the normalised predicate. With a single-valued predicate, facts of one series compete."""
-        return self.subject_id, normalise(self.predicate)
+        """The subject and the name of the relation. Facts of one series, and what denies them, compete."""
+        return self.subject_id, get_relation_name(self.predicate)
 
     @property
     def quote(self) -> tuple[str, bool]:
@@ -232,6 +246,7 @@ class NewFact:
 
     An object that is a number or a date is a plain value. Dates may be ISO text; without an offset they are UTC. If
     `is_pair`, the statement only names both: such a fact has no predicate, is not listed and connects passages.
+    A predicate that begins with "not" denies a fact: ("Ann", "not works_at", "Acme"). `is_own` if the subject said it.
     """
 
     subject: str
@@ -248,6 +263,7 @@ class NewFact:
     object_type: str = ""
     is_value: bool = False
     is_pair: bool = False
+    is_own: bool = False
 
     def __post_init__(self) -> None:
         self._convert()
@@ -350,9 +366,10 @@ class IndexedDocument:
 
 
 def _describe_scope(document: Document) -> tuple[object, ...]:
-    """Return user, agent, session and time; nothing if there are none, as in digests from before these fields."""
+    """Return user, agent, session, time and expiry; nothing if there are none, as in earlier digests."""
     scope = (document.user, document.agent, document.session, document.at and str(document.at))
-    return scope if any(scope) else ()
+    expires = ("expires", str(document.expires)) if document.expires else ()
+    return (*(scope if any(scope) else ()), *expires)
 
 
 def _describe_passage(passage: Passage) -> tuple[object, ...]:
@@ -365,4 +382,5 @@ def _describe_passage(passage: Passage) -> tuple[object, ...]:
 def _describe_fact(fact: Fact) -> tuple[object, ...]:
     ends = (fact.subject_id, fact.subject, fact.predicate, fact.object, fact.object_id)
     weights = (float(fact.weight), float(fact.confidence), fact.source, fact.status)
-    return (fact.id, fact.passage_id, *ends, fact.statement, *weights, str(fact.valid_from), str(fact.valid_to))
+    period = (str(fact.valid_from), str(fact.valid_to))
+    return (fact.id, fact.passage_id, *ends, fact.statement, *weights, *period, *(["own"] if fact.is_own else []))

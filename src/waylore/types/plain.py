@@ -27,6 +27,7 @@ def dump_document(document: Document) -> Plain:
         "agent": document.agent,
         "session": document.session,
         "at": dump_time(document.at),
+        "expires": dump_time(document.expires),
     }
 
 

@@ -113,6 +113,15 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class UserCounts:
+    """A user of a collection, and how many documents and passages it has."""
+
+    user: str
+    documents: int
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """The size of a collection, and the embedding model that it was made with."""
 

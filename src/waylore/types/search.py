@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
@@ -17,7 +17,10 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.plain import dump_document, dump_entity, dump_fact, dump_passage
+from waylore.types.plain import dump_document, dump_entity, dump_fact, dump_passage, dump_time
+
+if TYPE_CHECKING:
+    from waylore.spans import Span
 
 GateOutcome = Literal[
     "open",  # the graph was used
@@ -29,7 +32,11 @@ GateOutcome = Literal[
 ]
 
 
+NEWER = "newer"  # the placement of a turn that was put before an older one
+SNIPPET_CHARACTERS = 200  # of a passage that is quoted in the text of another one
+EndKind = Literal["changed", "corrected", "ended"]  # how a fact was superseded
 StepKind = Literal["typed", "quoted", "named"]
+GroupBy = Literal["turn", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,9 @@ class Filter:
 
     `since` and `until` select passages by their time `at`: from the first, and before the second. `as_of` leaves out
     passages that were said later. Passages without a time are left out by `since` and `until`, and not by `as_of`.
+
+    `now` leaves out documents that have expired by then; with `as_of`, those that had expired by that time. Without
+    both, expired documents are included. `Waylore` sets `now` by its clock.
     """
 
     labels: frozenset[str] | None = None
@@ -53,6 +63,7 @@ class Filter:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
+    now: datetime | None = None
 
     @property
     def has_turns(self) -> bool:
@@ -63,7 +74,7 @@ class Filter:
         for name in ("user", "agent", "session", "speaker"):
             if not isinstance(getattr(self, name), str):
                 raise ArgumentError(f"{name} must be a string, got {getattr(self, name)!r:.60}")
-        for name in ("since", "until", "as_of"):
+        for name in ("since", "until", "as_of", "now"):
             moment: object = getattr(self, name)
             if moment is not None:
                 object.__setattr__(self, name, to_datetime(moment, name))  # type: ignore[arg-type]  # checked there
@@ -93,7 +104,8 @@ class Query:
     Facts count if they are valid at `as_of`; with None all facts count. `unit` is the unit of the vector's model,
     the difference of two cosines that counts as much as the whole weight of vector search; None if it is unknown.
     `min_similarity` is the cosine below which a passage is no hit; None returns hits of any cosine. `spread` is how the
-    cosines of the model are spread, None if that is unknown.
+    cosines of the model are spread, None if that is unknown. With `group_by` "session", only the best turn of each
+    session is a hit.
     """
 
     text: str
@@ -103,6 +115,7 @@ class Query:
     unit: float | None = field(default=None, compare=False, repr=False)
     min_similarity: float | None = None
     spread: CosineSpread | None = field(default=None, compare=False, repr=False)
+    group_by: GroupBy = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +230,29 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Superseder:
+    """The passage that says what holds instead of what a hit says, and since when.
+
+    `changed`: it holds since then. `corrected`: it held from the beginning. `ended`: what the hit says is over.
+    """
+
+    passage_id: str
+    text: str
+    at: datetime | None
+    kind: EndKind
+    since: datetime
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.since:%Y-%m-%d}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A passage with its score, its rank in each search, and the path that led to it, if the graph found one.
 
-    `also_in` are other documents with the same text, whose passages would have been hits too.
+    `also_in` are other documents with the same text, whose passages would have been hits too. `superseded_by` says what
+    holds instead of what the passage says; None if nothing else is known to hold. `is_planned` if what it says begins
+    later. `is_newer` if it was put before an older passage that says much the same.
     """
 
     passage: Passage
@@ -229,6 +261,18 @@ class Hit:
     placements: tuple[Placement, ...]
     path: GraphPath | None = None
     also_in: tuple[Document, ...] = ()
+    superseded_by: Superseder | None = None
+    is_planned: bool = False
+    is_newer: bool = False
+
+    @property
+    def when(self) -> "tuple[Span, ...]":
+        """The days that the passage speaks of, counted from when it was said; empty if that is unknown."""
+        if self.passage.at is None:
+            return ()
+        from waylore.spans import find_spans  # noqa: PLC0415 (most hits are no turns)
+
+        return find_spans(self.passage.text, self.passage.at)
 
     @property
     def id(self) -> str:
@@ -253,8 +297,19 @@ class Hit:
 
     @property
     def heading(self) -> str:
-        """The title, then when and by whom it was said."""
-        return " · ".join(filter(None, (self.title, self.said)))
+        """The title, then when and by whom it was said, and whether it is superseded or planned."""
+        state = "planned" if self.is_planned else ""
+        if self.superseded_by:
+            state = f"{self.superseded_by.kind} {self.superseded_by.since:%Y-%m-%d}"
+        return " · ".join(filter(None, (self.title, self.said, state)))
+
+    @property
+    def text_with_end(self) -> str:
+        """The text, and what holds instead of it if it is superseded."""
+        if self.superseded_by is None:
+            return self.text
+        until = f"{self.superseded_by.since:%Y-%m-%d}"
+        return f"{self.text}\n(until {until}; then: {to_snippet(self.superseded_by.text)})"
 
     @property
     def uri(self) -> str:
@@ -290,6 +345,10 @@ class Hit:
             "placements": [_dump_placement(placement) for placement in self.placements],
             "path": _dump_path(self.path) if self.path else None,
             "also_in": [dump_document(document) for document in self.also_in],
+            "when": [_dump_span(span) for span in self.when],
+            "superseded_by": _dump_superseder(self.superseded_by) if self.superseded_by else None,
+            "is_planned": self.is_planned,
+            "is_newer": self.is_newer,
             "explanation": _dump_explanation(self.explanation) if explain else None,
         }
 
@@ -377,6 +436,20 @@ def _dump_placement(placement: Placement) -> dict[str, Any]:
     }
 
 
+def _dump_span(span: "Span") -> dict[str, Any]:
+    return {"first": span.first.isoformat(), "last": span.last.isoformat(), "words": span.words}
+
+
+def _dump_superseder(superseder: Superseder) -> dict[str, Any]:
+    return {
+        "passage_id": superseder.passage_id,
+        "text": superseder.text,
+        "at": dump_time(superseder.at),
+        "kind": superseder.kind,
+        "since": dump_time(superseder.since),
+    }
+
+
 def _dump_path(path: GraphPath) -> dict[str, Any]:
     steps = [
         {"fact_id": step.fact.id, "is_forward": step.is_forward, "kind": step.kind, "words": step.words}
@@ -388,6 +461,12 @@ def _dump_path(path: GraphPath) -> dict[str, Any]:
 def _dump_explanation(explanation: Explanation) -> dict[str, Any]:
     details = [_dump_explanation(detail) for detail in explanation.details]
     return {"value": explanation.value, "description": explanation.description, "details": details}
+
+
+def to_snippet(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= SNIPPET_CHARACTERS else f"{line[:SNIPPET_CHARACTERS].rstrip()} …"
 
 
 NO_FILTER = Filter()

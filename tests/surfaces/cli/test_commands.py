@@ -104,6 +104,18 @@ def test_search_takes_the_methods_of_the_specification(filled: Path) -> None:
     assert "unknown method 'best'; use auto, chain" in run("search", "x", "-m", "best", code=2)
 
 
+def test_search_chooses_by_default_and_names_the_reason(filled: Path) -> None:
+    assert run_json("search", "a vs b")["route_reason"] == "hybrid: it compares"
+    assert run_json("search", QUESTION)["route_reason"] == "chain: the default for documents"
+    assert run_json("search", QUESTION, "-m", "chain")["route_reason"] == ""
+    assert "hits · chain: the default for documents ·" in run("search", QUESTION)
+
+
+def test_recipe_values_of_settings_are_of_chain_by_default(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYLORE_SEARCH_RECIPE", "walk.max_hops=2")
+    assert run_json("search", QUESTION)["recipe"] == "chain with walk.max_hops=2"
+
+
 def test_papers_are_found_by_identifier(tmp_path: Path) -> None:
     findings = tmp_path / "academic_research_output.json"
     paper = {"arxiv_id": "2501.03236", "title": "MAGMA Memory", "abstract": "Agents need graphs."}
@@ -264,6 +276,19 @@ def test_import_triples_with_labels(folder: Path) -> None:
     assert "format must be one of auto, waylore" in run("import", "facts.csv", "--format", "xml", code=2)
 
 
+def test_import_for_a_user(folder: Path) -> None:
+    rows = [
+        {"memory": "Likes tea", "hash": "1", "user_id": "ann"},
+        {"memory": "Likes rum", "hash": "2", "user_id": "ben"},
+    ]
+    (folder / "memories.json").write_text(json.dumps({"results": rows}))
+    imported = run_json("import", "memories.json", "--user", "ann")
+    assert (imported["format"], imported["written"], imported["skipped_count"]) == ("mem0", 1, 1)
+    assert [hit["passage"]["text"] for hit in run_json("search", "likes", "--user", "ann")["hits"]] == ["Likes tea"]
+    run("export", "out.jsonl")
+    assert "has its own users" in run("import", "out.jsonl", "--user", "ann", code=2)
+
+
 def test_search_refuses_another_model_until_reembed(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no embedder is set" in run("reembed", code=2)
     monkeypatch.setenv("WAYLORE_EMBEDDING_PROVIDER", "hashing")
@@ -370,7 +395,7 @@ def test_eval_measures_a_folder_with_the_embedder_of_the_settings(
     monkeypatch.setenv("WAYLORE_EMBEDDING_PROVIDER", "hashing")
     shown = run("eval", "notes", "--questions", "questions.jsonl")
     assert "; hashing" in shown.splitlines()[0]
-    assert "chain (default)" in shown
+    assert "auto (default)" in shown
     assert not Path("team.waylore").exists()
 
 

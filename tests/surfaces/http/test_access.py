@@ -60,7 +60,7 @@ class World:
             for method, operation in methods.items():
                 id_ = operation["operationId"]
                 body = json.loads(self._fill(json.dumps(BODIES[id_]))) if "requestBody" in operation else None
-                query = "?entity=login" if id_ in ("list_facts", "graph") else ""
+                query = "?entity=login" if id_ in ("list_facts", "graph", "timeline") else ""
                 made.append((id_, method.upper(), self._fill(path) + query, body))
         return made
 

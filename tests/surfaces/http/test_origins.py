@@ -38,6 +38,8 @@ BODIES: dict[str, Any] = {
 ARGUMENTS: dict[str, Any] = {
     "memory_search": {"query": SECRET},
     "memory_get": {"id": "{document}"},
+    "memory_profile": {},
+    "memory_changes": {"entity": SECRET},
     "memory_add": {"text": "Planted."},
     "memory_remember": {"text": "Planted."},
     "memory_forget": {"documents": ["{document}"]},
@@ -85,7 +87,7 @@ class World:
         """Yield a valid request for every route and every tool: its method, its path, its body."""
         for path, methods in self.app.openapi()["paths"].items():
             for method, operation in methods.items():
-                query = "?entity=login" if operation["operationId"] in ("list_facts", "graph") else ""
+                query = "?entity=login" if operation["operationId"] in ("list_facts", "graph", "timeline") else ""
                 body = BODIES[operation["operationId"]] if "requestBody" in operation else None
                 yield method.upper(), self._fill(path) + query, self._encode(body)
         for tool in TOOLS:

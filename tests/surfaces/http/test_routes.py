@@ -65,7 +65,7 @@ async def test_search_equals_that_of_python(store: str, asked: httpx.AsyncClient
     question = {"query": "Who can help with the login?", "method": "chain"}
     found = read_json(await asked.post(f"{NOTES}/search", json=question))
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
-        same = memory.search("Who can help with the login?").to_dict()
+        same = memory.search("Who can help with the login?", method="chain").to_dict()
     for one, other in zip(found.pop("hits"), same.pop("hits"), strict=True):
         assert one["score"] == pytest.approx(other["score"], abs=1e-4)
         for part in ("passage", "document", "path"):
@@ -78,6 +78,15 @@ async def test_every_method_of_python_is_accepted(on_file: httpx.AsyncClient, me
     question = "Who can help with the login?"
     found = read_json(await on_file.post(f"{NOTES}/search", json={"query": question, "method": method}))
     assert found["recipe"] == choose_recipe(method, question)[0].name
+
+
+async def test_search_chooses_by_default_and_names_the_reason(on_file: httpx.AsyncClient) -> None:
+    await add(on_file, LOGIN)
+    for query, reason in (
+        ("login vs logout", "hybrid: it compares"),
+        ("the login", "chain: the default for documents"),
+    ):
+        assert read_json(await on_file.post(f"{NOTES}/search", json={"query": query}))["route_reason"] == reason
 
 
 async def test_context_cites_passages_within_budget(on_file: httpx.AsyncClient) -> None:

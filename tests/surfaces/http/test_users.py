@@ -87,6 +87,9 @@ async def fill(owner: httpx.AsyncClient, mara: httpx.AsyncClient) -> dict[str, s
     return {"document": document, "passage": passage, "job": job, "key": key, "receipt": receipt}
 
 
+LIFE = (("2026-01-10", "I live in Oslo."), ("2026-03-10", "I live in Bergen now."))
+
+
 @pytest.fixture
 async def on_file(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     async with open_client(make_settings(tmp_path / "memory.waylore")) as made:
@@ -215,6 +218,10 @@ async def test_search_selects_by_session_agent_and_time(on_file: httpx.AsyncClie
     assert await find(since="2026-05-02") == {second, third}
     assert await find(since="2026-05-02", until="2026-05-03T09:00:00Z") == {second}
     assert await find(user="sol") == set()
+    grouped = await find(group_by="session")
+    assert {first, "Tea at any time."} < grouped < {first, second, third, "Tea at any time."}
+    wrong = await on_file.post(f"{NOTES}/search", json={"query": "tea", "group_by": "day"})
+    assert wrong.status_code == 422
 
 
 async def test_added_documents_and_facts_have_their_origin(on_file: httpx.AsyncClient) -> None:
@@ -272,7 +279,8 @@ async def test_forgetting_nothing_is_refused(world: World, body: dict[str, Any])
     for client in (world.owner, world.mara):
         done = await client.post(f"{NOTES}/documents/forget", json=body)
         assert done.status_code == 422
-        assert "name ids or addresses, or select by user, agent, session, since or until" in done.json()["detail"]
+        selected = "name ids or addresses, or select by user, agent, session, since, until, matching or expired"
+        assert selected in done.json()["detail"]
     assert world.export() == before
 
 
@@ -308,7 +316,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "start_job": {"kind": "forget"},
 }
 UPLOADS = {"upload": "Planted.", "upload_import": '{"subject": "Mara", "predicate": "owns", "object": "nothing"}'}
-QUERIES = {"list_facts": {"entity": "Mara"}, "graph": {"entity": "Mara"}}
+QUERIES = {id_: {"entity": "Mara"} for id_ in ("list_facts", "graph", "timeline")}
 REFUSED = {"stats", "export", "verify_receipt", "start_job", "delete_collection"}  # about a whole collection
 
 
@@ -335,6 +343,7 @@ async def test_key_of_another_user_reads_and_changes_nothing(world: World) -> No
     assert len(requests) > 25
     takes_user = {"add_document", "add_facts", "remember", "forget_documents", "search", "context", "explain"}
     takes_user |= {"list_documents", "get_document", "forget_document", "list_facts", "graph", "create_key"}
+    takes_user |= {"timeline", "profile", "changes", "provenance"}
     for id_, method, path in sorted(requests):
         for user in ("", "mara"):
             if user and id_ in BODIES and id_ not in takes_user:
@@ -408,3 +417,87 @@ async def test_key_of_a_user_manages_keys_of_that_user(world: World) -> None:
         method = "POST" if path.endswith("rotate") else "DELETE"
         assert (await world.sol.request(method, f"/v1/keys/{path}", json={})).status_code == 404
     assert (await world.owner.post("/v1/keys", json=wanted | {"user": "a\nb"})).status_code == 422
+
+
+async def test_what_has_expired_is_hidden_and_forgotten(world: World) -> None:
+    past, future = {"expires": "2026-01-01T00:00:00Z"}, {"expires": "2999-01-01"}
+    told = {"messages": [{"role": "user", "content": "The ferry is late."}], "session": "s9"}
+    for said in (past, future):
+        text = {"text": f"The ferry code is {said['expires']}.", **said}
+        read_json(await world.owner.post(f"{NOTES}/documents", json=text))
+        fact = {"facts": [["ferry", "has_code", said["expires"]]], **said}
+        read_json(await world.owner.post(f"{NOTES}/facts", json=fact))
+    read_json(await world.mara.post(f"{NOTES}/remember", json={**told, **past}))
+    upload = f"{NOTES}/uploads/ferry.md?expires=2026-01-01"
+    job = read_json(await world.owner.put(upload, content=b"The ferry code is 4471."))["id"]
+    while not read_json(await world.owner.get(f"{NOTES}/jobs/{job}"))["ended_at"]:
+        await asyncio.sleep(0.05)
+
+    async def list_expiries(**parameters: Any) -> list[str | None]:
+        listed = read_json(await world.owner.get(f"{NOTES}/documents", params=parameters))
+        return sorted(each["expires"] for each in listed["documents"] if each["expires"])
+
+    assert await list_expiries() == ["2999-01-01T00:00:00Z"] * 2
+    everything = ["2026-01-01T00:00:00Z"] * 3 + ["2999-01-01T00:00:00Z"] * 2
+    assert await list_expiries(include_expired=True) == everything
+    facts = read_json(await world.owner.get(f"{NOTES}/facts", params={"entity": "ferry"}))["facts"]
+    assert [fact["object"] for fact in facts] == ["2999-01-01"]
+    hits = read_json(await world.mara.post(f"{NOTES}/search", json={"query": "ferry late"}))["hits"]
+    assert not any("late" in hit["passage"]["text"] for hit in hits)
+    planned = read_json(await world.owner.post(f"{NOTES}/documents/forget", json={"expired": True, "dry_run": True}))
+    assert len(planned["documents"]) == 4
+    own = read_json(await world.mara.post(f"{NOTES}/documents/forget", json={"expired": True}))
+    assert len(own["documents"]) == 1
+    gone = read_json(await world.owner.post(f"{NOTES}/documents/forget", json={"expired": True}))
+    assert len(gone["documents"]) == 3
+    assert await list_expiries(include_expired=True) == ["2999-01-01T00:00:00Z"] * 2
+
+
+# -- views ---------------------------------------------------------------------------------------------
+
+
+async def test_views_show_what_holds_and_what_changed(on_file: httpx.AsyncClient) -> None:
+    for day, text in LIFE:
+        messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
+        body = SESSION | {"messages": messages, "at": day}
+        read_json(await on_file.post(f"{NOTES}/remember", json=body))
+
+    async def read(path: str, model: type[wire.Wire], **parameters: Any) -> Any:
+        answer = await on_file.get(f"{NOTES}{path}", params={"user": "mara", **parameters})
+        assert answer.status_code == 200, answer.text
+        model.model_validate_json(answer.content, strict=True)
+        return answer.json()
+
+    profile = await read("/profile", wire.Profile)
+    assert [line["text"].partition(" (")[0] for line in profile["lines"]] == ["lives in: Bergen"]
+    assert (await read("/profile", wire.Profile, budget=1))["has_more"]
+    changes = await read("/changes", wire.ChangeList, since="2026-02-01")
+    [change] = changes["changes"]
+    assert (change["kind"], change["before"]["fact"]["object"], change["after"]["fact"]["object"]) == (
+        "changed",
+        "Oslo",
+        "Bergen",
+    )
+    assert (await read("/changes", wire.ChangeList, until="2026-02-01", entity="Oslo"))["changes"][0]["kind"] == "began"
+    assert (await read("/changes", wire.ChangeList, limit=1))["has_more"]
+    timeline = await read("/timeline", wire.Timeline, entity="mara")
+    assert [(entry["fact"]["object"], entry["end"] and entry["end"]["kind"]) for entry in timeline["entries"]] == [
+        ("Oslo", "changed"),
+        ("Bergen", None),
+    ]
+    assert len((await read("/timeline", wire.Timeline, entity="mara", until="2026-03-01"))["entries"]) == 1
+    passage = change["before"]["passage"]["id"]
+    origin = await read(f"/passages/{passage}/provenance", wire.Provenance, around=1)
+    assert (origin["session"], origin["before"], [turn["text"] for turn in origin["after"]]) == ("s1", [], ["Noted."])
+    assert (await on_file.get(f"{NOTES}/passages/{passage}/provenance")).status_code == 404
+    assert (await on_file.get(f"{NOTES}/changes", params={"since": "soon"})).status_code == 422
+
+
+async def test_views_of_a_bound_key_are_those_of_its_user(world: World) -> None:
+    body = {"messages": [{"role": "user", "content": f"I live in {SECRET}."}], "session": "s2"}
+    read_json(await world.mara.post(f"{NOTES}/remember", json=body))
+    for path in ("/profile", "/changes", "/timeline?entity=mara"):
+        assert SECRET in (await world.mara.get(f"{NOTES}{path}")).text
+        assert SECRET not in (await world.sol.get(f"{NOTES}{path}")).text
+        refused = await world.sol.get(f"{NOTES}{path}{'&' if '?' in path else '?'}user=mara")
+        assert refused.status_code == 403

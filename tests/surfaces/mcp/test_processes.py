@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tools.waiting import HANG_SECONDS, wait_until
 
-from surfaces.agents import call, call_wrongly, fill, run_agent
+from surfaces.agents import READING, call, call_wrongly, fill, run_agent
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 
@@ -122,9 +122,7 @@ async def test_labels_and_read_only_are_options(store: Path) -> None:
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])
     async with Client(make_stdio_parameters(store, "--label", "crew", "--read-only")) as agent:
-        assert [tool.name for tool in (await agent.list_tools()).tools] == [
-            *("memory_search", "memory_get", "search", "fetch"),
-        ]
+        assert [tool.name for tool in (await agent.list_tools()).tools] == [*READING, "search", "fetch"]
         await call_wrongly(agent, "memory_get", id=hidden)
     async with Client(make_stdio_parameters(store, "-l", "crew", "-l", "office")) as agent:
         assert (await call(agent, "memory_get", id=hidden))["document_id"] == hidden

@@ -59,14 +59,14 @@ async def test_tools_have_hints_and_schemas(memory: Waylore) -> None:
         listed = (await agent.list_tools()).tools
     hints = {tool.name: tool.annotations for tool in listed if tool.annotations}
     assert [name for name, hint in hints.items() if hint.read_only_hint] == [
-        name for name in TOOLS if name not in {"memory_add", "memory_remember", "memory_forget"}
+        name for name in TOOLS if name not in {"memory_remember", "memory_forget"}
     ]
     assert [name for name, hint in hints.items() if hint.destructive_hint] == ["memory_forget"]
     assert all(hint.idempotent_hint and not hint.open_world_hint for hint in hints.values())
     assert all(tool.description and tool.input_schema and tool.output_schema for tool in listed)
     assert list(listed[0].input_schema["properties"]) == [
         *("max_tokens", "query", "max_results", "use_graph", "min_graph_score", "min_similarity", "method"),
-        *("session", "since", "until", "as_of"),
+        *("session", "since", "until", "as_of", "group_by"),
     ]
 
 
@@ -100,6 +100,13 @@ async def test_every_method_of_python_is_accepted(memory: Waylore, method: str) 
     assert [(hit["passage_id"], hit["score"]) for hit in told["hits"]] == [
         (hit.passage.id, hit.score) for hit in found.hits
     ]
+
+
+async def test_search_chooses_by_default_and_names_the_reason(memory: Waylore) -> None:
+    async with client(memory) as agent:
+        for query, reason in (("Ada vs Byron", "hybrid: it compares"), (QUESTION, "chain: the default for documents")):
+            assert (await call(agent, "memory_search", query=query))["route_reason"] == reason
+        assert (await call(agent, "memory_search", query=QUESTION, method="chain"))["route_reason"] == ""
 
 
 async def test_min_graph_score_drops_added_passages(memory: Waylore) -> None:

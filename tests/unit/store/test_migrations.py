@@ -25,6 +25,7 @@ RELEASED = {
         "76f28efc671226e1f4494ef577136451f43e8366a04ccff26ee831b883f5e7a6",
         "32c384590948a9527115b4db4503c25d069700694c2e847e185ff85b457875d6",
         "30414d3719c2aaca03694fff73da0d44fb72c83e49623807f35466f1ab50c0f2",
+        "da2aa2df052252d968beaf0d55baaef1872a493b8ffcf2108065f9380f08807d",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
@@ -35,6 +36,7 @@ RELEASED = {
         "cff661b17325fedd645ca054aa0078420d7afaff4ab8800c94745dc128992dee",
         "298151a41ad00054a734f49713f0ec4b2c12225ed919b215d159754e56277f29",
         "e150cf617be59532a61410d21d15e38518418bf424b4da08ba2dea5d66dc9aca",
+        "c39930c6e6b083d9f107c59d747ef015eb16fc793dc5c4ccd48881e4f9af1c5a",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],

@@ -1,6 +1,7 @@
 """Packs are decoded to what was encoded, alone and side by side."""
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.errors import SchemaOutdated
-from waylore.store.packs import FACT, HEAD, ID, MENTION, PAIR, STATEMENT, TRUST, Pack, Packs, encode_pack
+from waylore.store.packing import PassageParts, list_facts, pack_parts, read_passage_packs
+from waylore.store.packs import FACT, HEAD, ID, MENTION, PAIR, STATEMENT, TRUST, VERSION, Pack, Packs, encode_pack
+from waylore.types.knowledge import Fact, Passage
 
 WORDS = st.lists(st.text(max_size=8) | st.just("a\0b"), max_size=4)
 
@@ -82,4 +85,15 @@ def test_pack_of_a_later_version_is_refused() -> None:
     pairs, trust = np.zeros(0, PAIR), np.zeros(0, TRUST)
     blob = encode_pack(Pack(entities, statements, mentions, facts, pairs, trust, words=("a",)))
     with pytest.raises(SchemaOutdated, match="install that version"):
-        Packs([blob, struct.pack("<H", 2) + blob[2:]])
+        Packs([blob, struct.pack("<H", VERSION + 1) + blob[2:]])
+
+
+def test_only_packs_with_own_statements_need_this_version() -> None:
+    passage = Passage("b" * 32, "a" * 32, "I live in Oslo.")
+    fact = Fact("c" * 32, "d" * 32, "mara", "lives in", "Oslo", passage_id=passage.id, source="conversation")
+    for is_own, version in ((False, 1), (True, VERSION)):
+        parts = PassageParts(passage, (), [replace(fact, is_own=is_own)])
+        pack = pack_parts(parts, None).pack
+        assert struct.unpack("<H", pack[:2]) == (version,)
+        [read] = list_facts(read_passage_packs([(bytes.fromhex(passage.id), passage.text, 0, None, pack, None)]))
+        assert (read.is_own, read.source) == (is_own, "conversation")

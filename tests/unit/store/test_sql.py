@@ -29,10 +29,18 @@ ONLY_SQLITE = {
     "rows have a number beside their id": {"collection_row", "passage_ids", "entity_ids"},
     "bits replace an index of vectors": {
         *("new_block", "blocks", "resize_blocks", "all_blocks", "joined_passage_vectors", "visible_entities"),
-        *("collection_passage_vectors", "collection_entity_vectors", "joined_entity_vectors"),
+        *("collection_passage_vectors", "collection_entity_vectors", "joined_entity_vectors", "expired_passages"),
+        "blocks_by_row",
     },
     "FTS5 is a separate table and needs the text that it deletes": {
-        *("insert_words", "delete_words", "joined_passage_terms", "passage_rows_of_documents", "tags_of_documents"),
+        *(
+            "insert_words",
+            "delete_words",
+            "joined_rows",
+            "joined_passage_terms",
+            "passage_rows_of_documents",
+            "tags_of_documents",
+        ),
     },
     "PostgreSQL returns deleted rows and adds negative counts": {
         *("document_accesses", "profiles_of_documents"),

@@ -1,19 +1,29 @@
 """Read LoCoMo and LongMemEval as turns: each turn is a document of its own with speaker, session and time.
 
 A conversation of LoCoMo is a user, whose turns its questions search. LongMemEval is one pool; of a round, which is a
-turn of the user and the reply, only the user's turn is read. This module neither searches nor scores.
+turn of the user and the reply, only the user's turn is read. Each of its questions also has a history of its own, as
+one user would have it: the gold sessions and others at random, 48 in all. The metadata of a turn name the histories
+that it is in. This module neither searches nor scores.
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from waylore.evaluation.datasets import read_rows
 from waylore.types.identity import document_id, passage_id
 from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 SETS = ("locomo", "longmemeval-oracle")
+HISTORY = "history"  # the key of metadata with the questions whose history a turn is in
+HISTORY_SESSIONS = 48
+HISTORY_SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class ConversationQuestion:
     user: str
     at: datetime
     half: int
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,11 @@ class ConversationSet:
     name: str
     turns: tuple[IndexedDocument, ...]
     questions: tuple[ConversationQuestion, ...]
+
+    @property
+    def times(self) -> dict[str, datetime]:
+        """When each session was, by its id."""
+        return {get_session(turn.document.uri): turn.document.at for turn in self.turns if turn.document.at}
 
 
 def read_conversations(folder: Path, *, every: int = 1) -> ConversationSet:
@@ -64,6 +80,7 @@ def _read_locomo(folder: Path) -> ConversationSet:
             row["scope"],
             last[row["scope"]],
             scopes.index(row["scope"]) % 2,
+            row.get("type", ""),
         )
         for row in read_rows(folder / "queries.jsonl.gz")
         if row["gold"]
@@ -72,6 +89,10 @@ def _read_locomo(folder: Path) -> ConversationSet:
 
 
 def _read_longmemeval(folder: Path) -> ConversationSet:
+    rows = [row for row in read_rows(folder / "queries.jsonl.gz") if not row["abstention"]]
+    rounds = list(read_rows(folder / "corpus_rounds.jsonl.gz"))
+    sessions = list(dict.fromkeys(get_session(row["id"]) for row in rounds))
+    histories = _draw_histories(sessions, rows)
     turns = tuple(
         _make_turn(
             row["id"],
@@ -80,24 +101,37 @@ def _read_longmemeval(folder: Path) -> ConversationSet:
             "user",
             get_session(row["id"]),
             _parse_round_time(row["title"].removeprefix("session ")),
+            histories=histories[get_session(row["id"])],
         )
-        for place, row in enumerate(read_rows(folder / "corpus_rounds.jsonl.gz"))
+        for place, row in enumerate(rounds)
     )
-    sessions = {get_session(turn.document.uri) for turn in turns}
-    rows = [row for row in read_rows(folder / "queries.jsonl.gz") if not row["abstention"]]
     questions = tuple(
         ConversationQuestion(
             row["id"],
             row["question"],
             frozenset(row["gold_rounds"]),
-            frozenset(row["gold"]) & sessions,
+            frozenset(row["gold"]).intersection(sessions),
             "",
             _parse_round_time(row["date"]),
             number % 2,
+            row.get("type", ""),
         )
         for number, row in enumerate(sorted(rows, key=lambda row: row["id"]))
     )
     return ConversationSet(folder.name, turns, questions)
+
+
+def _draw_histories(sessions: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return, by session, the questions whose history it is in: those that need it, and some at random."""
+    random = np.random.default_rng(HISTORY_SEED)
+    numbers = {session: number for number, session in enumerate(sessions)}
+    histories: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        gold = [numbers[session] for session in row["gold"] if session in numbers]
+        others = random.permutation([n for n in range(len(sessions)) if n not in gold])[: HISTORY_SESSIONS - len(gold)]
+        for number in (*gold, *others.tolist()):
+            histories[sessions[number]].append(row["id"])
+    return histories
 
 
 def get_session(turn: str) -> str:
@@ -114,10 +148,26 @@ def _parse_round_time(text: str) -> datetime:
 
 
 def _make_turn(
-    id_: str, place: int, text: str, speaker: str, session: str, at: datetime, user: str = ""
+    id_: str,
+    place: int,
+    text: str,
+    speaker: str,
+    session: str,
+    at: datetime,
+    user: str = "",
+    histories: Sequence[str] = (),
 ) -> IndexedDocument:
     own = document_id(text=text, scope=(user, "", session, id_))
-    document = Document(own, uri=id_, source="conversation", user=user, session=session, at=at, recorded_at=at)
+    document = Document(
+        own,
+        uri=id_,
+        source="conversation",
+        user=user,
+        session=session,
+        at=at,
+        recorded_at=at,
+        metadata={HISTORY: list(histories)} if histories else {},
+    )
     passage = Passage(
         passage_id(own, text), own, text, position=place, end=len(text), speaker=speaker, role="user", at=at
     )

@@ -10,7 +10,7 @@ same. The loss is that of a softmax over the best candidates of a question, in w
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,9 +81,7 @@ def _rank_turns(question: ConversationQuestion, query: Query) -> Reads[RankedTur
     depth = CONVERSATION.hybrid.candidates
     near, words = yield from read_together(search_vectors(query, top_k=depth), search_keywords(query, top_k=depth))
     rankings = {"vector": near, "keyword": words}
-    return (
-        yield from rank_turns(GraphQuery(query, (), rankings, rankings, (), question.at), CONVERSATION.conversation)
-    )
+    return (yield from rank_turns(GraphQuery(query, (), rankings, rankings, (), question.at), CONVERSATION))
 
 
 def _stack(ranked: RankedTurns, names: Sequence[str]) -> Table:
@@ -152,7 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
             fitted = fit_halves(list(make_examples(each, asking, kind)) for each in sets)
             tables[kind] = dict(zip(tables[kind], np.mean(fitted, axis=0).round(4).tolist(), strict=True))
             for each in sets:
-                print("\n".join(_measure(each, asking, kind, tables[kind], fitted)), flush=True)
+                print("\n".join(_measure(each, asking, kind, fitted)), flush=True)
     text = json.dumps(tables, indent=2) + "\n"
     print(text, end="")
     if options.write:
@@ -166,18 +164,21 @@ def _open_set(options: argparse.Namespace, name: str, embedder: Embedder | None,
     )
 
 
-def _measure(
-    indexed: IndexedSet, embedder: Embedder | None, kind: str, names: Mapping[str, float], fitted: Sequence[Table]
-) -> list[str]:
-    """Return the recall of each half under the weights that were fitted on the other one."""
-
-    def choose(question: ConversationQuestion) -> Recipe:
-        weights: Weights = tuple(zip(names, fitted[1 - question.half].tolist(), strict=True))
+def choose_crossed(kind: str, fitted: Sequence[Table]) -> Callable[[ConversationQuestion], Recipe]:
+    """Return a function that gives a question the recipe with the weights that were fitted on the other half."""
+    names = [name for name, _ in load_conversation_weights()[kind]]
+    recipes = []
+    for half in fitted:
+        weights: Weights = tuple(zip(names, half.tolist(), strict=True))
         config = ConversationConfig(vectors=weights) if kind == "vectors" else ConversationConfig(words=weights)
-        return replace(CONVERSATION, conversation=config)
+        recipes.append(replace(CONVERSATION, conversation=config))
+    return lambda question: recipes[1 - question.half]
 
+
+def _measure(indexed: IndexedSet, embedder: Embedder | None, kind: str, fitted: Sequence[Table]) -> list[str]:
+    """Return the recall of each half under the weights that were fitted on the other one."""
     questions = indexed.dataset.questions
-    run = run_questions(indexed.store, embedder, questions, choose)
+    run = run_questions(indexed.store, embedder, questions, choose_crossed(kind, fitted))
     return format_recall(f"{indexed.dataset.name}, {kind}, crossed", questions, run)
 
 

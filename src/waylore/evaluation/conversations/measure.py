@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from waylore.evaluation.conversations.datasets import (
+    HISTORY,
     SETS,
     ConversationQuestion,
     ConversationSet,
@@ -67,12 +68,13 @@ def run_questions(
     choose: Callable[[ConversationQuestion], Recipe],
     *,
     top_k: int = HITS,
+    in_history: bool = False,
 ) -> ConversationRun:
-    """Search for each question with the recipe that `choose` returns for it."""
+    """Search for each question with the recipe that `choose` returns for it, everywhere or in its own history."""
     ranked: dict[str, Sequence[str]] = {}
     seconds = 0.0
     for question in questions:
-        query, recipe = make_query(question, embedder), replace(choose(question), top_k=top_k)
+        query, recipe = make_query(question, embedder, in_history=in_history), replace(choose(question), top_k=top_k)
         start = time.process_time()
         result = search(store, None, query, recipe, now=question.at)
         seconds += time.process_time() - start
@@ -80,9 +82,9 @@ def run_questions(
     return ConversationRun(ranked, seconds)
 
 
-def make_query(question: ConversationQuestion, embedder: Embedder | None) -> Query:
-    """Return the question as a query in the scope of its user, with its vector."""
-    where = Filter(user=question.user)
+def make_query(question: ConversationQuestion, embedder: Embedder | None, *, in_history: bool = False) -> Query:
+    """Return the question as a query in the scope of its user, or in its own history, with its vector."""
+    where = Filter(user=question.user, metadata={HISTORY: question.id} if in_history else {})
     if embedder is None:
         return Query(question.text, where=where)
     unit = find_unit(embedder.name) or measure_unit(embedder)
@@ -104,10 +106,11 @@ def _format_line(name: str, pairs: Sequence[tuple[Sequence[str], frozenset[str]]
     recalls = {k: np.array([compute_recall(ranked, gold, k) for ranked, gold in pairs]) for k in DEPTHS}
     interval = compute_interval(recalls[5])
     cells = "  ".join(f"R@{k} {100 * each.mean():5.1f}" for k, each in recalls.items())
-    return f"{name:48}{cells}  [{100 * interval.low:.1f}, {100 * interval.high:.1f}]  {len(pairs)} questions"
+    return f"{name:60}{cells}  [{100 * interval.low:.1f}, {100 * interval.high:.1f}]  {len(pairs)} questions"
 
 
-def _choose_always(recipe: Recipe) -> Callable[[ConversationQuestion], Recipe]:
+def choose_always(recipe: Recipe) -> Callable[[ConversationQuestion], Recipe]:
+    """Return a function that gives every question the same recipe."""
     return lambda _: recipe
 
 
@@ -119,7 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
         dataset = read_conversations(options.data / name, every=options.every)
         with open_conversations(dataset, embedder, options.folder, options.store) as store:
             for recipe in options.recipes:
-                run = run_questions(store, embedder, dataset.questions, _choose_always(RECIPES[recipe]))
+                run = run_questions(store, embedder, dataset.questions, choose_always(RECIPES[recipe]))
                 print("\n".join(format_recall(f"{name}, {recipe}", dataset.questions, run)))
                 print(
                     f"{1000 * run.seconds / len(dataset.questions):.2f} ms of processor for each question", flush=True

@@ -31,12 +31,12 @@ Answers = Mapping[str, FolderAnswer]  # by id of the question
 
 
 def ask_questions(
-    memory: Waylore, questions: Sequence[FolderQuestion], recipe: Recipe, progress: Progress = lambda *_: None
+    memory: Waylore, questions: Sequence[FolderQuestion], method: str | Recipe, progress: Progress = lambda *_: None
 ) -> dict[str, FolderAnswer]:
-    """Ask every question with one recipe."""
+    """Ask every question with one method."""
     answers = {}
     for done, question in enumerate(questions, 1):
-        result = memory.search(question.text, method=recipe, top_k=TOP_K, record_use=False)
+        result = memory.search(question.text, method=method, top_k=TOP_K, record_use=False)
         answers[question.id] = _make_answer(question, result)
         progress(done, len(questions))
     return answers

@@ -16,14 +16,14 @@ from waylore.evaluation.folders.report import format_report
 from waylore.evaluation.folders.scoring import QuestionScores, Scored
 from waylore.evaluation.index import load_embedder
 from waylore.evaluation.run import show_progress
-from waylore.recipes import CHAIN, RECIPES, Recipe
+from waylore.recipes import AUTO, CHAIN, RECIPES
 
-METHODS = ("keyword", "vector", BASELINE, CHAIN.name)  # the last one is the default of `search`
+METHODS = ("keyword", "vector", BASELINE, CHAIN.name, AUTO)  # the last one is the default of `search`
 
 
 def run(options: argparse.Namespace) -> None:
     """Measure the folders that the options name; print the tables and write the JSON."""
-    recipes = choose_recipes(options.recipes or ())
+    methods = choose_methods(options.recipes or ())
     folders = list_folders(options.folders, options.only)
     with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
         measurement = Measurement(model.name, earlier={file.stem: read_earlier(file) for file in options.beside})
@@ -33,28 +33,27 @@ def run(options: argparse.Namespace) -> None:
                 measurement.costs[folder.name] = index_folder(memory, folder / FILES, model)
                 pages = [page for page in read_pages(options.folders, folder.name) if options.split in ("", page.split)]
                 measurement.pages += [(page, read_stored(memory, page)) for page in pages]
-                ask(measurement, memory, questions, recipes)
+                ask(measurement, memory, questions, methods)
     if options.json:
         options.json.write_text(json.dumps(to_json(measurement), ensure_ascii=False), encoding="utf-8")
     print(format_report(measurement))
 
 
-def choose_recipes(names: Iterable[str], without: Sequence[str] = ()) -> list[Recipe]:
-    """Return the recipes that are always compared, and others by name."""
-    return [RECIPES[name] for name in dict.fromkeys((*METHODS, *names)) if name not in without]
+def choose_methods(names: Iterable[str], without: Sequence[str] = ()) -> list[str]:
+    """Return the methods that are always compared, and others by name."""
+    return [name for name in dict.fromkeys((*METHODS, *names)) if name not in without]
 
 
-def ask(
-    measurement: Measurement, memory: Waylore, questions: Sequence[FolderQuestion], recipes: Iterable[Recipe]
-) -> None:
-    """Ask questions about an indexed folder with each recipe, and again without the gate if the recipe has one."""
+def ask(measurement: Measurement, memory: Waylore, questions: Sequence[FolderQuestion], methods: Iterable[str]) -> None:
+    """Ask questions about an indexed folder with each method, and again without the gate if its recipe has one."""
     measurement.questions += questions
-    for recipe in recipes:
-        answers = ask_questions(memory, questions, recipe, show_progress(recipe.name))
-        measurement.answers.setdefault(recipe.name, {}).update(answers)
-        if recipe.graph and recipe.has_hybrid:
+    for method in methods:
+        answers = ask_questions(memory, questions, method, show_progress(method))
+        measurement.answers.setdefault(method, {}).update(answers)
+        recipe = RECIPES.get(method)
+        if recipe and recipe.graph and recipe.has_hybrid:
             ungated = ask_without_gate(memory, questions, recipe, answers)
-            measurement.ungated.setdefault(recipe.name, {}).update(ungated)
+            measurement.ungated.setdefault(method, {}).update(ungated)
 
 
 def read_earlier(file: Path) -> dict[str, Scored]:

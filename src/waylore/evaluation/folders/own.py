@@ -8,7 +8,7 @@ from pathlib import Path
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
-from waylore.evaluation.folders.command import ask, choose_recipes
+from waylore.evaluation.folders.command import ask, choose_methods
 from waylore.evaluation.folders.index import index_folder, list_documents, open_cached, open_memory
 from waylore.evaluation.folders.known_items import make_questions, spread
 from waylore.evaluation.folders.measure import ALL, BASELINE, Measurement, compare_methods, to_json
@@ -17,7 +17,7 @@ from waylore.evaluation.folders.scoring import SignTest, make_row, normalise_pat
 from waylore.evaluation.tables import format_columns
 from waylore.indexing.files.progress import Progress
 from waylore.protocols import Embedder
-from waylore.recipes import CHAIN
+from waylore.recipes import AUTO
 
 MAX_READ = 500  # maximum number of documents that questions are made from
 MAX_SHOWN = 3  # skipped files, and paths that do not exist
@@ -39,8 +39,8 @@ def run(options: argparse.Namespace, create_embedder: Callable[[], Embedder | No
             measurement.costs[folder.name] = index_folder(memory, folder, model, _show_progress)
             asked = questions or _make_questions(memory, folder)
             _check_paths(asked, memory, folder)
-            recipes = choose_recipes(options.recipes or (), without=() if model.embedder else ("vector",))
-            ask(measurement, memory, asked, recipes)
+            methods = choose_methods(options.recipes or (), without=() if model.embedder else ("vector",))
+            ask(measurement, memory, asked, methods)
     if options.json:
         options.json.write_text(json.dumps(to_json(measurement), ensure_ascii=False), encoding="utf-8")
     print("\n\n".join(_list_parts(measurement, is_made=not questions)))
@@ -84,7 +84,7 @@ def _list_parts(measurement: Measurement, *, is_made: bool) -> Iterator[str]:
     left_out = f", {unanswered:,} of them without an answer and not in the table" if unanswered else ""
     yield f"{counts}; {measurement.embedder}\n{len(measurement.questions):,} questions{left_out}"
     yield _format_table(measurement)
-    if verdict := compare_methods(measurement, ALL).get(CHAIN.name):
+    if verdict := compare_methods(measurement, ALL).get(AUTO):
         yield _describe(verdict)
     if is_made:
         yield MADE
@@ -99,7 +99,7 @@ def _format_table(measurement: Measurement) -> str:
         row = make_row(measurement.score(method).values())
         shares = [f"{100 * share:.0f} %" for share in (row.recall.mean, row.all_gold, row.first)]
         span = f"{100 * row.recall.low:.0f}–{100 * row.recall.high:.0f}"
-        name = f"{method} (default)" if method == CHAIN.name else method
+        name = f"{method} (default)" if method == AUTO else method
         rows.append([name, shares[0], span, *shares[1:], f"{row.reciprocal_rank:.2f}"])
     return format_columns(["method", "found", "95 %", "all found", "first", "MRR"], rows)
 
@@ -107,4 +107,4 @@ def _format_table(measurement: Measurement) -> str:
 def _describe(test: SignTest) -> str:
     counts = f"better on {test.better}, worse on {test.worse} (p = {test.p:.2f})"
     verdict = "The difference is hardly chance." if test.p < SIGNIFICANT else "The difference may be chance."
-    return f"{CHAIN.name} against {BASELINE}, question by question: {counts}. {verdict}"
+    return f"{AUTO} against {BASELINE}, question by question: {counts}. {verdict}"

@@ -1,11 +1,14 @@
-"""Read `conversations.json` of a Claude export.
+"""Read `conversations.json` of a Claude export, and the transcripts of Claude Code.
 
 The text of a message is that of its `content` blocks, or its field `text` if it has no such block. Each call of a tool
-and each result becomes a message of its own before that text. Reasoning and attached documents are not read.
+and each result becomes a message of its own before that text. Reasoning and attached documents are not read. Of a
+transcript, messages of subagents, summaries, commands and reminders of the program are left out.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from waylore.indexing.blocks import ReadError, Skipped
 from waylore.indexing.conversations.assembly import (
@@ -22,10 +25,43 @@ from waylore.indexing.conversations.items import ExportItem, read_items
 from waylore.indexing.conversations.messages import ROLE_NAMES, Fields, format_call, get_text, join_text, to_time
 from waylore.types.messages import Conversation, Message
 
+_UNSAID = ("isSidechain", "isMeta", "isCompactSummary")  # flags of lines that neither the user nor the assistant said
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_COMMAND = ("<command-", "<local-command-", "<bash-", "<user-prompt-submit-hook>")
+
 
 def read_claude(file: ExportText) -> Iterator[Conversation | Skipped]:
     """Yield each conversation of the file."""
     return convert_items(read_items(file), _read_conversation)
+
+
+def read_claude_code(file: ExportText) -> Iterator[Conversation | Skipped]:
+    """Yield the conversation of a transcript, whose id is that of the session."""
+    lines = list(read_items(file))
+    said = [line for line in lines if isinstance(line, ExportItem) and is_transcript_line(line.value)]
+    messages, broken = convert_messages(said, _read_line)
+    named = (get_text(line.value, "sessionId") for line in said)
+    heading = Heading(file.uri, next(filter(None, named), "") or file.name)
+    damaged = (line for line in lines if isinstance(line, Skipped))
+    yield from build_conversation(heading, sort_by_time(messages), [*damaged, *broken])
+
+
+def is_transcript_line(value: Any) -> bool:
+    """Return whether a value is a line of Claude Code that the user or the assistant said."""
+    if not isinstance(value, Mapping) or value.get("type") not in ("user", "assistant"):
+        return False
+    return isinstance(value.get("message"), Mapping) and not any(value.get(flag) for flag in _UNSAID)
+
+
+def _read_line(value: Fields) -> Iterator[Message]:
+    content, id_ = value["message"].get("content"), get_text(value, "uuid")
+    at = to_time(value.get("timestamp"), "timestamp")
+    for number, block in enumerate(content if isinstance(content, list) else (), start=1):
+        if isinstance(block, Mapping):
+            yield from _read_tool(block, at, f"{id_}#{number}" if id_ else "")
+    text = _REMINDER.sub("", join_text(content)).strip()
+    if text and not text.startswith(_COMMAND):
+        yield Message(ROLE_NAMES[value["type"]], text, at=at, id=id_)
 
 
 def _read_conversation(item: ExportItem) -> Iterator[Conversation | Skipped]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from waylore.indexing.conversations.claude import is_transcript_line
 from waylore.indexing.conversations.export import ExportText
 from waylore.indexing.conversations.items import sample_values
 from waylore.indexing.conversations.transcript import is_transcript
@@ -25,11 +26,13 @@ def _detect_value_format(value: Any) -> str:
     """Return the format that a value is typical of, or an empty string."""
     if not isinstance(value, dict):
         return ""
-    if isinstance(value.get("mapping"), dict):
-        return "chatgpt"
-    if isinstance(value.get("chat_messages"), list):
-        return "claude"
-    if isinstance(value.get("channel"), dict) and isinstance(value.get("messages"), list):
-        return "discord"
+    tests = {
+        "chatgpt": isinstance(value.get("mapping"), dict),
+        "claude": isinstance(value.get("chat_messages"), list),
+        "claude-code": is_transcript_line(value),
+        "discord": isinstance(value.get("channel"), dict) and isinstance(value.get("messages"), list),
+    }
+    if found := next((name for name, is_typical in tests.items() if is_typical), ""):
+        return found
     is_message = isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value)
     return "openai" if is_message or isinstance(value.get("messages"), list) else ""

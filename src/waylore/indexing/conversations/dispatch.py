@@ -14,7 +14,7 @@ from typing import TypeAlias
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import Limits, ReadError, Skipped, Source, catch_read_errors, describe_open_error
 from waylore.indexing.conversations.chatgpt import read_chatgpt
-from waylore.indexing.conversations.claude import read_claude
+from waylore.indexing.conversations.claude import read_claude, read_claude_code
 from waylore.indexing.conversations.detect import detect_format
 from waylore.indexing.conversations.discord import read_discord
 from waylore.indexing.conversations.export import Export, ExportText, open_export
@@ -31,6 +31,7 @@ SLACK, WHATSAPP = "slack", "whatsapp"
 READERS: dict[str, Reader] = {
     "chatgpt": read_chatgpt,
     "claude": read_claude,
+    "claude-code": read_claude_code,
     "discord": read_discord,
     "openai": read_openai,
     "transcript": read_transcript,
@@ -52,7 +53,7 @@ def read_conversations(
     """Return the conversations of an export, and a `Skipped` for each part that cannot be read.
 
     path: a file, a folder or a zip file, as the other program exported it.
-    format: auto, chatgpt, claude, discord, openai, slack, transcript or whatsapp.
+    format: auto, chatgpt, claude, claude-code, discord, openai, slack, transcript or whatsapp.
     day_first: whether 1/2 is 1 February, for chats of WhatsApp in which no date shows it.
     uri: the name of the export in the addresses of skipped parts.
     limits: the size of files that are read.

@@ -10,9 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,6 +36,7 @@ from waylore.indexing.files.batches import (
     RemovedDocuments,
     SkippedFiles,
 )
+from waylore.indexing.files.commits import Commit, find_commits
 from waylore.indexing.files.compare import LOOKUP_SIZE, compare_files, find_vanished, list_file_documents
 from waylore.indexing.files.event_time import find_event_time
 from waylore.indexing.files.folders import list_paths
@@ -57,10 +59,11 @@ ShowProgress = Callable[[Progress], None]
 
 @dataclass(slots=True)
 class AddRun:
-    """What the steps of a run share: the files by address, those to read again, and the skipped ones."""
+    """What the steps of a run share: the files by address, those to read again, the skipped ones, and last commits."""
 
     store: Store
     task: Task
+    commits: Mapping[Path, Commit] = field(default_factory=dict)
     files: dict[str, FileRead] = field(default_factory=dict)
     provisional: set[str] = field(default_factory=set)
     skipped: SkippedFiles = field(default_factory=SkippedFiles)
@@ -76,6 +79,7 @@ def add_files(
     for path, reason in (found for found in listed if isinstance(found, tuple)):
         run.skipped.add(Skipped(task.make_address(path).uri, reason))
     sizes = {path: _get_size(path) for path in listed if isinstance(path, Path)}
+    run.commits = _find_commits(task, sizes)
     progress = Progress(0, len(sizes), 0, sum(sizes.values()), 0, 0, 0.0)
     report = AddReport(files=len(sizes))
 
@@ -112,9 +116,14 @@ def add_files(
 # -- reading --------------------------------------------------------------------------------------------
 
 
+def _find_commits(task: Task, files: Mapping[Path, int]) -> Mapping[Path, Commit]:
+    """Return the last commits of the files; an uploaded file has none."""
+    return {} if task.uri else find_commits(task.path if task.path.is_dir() else task.path.parent, files)
+
+
 def _read_files(run: AddRun, stamp: str, sizes: Mapping[Path, int], wait: Callable[[], None]) -> Generator[Part]:
     """Yield the documents of all files that changed, and a `FileRead` for each file that could be opened."""
-    for file in compare_files(run.store, run.task, sizes, stamp, run.skipped):
+    for file in compare_files(run.store, run.task, sizes, stamp, run.skipped, run.commits):
         run.files[get_file(file.source.uri)] = file
         yield from [file] if file.is_unchanged else _read_file(run, file, wait)
 
@@ -128,12 +137,13 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
     uris = (file.source.uri, *file.former)
     previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
     skipped_before, bytes_read, is_read, is_empty = run.skipped.count, 0, False, False
+    committed = _find_commit_time(run, file.source.path)
     for reading in check_each(read_source(file.source, wait)):
         if isinstance(reading, Skipped):
             run.skipped.add(reading)
             is_empty = is_empty or reading.is_empty
             continue
-        document = _make_document(run.task.template, reading)
+        document = _make_document(run.task.template, reading, committed)
         for id_ in (document.id, *file.list_former_ids(document.uri)):
             previous.mark_seen(id_)
         is_read = True
@@ -149,9 +159,17 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
     yield replace(file, size=max(file.size - bytes_read, 0), is_read=is_read, fingerprint=fingerprint)
 
 
-def _make_document(template: Document, reading: Reading) -> Document:
+def _find_commit_time(run: AddRun, path: Path) -> datetime | None:
+    """Return when the content of a file was committed."""
+    commit = run.commits.get(path)
+    with suppress(OSError):  # the reader reports it
+        return commit.at if commit and commit.holds_for(path) else None
+    return None
+
+
+def _make_document(template: Document, reading: Reading, committed: datetime | None) -> Document:
     metadata = {**reading.metadata, **template.metadata}
-    at, id_ = find_event_time(reading), document_id(uri=reading.uri)
+    at, id_ = find_event_time(reading) or committed, document_id(uri=reading.uri)
     return replace(template, id=id_, uri=reading.uri, title=reading.title, metadata=metadata, at=at)
 
 

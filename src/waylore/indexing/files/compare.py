@@ -13,6 +13,7 @@ from waylore.indexing import pipeline
 from waylore.indexing.blocks import Skipped, Source, describe_open_error
 from waylore.indexing.files.addresses import Address, Fingerprint, escape, make_address, make_place
 from waylore.indexing.files.batches import FileRead, SkippedFiles
+from waylore.indexing.files.commits import Commit
 from waylore.indexing.files.task import Task
 from waylore.store.protocol import Store
 from waylore.types.identity import get_file, identity
@@ -22,9 +23,17 @@ LOOKUP_SIZE = 256  # documents or files in one query
 
 
 def compare_files(
-    store: Store, task: Task, sizes: Mapping[Path, int], stamp: str, skipped: SkippedFiles
+    store: Store,
+    task: Task,
+    sizes: Mapping[Path, int],
+    stamp: str,
+    skipped: SkippedFiles,
+    commits: Mapping[Path, Commit],
 ) -> Iterator[FileRead]:
-    """Yield each file that can be opened, with its address, its fingerprint, and whether it is unchanged."""
+    """Yield each file that can be opened, with its address, its fingerprint, and whether it is unchanged.
+
+    A file with a new last commit has changed, because the time of the commit is that of its documents.
+    """
     beginnings: dict[Path, list[Address]] = {}
     for batch in pipeline.split_into_batches(sizes, LOOKUP_SIZE):
         possible = {path: _list_addresses(task, path, beginnings) for path in batch}
@@ -37,7 +46,8 @@ def compare_files(
                 skipped.add(Skipped(addresses[0].uri, describe_open_error(error)))
                 continue
             address = _choose_address(task, path, content, addresses[0], stored)
-            fingerprint = Fingerprint(address.place, identity("file", stamp, content))
+            commit = (str(commits[path]),) if path in commits else ()  # files that Git does not track keep theirs
+            fingerprint = Fingerprint(address.place, identity("file", stamp, content, *commit))
             source = Source(path, address.uri, task.limits)
             yield _compare(FileRead(source, sizes[path], fingerprint), address, addresses, stored)
 

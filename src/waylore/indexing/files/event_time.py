@@ -1,6 +1,7 @@
 """Find the time of the event that a file tells of: a date in its front matter, its title or its name.
 
-The time at which a file is read, or was last changed on disk, is no event: copying a folder changes it.
+Without one it is the time of the last commit (`commits.py`). The time at which a file is read, or was last changed on
+disk, is no event: copying a folder changes it.
 """
 
 import re

@@ -51,7 +51,8 @@ class Task:
 
     def compute_stamp(self, extractor: Extractor | None) -> str:
         """Return an id of all that affects the result of adding a file, apart from its bytes."""
-        user = [self.template.user] if self.template.user else []  # files without a user keep their stamp
-        common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata), *user]
+        user = [self.template.user] if self.template.user else []  # files without a user or expiry keep their stamp
+        expires = [str(self.template.expires)] if self.template.expires else []
+        common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata), *user, *expires]
         name = extractor.name if extractor else ""
         return identity("stamp", READING_VERSION, name, json.dumps(common, sort_keys=True, default=list))

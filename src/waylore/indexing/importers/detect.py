@@ -8,9 +8,11 @@ from waylore.indexing.exports import HEADER_FIELDS
 from waylore.indexing.importers.graphrag import find_tables
 from waylore.indexing.importers.lightrag import TABLES
 from waylore.indexing.importers.mcp_memory import KINDS
+from waylore.indexing.importers.mem0 import is_mem0
 from waylore.indexing.importers.research import is_finding
 from waylore.indexing.importers.rows import ImportRow, read_json_rows
 from waylore.indexing.importers.triples import PREDICATE, SUBJECT
+from waylore.indexing.importers.zep import is_zep
 
 SAMPLED_ROWS = 100  # read to detect the format
 
@@ -38,4 +40,5 @@ def _detect_row_format(value: Any) -> str:
         return "triples"
     if any(isinstance(value.get(table), list) for table in TABLES):
         return "lightrag"
-    return "research" if is_finding(value) else ""
+    tests = {"mem0": is_mem0, "zep": is_zep, "research": is_finding}
+    return next((name for name, test in tests.items() if test(value)), "")

@@ -16,12 +16,12 @@ from waylore.errors import ConfigError
 from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Limits, ReadError, Skipped, Source, catch_read_errors
 from waylore.indexing.pipeline import split_into_batches, write
 from waylore.plugins import import_later
-from waylore.protocols import Embedder
+from waylore.protocols import Embedder, Extractor
 from waylore.store.protocol import Store
 from waylore.types.author import Author
 from waylore.types.knowledge import Document, IndexedDocument
 
-Importer: TypeAlias = Callable[[Source, Document], Iterator[IndexedDocument | Skipped]]
+Importer: TypeAlias = Callable[..., Iterator[IndexedDocument | Skipped]]  # of a source and a template
 IMPORT_LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
 BATCH_DOCUMENTS = 256  # in one transaction
 AUTO = "auto"
@@ -29,10 +29,11 @@ PACKAGE = "waylore.indexing.importers"
 
 
 class Format(NamedTuple):
-    """An importer, and the file suffixes that select it."""
+    """An importer, the file suffixes that select it, and whether it takes an extractor for texts without facts."""
 
     importer: Importer
     suffixes: tuple[str, ...] = ()
+    takes_extractor: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -42,6 +43,8 @@ FORMATS: dict[str, Format] = {
     "graphrag": Format(import_later(f"{PACKAGE}.graphrag", "import_graphrag"), (".parquet",)),
     "lightrag": Format(import_later(f"{PACKAGE}.lightrag", "import_lightrag")),
     "mcp-memory": Format(import_later(f"{PACKAGE}.mcp_memory", "import_mcp_memory")),
+    "mem0": Format(import_later(f"{PACKAGE}.mem0", "import_mem0"), takes_extractor=True),
+    "zep": Format(import_later(f"{PACKAGE}.zep", "import_zep"), takes_extractor=True),
 }
 
 
@@ -69,12 +72,13 @@ def import_file(
     template: Document,
     *,
     author: Author,
+    extractor: Extractor | None = None,
     uri: str = "",
     limits: Limits = IMPORT_LIMITS,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ImportReport:
     """Import a file or folder in batches; `progress` is called with the number of documents so far."""
-    name, items = read(path, format_, template, uri=uri, limits=limits)
+    name, items = read(path, format_, template, extractor=extractor, uri=uri, limits=limits)
     counts: Counter[str] = Counter()
     skipped: list[Skipped] = []
     distinct = _drop_repeated(items, counts, skipped)
@@ -86,9 +90,15 @@ def import_file(
 
 
 def read(
-    path: Path, format_: str, template: Document, *, uri: str = "", limits: Limits = IMPORT_LIMITS
+    path: Path,
+    format_: str,
+    template: Document,
+    *,
+    extractor: Extractor | None = None,
+    uri: str = "",
+    limits: Limits = IMPORT_LIMITS,
 ) -> tuple[str, Iterator[IndexedDocument | Skipped]]:
-    """Return the format of a file and its documents; labels and metadata are those of the template."""
+    """Return the format of a file and its documents; labels, metadata and user are those of the template."""
     if format_ not in (AUTO, *FORMATS):
         raise ConfigError(f"unknown format {format_!r}: use {AUTO}, {', '.join(FORMATS)}")
     if not path.exists():
@@ -98,7 +108,8 @@ def read(
         name = _detect_format(source) if format_ == AUTO else format_
     except (ReadError, OSError, ValueError) as error:
         return "", iter([Skipped(source.uri, str(error))])
-    return name, catch_read_errors(source.uri, lambda: FORMATS[name].importer(source, template))
+    arguments = (source, template, extractor) if FORMATS[name].takes_extractor else (source, template)
+    return name, catch_read_errors(source.uri, lambda: FORMATS[name].importer(*arguments))
 
 
 def _drop_repeated(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from waylore.indexing.assembly import get_statement
 from waylore.indexing.pipeline import index_text
 from waylore.text import count_occurrences, normalise
-from waylore.types.identity import entity_id, identity
+from waylore.types.identity import add_scope, entity_id, identity
 from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
 
 _GAP_CHARACTERS = 2  # between two parts, like a blank line
@@ -28,8 +28,9 @@ class ImportedPart:
 
 
 def make_document(template: Document, kind: str, *content: str, **fields: str) -> Document:
-    """Return the template with an id made of kind, content and labels, and with a title and a uri."""
-    id_ = identity("document", "imported", kind, repr(content), *sorted(template.labels))
+    """Return the template with an id made of kind, content, labels and user, and with a title and a uri."""
+    own = identity("document", "imported", kind, repr(content), *sorted(template.labels))
+    id_ = add_scope(own, (template.user,))
     return replace(template, id=id_, title=fields.get("title", ""), uri=fields.get("uri", ""))
 
 

@@ -105,7 +105,12 @@ def _select_similar(document: Document) -> Filter:
 
 def _has_same_readers(existing: Document, new: Document) -> bool:
     is_same = (existing.labels, pipeline.get_scope(existing)) == (new.labels, pipeline.get_scope(new))
-    return is_same and _includes(existing.metadata, new.metadata)
+    return is_same and _includes(existing.metadata, new.metadata) and outlasts(existing, new)
+
+
+def outlasts(existing: Document, new: Document) -> bool:
+    """Return whether a stored document expires no earlier than a new one, so that it can stand for it."""
+    return existing.expires is None or (new.expires is not None and existing.expires >= new.expires)
 
 
 def _includes(existing: Metadata, wanted: Metadata) -> bool:
@@ -220,7 +225,8 @@ def _find_existing(
     (fact,) = new.facts
     if own is not None:
         is_equal = own.digest == _set_time(new, own.document.at).digest
-        is_same = is_equal or (fact.source == CONVERSATION and _is_restated(own, new))
+        may_stand = fact.source == CONVERSATION and outlasts(own.document, new.document)
+        is_same = is_equal or (may_stand and _is_restated(own, new))
         return own.document if is_same else None
     assertion, document = others.get(fact.id, (None, None))
     if assertion is None or document is None or fact.source != CONVERSATION:

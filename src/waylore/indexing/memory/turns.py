@@ -6,19 +6,24 @@ turn keeps its text without the name of its speaker. Its position grows with its
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from waylore.indexing import pipeline
-from waylore.protocols import Embedder, Extractor
+from waylore.indexing.memory.repeats import outlasts
+from waylore.indexing.memory.statements import corrects, find_statements
+from waylore.protocols import Embedder, Extraction, Extractor
+from waylore.relations import get_relation_name, to_denial
 from waylore.store.protocol import Store
 from waylore.store.rows import to_microseconds
+from waylore.text import normalise
 from waylore.types.author import Author
-from waylore.types.identity import add_scope, identity
-from waylore.types.knowledge import Document, IndexedDocument, NewFact
+from waylore.types.identity import add_scope, entity_id, identity
+from waylore.types.knowledge import EPOCH, USER_NAME, Document, IndexedDocument, NewFact
 from waylore.types.messages import Message
 from waylore.types.results import RememberReport
+from waylore.types.search import Filter
 
 BATCH_TURNS = 256  # in one transaction
 
@@ -30,6 +35,16 @@ class Turn:
     message: Message
     document: Document
     position: int
+
+    @property
+    def speaker(self) -> str:
+        """Who says it."""
+        return pipeline.get_speaker(self.document, self.message)
+
+    @property
+    def person(self) -> str:
+        """Whom "user" means: the speaker, or the user to whom an agent speaks."""
+        return self.speaker if self.message.role == "user" else self.document.user or USER_NAME
 
 
 def remember_turns(
@@ -44,11 +59,12 @@ def remember_turns(
     """Store the turns that are new, the last one with the given facts, and report them."""
     report = RememberReport()
     for batch in pipeline.split_into_batches(turns, BATCH_TURNS):
-        known = store.digests([turn.document.id for turn in batch])
+        known = store.documents([turn.document.id for turn in batch], where=Filter(user=batch[0].document.user))
+        new = [turn for turn in batch if not (was := known.get(turn.document.id)) or not outlasts(was, turn.document)]
+        stated = read_statements(store, [turn for turn in new if not facts or turn is not turns[-1]])
         indexed = [
-            _index_turn(turn, facts if turn is turns[-1] else (), extractor)
-            for turn in batch
-            if turn.document.id not in known
+            _index_turn(turn, facts if turn is turns[-1] else (), stated.get(turn.document.id), extractor)
+            for turn in new
         ]
         pipeline.write(store, embedder, indexed, author=author)
         report += _report(batch, indexed)
@@ -75,16 +91,86 @@ def _identify(message: Message, seen: Counter[str]) -> str:
     return identity("turn", own, str(seen[own]))
 
 
-def _index_turn(turn: Turn, facts: Sequence[NewFact], extractor: Extractor | None) -> IndexedDocument:
-    message = turn.message
-    indexed = pipeline.index_text(turn.document, message.content, facts, extractor=extractor)
-    speaker = message.name or (turn.document.user if message.role == "user" else turn.document.agent) or message.role
-    return replace(
-        indexed,
-        passages=tuple(
-            replace(passage, speaker=speaker, role=message.role, position=turn.position) for passage in indexed.passages
-        ),
-    )
+def _index_turn(
+    turn: Turn, facts: Sequence[NewFact], stated: Extraction | None, extractor: Extractor | None
+) -> IndexedDocument:
+    given = [_resolve_user(fact, turn) for fact in facts]
+    document, message = turn.document, turn.message
+    return pipeline.index_message(document, message, turn.position, given, extractor=extractor, stated=stated)
+
+
+def read_statements(store: Store, turns: Sequence[Turn]) -> dict[str, Extraction]:
+    """Return what turns of people state, by the id of the document, with names and beginnings that the store knows."""
+    found = {turn.document.id: _find_statements(turn) for turn in turns if turn.message.role == "user"}
+    spoken = [(turn, found[turn.document.id]) for turn in turns if turn.document.id in found]
+    named = _resolve_names(store, [(turn, stated) for turn, stated in spoken if stated.facts])
+    return _resolve_corrections(store, named)
+
+
+def _find_statements(turn: Turn) -> Extraction:
+    stated = find_statements(turn.message.content, turn.speaker, turn.document.at or EPOCH)
+    return replace(stated, facts=tuple(_resolve_user(fact, turn) for fact in stated.facts))
+
+
+def _resolve_names(store: Store, spoken: Sequence[tuple[Turn, Extraction]]) -> list[tuple[Turn, Extraction]]:
+    """Return statements in which a bare name is the one person of that name whom the user has spoken of."""
+    described: dict[str, set[str]] = {}
+    for _, stated in spoken:
+        for name, (bare, *_) in stated.aliases.items():
+            described.setdefault(normalise(bare), set()).add(name)
+    bare_names = {fact.subject for _, stated in spoken for fact in stated.facts if " (" not in fact.subject}
+    known = store.entities_by_names(sorted(bare_names), where=_select_same_readers(spoken[0][0])) if bare_names else {}
+    for name, entities in known.items():
+        described.setdefault(normalise(name), set()).update(e.name for e in entities if " (" in e.name)
+    only = {bare: next(iter(names)) for bare, names in described.items() if len(names) == 1}
+    return [
+        (turn, replace(stated, facts=tuple(_rename(fact, only) for fact in stated.facts))) for turn, stated in spoken
+    ]
+
+
+def _rename(fact: NewFact, only: Mapping[str, str]) -> NewFact:
+    return replace(fact, subject=only.get(normalise(fact.subject), fact.subject))
+
+
+def _resolve_corrections(store: Store, spoken: Sequence[tuple[Turn, Extraction]]) -> dict[str, Extraction]:
+    """Return statements by document; those of a correction begin when what they correct began."""
+    began: dict[tuple[str, str], datetime] = {}
+    resolved: dict[str, Extraction] = {}
+    for turn, stated in spoken:
+        facts = stated.facts
+        if corrects(turn.message.content):
+            began = {**_read_beginnings(store, turn, facts), **began}
+            facts = tuple(replace(fact, valid_from=fact.valid_from or began.get(_get_series(fact))) for fact in facts)
+        began |= {_get_series(fact): fact.valid_from or turn.document.at or EPOCH for fact in facts}
+        resolved[turn.document.id] = replace(stated, facts=facts)
+    return resolved
+
+
+def _read_beginnings(store: Store, turn: Turn, facts: Sequence[NewFact]) -> dict[tuple[str, str], datetime]:
+    """Return when the newest stored assertions of the same subjects and relations began."""
+    subjects, predicates = {entity_id(fact.subject) for fact in facts}, {fact.predicate for fact in facts}
+    where = _select_same_readers(turn)
+    told = store.assertions_of_entities(sorted(subjects), predicates=sorted(predicates), newest=1, where=where)
+    return {fact.series: fact.began for of_one in told.values() for fact in of_one}
+
+
+def _get_series(fact: NewFact) -> tuple[str, str]:
+    return entity_id(fact.subject), get_relation_name(fact.predicate)
+
+
+def _select_same_readers(turn: Turn) -> Filter:
+    """Return a filter for what the readers of a turn may see. All turns of a call have the same readers."""
+    return Filter(turn.document.labels, user=turn.document.user)
+
+
+def _resolve_user(fact: NewFact, turn: Turn) -> NewFact:
+    """Return a fact with the name of the person where it says "user", marked as own if that person said it.
+
+    A predicate that denies a relation in other words, such as `stopped_playing`, denies it.
+    """
+    subject, object_ = (turn.person if normalise(name) == USER_NAME else name for name in (fact.subject, fact.object))
+    is_own = turn.message.role == "user" and normalise(subject) == normalise(turn.speaker)
+    return replace(fact, subject=subject, predicate=to_denial(fact.predicate), object=object_, is_own=is_own)
 
 
 def _report(turns: Sequence[Turn], indexed: Sequence[IndexedDocument]) -> RememberReport:

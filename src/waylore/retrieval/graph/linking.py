@@ -20,11 +20,10 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise, split_units
 from waylore.types.columns import FactColumns
-from waylore.types.knowledge import SOURCES, Entity, Fact
+from waylore.types.knowledge import SOURCES, USER_NAME, Entity, Fact
 from waylore.types.search import Query
 from waylore.words import DEFAULT_LANGUAGE, OrdinaryWords, detect_language, load_words
 
-USER_NAME = "user"  # name of the entity that "I" and "me" mean (S13)
 _WORDS = re.compile(r"\w+")
 _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|„([^“]+)“")
 FIRST_PERSON = frozenset("i me my mine myself".split())
@@ -73,7 +72,8 @@ def _find_named(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity
     written = find_written_names(query.text, ordinary)
     spans = dict(_list_spans(words, config.max_name_words, written, ordinary))
     doubtful = {name for name in spans.values() if ordinary.is_ordinary(name)} - written
-    names = [*dict.fromkeys(spans.values()), USER_NAME]
+    person = query.where.user or USER_NAME
+    names = [*dict.fromkeys(spans.values()), person]
     by_name = yield from read(Store.entities_by_names, names, where=query.where)
     links: list[LinkedEntity] = []
     used: set[int] = set()
@@ -86,7 +86,7 @@ def _find_named(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity
             links += [LinkedEntity(entity, length) for entity in most_frequent[: config.max_entities_per_name]]
     said = {word.strip() for word in words}
     if USER_NAME in said or (not links and said & FIRST_PERSON):
-        users = by_name.get(USER_NAME, ())[: config.max_entities_per_name]
+        users = by_name.get(person, ())[: config.max_entities_per_name]
         links += [link for link in (yield from _link_user(query, users, config)) if link not in links]
     return tuple(links)
 

@@ -1,10 +1,10 @@
 """The input and the output of a graph search, which all graph searches share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from waylore.protocols import Embedder
 from waylore.recipes import Recipe
@@ -12,9 +12,12 @@ from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.graph.linking import LinkedEntity, add_merged_entities
 from waylore.retrieval.hybrid import rank_hybrid
 from waylore.retrieval.trace import Trace
-from waylore.store.reads import Reads, read_together
+from waylore.store.protocol import Store
+from waylore.store.reads import Reads, read, read_together
 from waylore.types.knowledge import Document, Fact, Passage
 from waylore.types.search import GraphPath, Placement, Query, Ranking
+
+Loaded: TypeAlias = Mapping[str, tuple[Passage, Document]]  # passages by id, each with its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class GraphResult:
     """The result of a graph search: linked entities, all candidates in one order, paths and facts to show.
 
     `hybrid` is the order of hybrid search, whose best stay in the answer. `loaded` has candidates that the search has
-    read already, each with its document. `explain` returns the placements of a candidate that becomes a hit.
+    read already, each with its document. `explain` returns the placements of a candidate that becomes a hit. `turns`
+    are the candidates that were ranked by the features of turns. `superseders` stand above others, by their ids.
     """
 
     links: tuple[LinkedEntity, ...]
@@ -54,8 +58,20 @@ class GraphResult:
     hybrid: tuple[FusedCandidate, ...]
     paths: Mapping[str, GraphPath] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
-    loaded: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
+    loaded: Loaded = field(default_factory=dict)
     explain: Callable[[FusedCandidate], tuple[Placement, ...]] = attrgetter("placements")
+    turns: Collection[str] = ()
+    superseders: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_passages(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Document]]]:
+    """Load passages with their documents."""
+    if not ids:
+        return {}
+    passages, sources = yield from read_together(
+        read(Store.passages, ids, where=query.where), read(Store.sources, ids, where=query.where)
+    )
+    return {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
 
 
 class GraphSearch(Protocol):

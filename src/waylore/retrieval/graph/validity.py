@@ -1,10 +1,14 @@
 """Compute which assertion holds when: with a single-valued predicate, a subject has one object at a time.
 
 Periods are computed from all assertions that the caller may see, and not stored, so forgetting an assertion restores
-what it ended. Of two assertions with different objects that are valid at the same time, the more trusted source wins,
-and of equal sources the one that began later, or that was said later if both began together. A staged assertion never
-ends a confirmed one. If both began and were said together, neither ends the other. When a bounded period is over,
-what went on before holds again. The same object again prolongs a period.
+what it ended. Assertions compete if they have different objects and the predicate is single-valued, or if one denies
+the other. Of two that compete at the same time, the more trusted one wins, and of equal trust the one that began later,
+or that was said later if both began together. A staged assertion never ends a confirmed one. What a person says of
+themselves is trusted more than all but edits of the user. If both began and were said together, neither ends the other.
+When a bounded period is over, what went on before holds again. The same object again prolongs a period.
+
+Predicates are single-valued by `single_valued` of `Waylore.open`, and, of facts whose time is known, by the table of
+relations (`waylore.relations`).
 
 An assertion begins at its `valid_from`, else when it was said, else when it was recorded. The beginning of the first
 one is unknown if it was only recorded; it holds at every earlier time.
@@ -13,9 +17,12 @@ one is unknown if it was only recorded; it holds at every earlier time.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
+import numpy as np
+
+from waylore.relations import find_relation, get_relation_name, is_single_valued
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import normalise
@@ -23,6 +30,7 @@ from waylore.types.columns import FactColumns, to_fact_columns
 from waylore.types.knowledge import EPOCH, LIVE, SOURCES, Fact, Status
 from waylore.types.search import Query
 
+OWN_TRUST = SOURCES.index("user_edit") + 0.5  # of what a person says of themselves
 MAX_ASSERTIONS = 64  # of one subject and predicate that are compared, the newest
 ALWAYS, FOREVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 Span = tuple[datetime, datetime]
@@ -35,6 +43,11 @@ class Period:
     start: datetime
     end: datetime
     assertions: tuple[Fact, ...]
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether the period is that of a denial: a time in which the fact did not hold."""
+        return self.assertions[0].is_denial
 
     def holds_at(self, moment: datetime | None) -> bool:
         """Return whether the fact held at a time; True for None."""
@@ -54,15 +67,18 @@ class Period:
 # -- computing -----------------------------------------------------------------------------------------
 
 
-def compute_periods(assertions: Iterable[Fact]) -> list[Period]:
-    """Return the periods of facts, given all assertions of one subject and predicate, in order of time."""
-    told = sorted(assertions, key=_make_order_key)
+def compute_periods(assertions: Iterable[Fact], *, is_single: bool = True) -> list[Period]:
+    """Return the periods of facts, given all assertions of one subject and relation, in order of time.
+
+    If the relation is not single-valued, only a denial ends a fact.
+    """
+    told = sorted(assertions, key=make_order_key)
     pieces: dict[str, list[tuple[Span, Fact]]] = defaultdict(list)
     for fact in told:
         start = ALWAYS if _is_open(fact, told[0]) else get_start(fact)
         spans = [(start, fact.valid_to or FOREVER)]
         for rival in told:
-            if _supersedes(rival, fact):
+            if supersedes(rival, fact, is_single):
                 spans = _cut(spans, (get_start(rival), rival.valid_to or FOREVER))
         pieces[fact.id] += [(span, fact) for span in spans or [(get_start(fact), get_start(fact))]]
     periods = [period for of_fact in pieces.values() for period in _join(of_fact)]
@@ -75,25 +91,45 @@ def get_start(fact: Fact) -> datetime:
     return ALWAYS if is_over else fact.began
 
 
-def _make_order_key(fact: Fact) -> tuple[datetime, datetime]:
-    return get_start(fact), fact.at or ALWAYS
+def make_order_key(fact: Fact) -> tuple[date, datetime, datetime]:
+    """Return what assertions are sorted by: the day on which they began, when they were said, and when they began.
+
+    A beginning is often given as a day, so within a day what was said later counts.
+    """
+    start = get_start(fact)
+    return start.date(), fact.at or ALWAYS, start
 
 
-def _make_trust_key(fact: Fact) -> tuple[int, float, str]:
-    return SOURCES.index(fact.source), -fact.weight * fact.confidence, fact.passage_id
+def _make_trust_key(fact: Fact) -> tuple[float, float, str]:
+    return _get_trust(fact), -fact.weight * fact.confidence, fact.passage_id
+
+
+def _get_trust(fact: Fact) -> float:
+    """Return the place of an assertion in the order of trust, the most trusted first."""
+    place = SOURCES.index(fact.source)
+    return min(place, OWN_TRUST) if fact.is_own else place
 
 
 def _is_open(fact: Fact, first: Fact) -> bool:
     """Return whether the beginning of a fact is unknown: it was only recorded, and nothing else began before."""
-    return fact.valid_from is None and fact.at is None and _make_order_key(fact) == _make_order_key(first)
+    return fact.valid_from is None and fact.at is None and make_order_key(fact) == make_order_key(first)
 
 
-def _supersedes(rival: Fact, fact: Fact) -> bool:
-    """Return whether an assertion ends another one of the same subject and predicate."""
-    if rival.id == fact.id or (rival.status == "staged" and fact.status == "confirmed"):
+def supersedes(rival: Fact, fact: Fact, is_single: bool) -> bool:
+    """Return whether an assertion ends another one of the same subject and relation."""
+    if not _competes(rival, fact, is_single) or (rival.status == "staged" and fact.status == "confirmed"):
         return False
-    trust = SOURCES.index(fact.source) - SOURCES.index(rival.source)  # positive if the rival is more trusted
-    return trust > 0 if trust else _make_order_key(rival) > _make_order_key(fact)
+    trust = _get_trust(fact) - _get_trust(rival)  # positive if the rival is more trusted
+    return trust > 0 if trust else make_order_key(rival) > make_order_key(fact)
+
+
+def _competes(rival: Fact, fact: Fact, is_single: bool) -> bool:
+    """Return whether two assertions of one subject and relation cannot both hold."""
+    if rival.is_denial and fact.is_denial:
+        return False
+    if rival.is_denial or fact.is_denial:
+        return normalise(rival.object) == normalise(fact.object) or (is_single and fact.is_denial)
+    return is_single and rival.id != fact.id
 
 
 def _cut(spans: Sequence[Span], taken: Span) -> list[Span]:
@@ -139,7 +175,7 @@ def select_current(
         return facts
     subjects = sorted(crowded.union(fact.subject_id for fact in competing))
     periods = yield from _read_periods(query, subjects, competing, single_valued, newest)
-    held = [fact for period in periods if (fact := period.state(statuses))]
+    held = [fact for period in periods if not period.is_denial and (fact := period.state(statuses))]
     ids = {fact.id for fact in competing}
     current: dict[str, list[Fact]] = {}
     for id_, of_one in facts.items():
@@ -157,13 +193,13 @@ def select_stated(query: Query, facts: FactColumns, single_valued: Sequence[str]
         return facts
     subjects = sorted({fact.subject_id for fact in competing})
     periods = yield from _read_periods(query, subjects, competing, single_valued, MAX_ASSERTIONS)
-    found = {_get_key(fact): period for period in periods for fact in period.assertions}
+    found = {get_key(fact): period for period in periods if not period.is_denial for fact in period.assertions}
     ids = {fact.id for fact in competing}
     current = {
         id_: [
-            found[_get_key(fact)].limit(fact) if fact.id in ids else fact
+            found[get_key(fact)].limit(fact) if fact.id in ids else fact
             for fact in of_one
-            if fact.id not in ids or _get_key(fact) in found
+            if fact.id not in ids or get_key(fact) in found
         ]
         for id_, of_one in facts.items()
     }
@@ -171,10 +207,17 @@ def select_stated(query: Query, facts: FactColumns, single_valued: Sequence[str]
 
 
 def _list_competing(facts: FactColumns, single_valued: Sequence[str]) -> list[Fact]:
-    """Return the facts with single-valued predicates."""
+    """Return the facts that others may end: with single-valued predicates, or dated ones of known relations."""
     predicates = frozenset(map(normalise, single_valued))
-    made = map(facts.make, range(facts.size if predicates else 0))
-    return [fact for fact in made if normalise(fact.predicate) in predicates]
+    places = range(facts.size) if predicates else np.flatnonzero(facts.is_dated & facts.is_typed).tolist()
+    made = map(facts.make, places)
+    return [fact for fact in made if may_end(fact, predicates)]
+
+
+def may_end(fact: Fact, single_valued: Collection[str]) -> bool:
+    """Return whether another assertion may end a fact, given the normalised names of single-valued predicates."""
+    is_named = get_relation_name(fact.predicate) in single_valued
+    return is_named or (fact.is_dated and find_relation(fact.predicate) is not None)
 
 
 def _read_periods(
@@ -185,25 +228,30 @@ def _read_periods(
     They are computed from the newest assertions, and from facts that are known already. Of these, an older one counts
     only if no newer one ends it, because other ends of it were not read.
     """
-    told = yield from _read_assertions(query, subjects, single_valued, newest)
-    is_read = {_get_key(fact) for of_one in told.values() for fact in of_one}
-    series: dict[tuple[str, str], dict[tuple[str, str], Fact]] = defaultdict(dict)
-    for fact in (*competing, *(fact for of_one in told.values() for fact in of_one)):
-        series[fact.series][_get_key(fact)] = fact
-    periods = (period for of_one in series.values() for period in compute_periods(of_one.values()))
+    competing = list(competing)
+    predicates = [*single_valued, *dict.fromkeys(get_relation_name(fact.predicate) for fact in competing)]
+    told = yield from read_assertions(query, subjects, predicates, newest)
+    is_read = {get_key(fact) for of_one in told.values() for fact in of_one}
+    series = group_assertions((*competing, *(fact for of_one in told.values() for fact in of_one)))
+    named = frozenset(map(normalise, single_valued))
+    periods = (
+        period
+        for (_, relation), of_one in series.items()
+        for period in compute_periods(of_one, is_single=is_single_valued(relation, named))
+    )
     return [
         period
         for period in periods
         if period.holds_at(query.as_of)
-        and (period.end == FOREVER or any(_get_key(fact) in is_read for fact in period.assertions))
+        and (period.end == FOREVER or any(get_key(fact) in is_read for fact in period.assertions))
     ]
 
 
-def _read_assertions(
-    query: Query, subjects: Sequence[str], single_valued: Sequence[str], newest: int
+def read_assertions(
+    query: Query, subjects: Sequence[str], predicates: Sequence[str], newest: int
 ) -> Reads[Mapping[str, Sequence[Fact]]]:
     """Read the newest assertions of subjects: if those are too many and later than `as_of`, the newest before it."""
-    options: dict[str, Any] = {"predicates": single_valued, "newest": newest, "where": query.where}
+    options: dict[str, Any] = {"predicates": predicates, "newest": newest, "where": query.where}
     told = yield from read(Store.assertions_of_entities, subjects, **options)
     moment = query.as_of
     if moment is None:
@@ -222,5 +270,14 @@ def _sort(facts: Iterable[Fact], held: Iterable[Fact]) -> list[Fact]:
     return [fact for fact, _ in marked]
 
 
-def _get_key(fact: Fact) -> tuple[str, str]:
+def get_key(fact: Fact) -> tuple[str, str]:
+    """Return the key of an assertion: the ids of the fact and of the passage that states it."""
     return fact.id, fact.passage_id
+
+
+def group_assertions(assertions: Iterable[Fact]) -> dict[tuple[str, str], list[Fact]]:
+    """Return assertions by subject and relation, each once; of two with one key the last one."""
+    series: dict[tuple[str, str], dict[tuple[str, str], Fact]] = defaultdict(dict)
+    for fact in assertions:
+        series[fact.series][get_key(fact)] = fact
+    return {key: list(of_one.values()) for key, of_one in series.items()}

@@ -4,11 +4,9 @@ Each function reports progress after every step that is written, and may be stop
 complete, and a second run does only the steps that are left. This module does not know about queues or HTTP.
 """
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -54,6 +52,7 @@ def run_add(resources: JobResources, job: Job, report: ReportProgress) -> Result
             labels=work["labels"],
             limits=resources.limits,
             progress=show,
+            expires=work.get("expires"),
         )
     return asdict(_shorten(added))
 
@@ -95,16 +94,17 @@ def delete_documents(waylore: Waylore) -> Iterator[int]:
 
 def _delete_visible(waylore: Waylore, user: str) -> Iterator[int]:
     """Delete documents of a user, and those without one."""
-    while documents := waylore.documents(limit=BATCH_DOCUMENTS, user=user):
+    while documents := waylore.documents(limit=BATCH_DOCUMENTS, user=user, include_expired=True):
         waylore.forget([document.id for document in documents], user=user)
         yield len(documents)
 
 
-def _list_users(waylore: Waylore) -> Collection[str]:
-    """Return the users of a collection. It reads all documents: a list has those of one user only."""
-    with closing(waylore.export_lines()) as lines:
-        documents = (json.loads(line)["document"] for line in islice(check_each(lines), 1, None))
-        return {document.get("user", "") for document in documents}
+def _list_users(waylore: Waylore) -> Iterator[str]:
+    """Yield the users of a collection by name. Users who are forgotten meanwhile change no later page."""
+    last = ""
+    while page := waylore.users(after=last):
+        yield from (each.user for each in check_each(page))
+        last = page[-1].user
 
 
 def run_reembed(resources: JobResources, job: Job, report: ReportProgress) -> Result:

@@ -24,7 +24,7 @@ from waylore.text import normalise
 from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import LIVE, Document, Entity, Fact, IndexedDocument, Passage, Status
-from waylore.types.results import Statistics
+from waylore.types.results import Statistics, UserCounts
 from waylore.types.search import FactFilter
 
 EXPORT_PAGE_DOCUMENTS = 256  # documents per round trip of an export
@@ -155,10 +155,22 @@ def has_facts(scope: PostgresScope) -> Steps[bool]:
     return scope.has_facts
 
 
+def has_turns(scope: PostgresScope) -> Steps[bool]:
+    """Return whether the caller may see a turn. The version is read too."""
+    yield [make_statement("version", collection=scope.collection.key)]
+    return scope.has_turns
+
+
 def has_only_turns(scope: PostgresScope) -> Steps[bool]:
     """Return whether all passages that the caller may see are turns. The version is read too."""
     yield [make_statement("version", collection=scope.collection.key)]
     return scope.has_only_turns
+
+
+def first_expiry(scope: PostgresScope) -> Steps[datetime | None]:
+    """Return when the first document expires that the caller may see. The version is read too."""
+    yield [make_statement("version", collection=scope.collection.key)]
+    return columns.to_expiry(scope.first_expiry)
 
 
 def digests(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, str]]:
@@ -193,6 +205,21 @@ def list_documents(
     }
     [found] = yield [make_statement("listed", **scope.bindings, **place)]
     return tuple(map(columns.to_document, found))
+
+
+def list_expired(
+    scope: PostgresScope, by: datetime, *, after: str = "", limit: int = 1_000
+) -> Steps[tuple[Document, ...]]:
+    """Return documents that expired by a time, by id."""
+    place = {"by": columns.to_microseconds(by), "after": after or LOWEST_ID, "limit": limit}
+    [found] = yield [make_statement("expired_documents", collection=scope.collection.key, **place)]
+    return tuple(map(columns.to_document, found))
+
+
+def users(scope: PostgresScope, *, after: str = "", limit: int = 1_000) -> Steps[tuple[UserCounts, ...]]:
+    """Return the users of a collection, by name."""
+    [found] = yield [make_statement("users", collection=scope.collection.key, after=after, limit=limit)]
+    return tuple(UserCounts(*row) for row in found)
 
 
 def fingerprints(scope: PostgresScope, files: Sequence[str]) -> Steps[Mapping[str, str]]:

@@ -24,6 +24,7 @@ from waylore.store.postgres.scope import (
     PostgresCollection,
     make_access_word,
     make_tag_word,
+    make_term_ending,
     make_term_word,
     run,
     run_by_ids,
@@ -99,6 +100,7 @@ def _make_document_row(stored: StoredDocument) -> tuple[Any, ...]:
         document.agent,
         document.session,
         columns.to_optional_microseconds(document.at),
+        columns.to_optional_microseconds(document.expires),
     )
 
 
@@ -140,7 +142,7 @@ def _make_passage_row(stored: StoredDocument, passage: Passage, number: int) -> 
         passage.speaker,
         passage.role,
         columns.to_optional_microseconds(passage.at),
-        columns.compute_session_key(stored.indexed.document),
+        columns.compute_session_key(stored.indexed.document, passage),
     )
 
 
@@ -179,7 +181,8 @@ def _add_terms(db: Connection, into: PostgresCollection, frequency: Counter[str]
 
 
 def _join_words(mark: int, terms: dict[int, int], stored: StoredDocument) -> str:
-    words = [make_term_word(mark, number) for number in terms]
+    ending = make_term_ending(stored.access) if stored.indexed.document.user else ""
+    words = [make_term_word(mark, number, ending) for number in terms]
     return " ".join(
         [*words, make_access_word(mark, stored.access), *(make_tag_word(mark, t) for t in _hash_tags(stored))]
     )

@@ -55,7 +55,11 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.fingerprints,
             reading.statistics,
             reading.has_facts,
+            reading.has_turns,
             reading.has_only_turns,
+            reading.first_expiry,
+            reading.list_expired,
+            reading.users,
         )
     }
 )
@@ -125,12 +129,12 @@ class Reader:
 
 
 def _run_requests(requests: Sequence[ReadRequest[Any]], scopes: Mapping[str, PostgresScope]) -> Steps[list[Any]]:
-    return run_together(
-        [_start_request(request, scopes[columns.make_filter_key(_get_filter(request))]) for request in requests]
-    )
+    return run_together([_start_request(request, scopes) for request in requests])
 
 
-def _start_request(request: ReadRequest[Any], scope: PostgresScope) -> Steps[Any]:
+def _start_request(request: ReadRequest[Any], scopes: Mapping[str, PostgresScope]) -> Steps[Any]:
+    where = _get_filter(request)
+    scope = scopes[columns.make_filter_key(where)].hide_expired(where)
     options = {name: value for name, value in request.options.items() if name != "where"}
     return VERBS[request.verb](scope, *request.arguments, **options)
 

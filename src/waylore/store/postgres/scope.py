@@ -47,28 +47,14 @@ class PostgresCollection:
     next_access: int
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresScope:
-    """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
-
-    `corpus`, `has_facts` and `has_only_turns` depend on the permissions and not on the tags.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresScope(columns.VisibleScope):
+    """The visible part of a collection in PostgreSQL, with the rows of the permissions."""
 
     collection: PostgresCollection
     accesses: list[int]
-    tags: list[list[str]]
-    turns: dict[str, Any]  # the filter by time and speaker
-    corpus: Corpus
-    has_facts: bool
-    has_only_turns: bool
-    has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
-    is_limited: bool  # whether some documents may be hidden
+    user_accesses: list[int]  # those of the caller's user
     has_textsearch: bool
-
-    @property
-    def is_everything(self) -> bool:
-        """True if the filter lets every passage through."""
-        return not (self.is_limited or self.tags or self.turns["has_turns"])
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -85,9 +71,14 @@ class PostgresScope:
         }
 
     @property
+    def term_endings(self) -> list[str]:
+        """The endings of the words of terms: none for documents without a user, and one for each permission of one."""
+        return ["", *(make_term_ending(access) for access in self.user_accesses)]
+
+    @property
     def match(self) -> str:
         """The scope as an expression of the inverted index; empty without a filter."""
-        if self.is_everything:
+        if not self.needs_words:
             return ""
         mark = self.collection.mark
         alternatives = [[make_access_word(mark, a) for a in self.accesses]]
@@ -130,23 +121,31 @@ def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> S
     return PostgresScope(
         collection=found,
         accesses=[access for access, *_ in seen],
+        user_accesses=[access for access, *_, is_of_user in seen if is_of_user],
         tags=[[identity("tag", tag) for tag in tags] for tags in columns.list_tags(where)],
         turns=columns.bind_turns(where),
         corpus=own if is_limited else Corpus(found.statistics.passages, found.length),
-        has_facts=any(assertions for *_, assertions, _ in seen),
-        has_only_turns=0 < sum(turns for *_, turns in seen) == own.passages,
+        has_facts=any(assertions for *_, assertions, _, _, _ in seen),
+        has_turns=any(turns for *_, turns, _, _ in seen),
+        has_only_turns=0 < sum(turns for *_, turns, _, _ in seen) == own.passages,
         has_unconfirmed=has_unconfirmed,
         is_limited=is_limited,
         has_textsearch=has_textsearch,
+        first_expiry=min((expires for *_, expires, _ in seen), default=columns.NEVER),
     )
 
 
 # -- words of the inverted index; each collection has its own ---------------------------------------
 
 
-def make_term_word(mark: int, term: int) -> str:
-    """Return the word of a term."""
-    return f"{mark}t{term}"
+def make_term_word(mark: int, term: int, ending: str = "") -> str:
+    """Return the word of a term. In passages of a user it ends with their permission, so that each user has its own."""
+    return f"{mark}t{term}{ending}"
+
+
+def make_term_ending(access: int) -> str:
+    """Return the ending of the words of terms in passages of a user."""
+    return f"a{access}"
 
 
 def make_access_word(mark: int, access: int) -> str:

@@ -134,14 +134,16 @@ def word_scores(scope: PostgresScope, query: str, passages: Sequence[str]) -> St
     )
 
 
-def turns(scope: PostgresScope, query: str, passages: Sequence[str], *, before: int, after: int) -> Steps[TurnColumns]:
+def turns(
+    scope: PostgresScope, query: str, passages: Sequence[str], *, before: int, after: int, same_role: bool = True
+) -> Steps[TurnColumns]:
     """Return turns with their neighbours in the session."""
     words = terms(query)
     ids = {identity("term", term): term for term in words}
     counted, found = yield from run_together(
         [
             _count_terms(scope, list(ids)),
-            read_rows("turns", passages, **scope.bindings, before=before, after=after),
+            read_rows("turns", passages, **scope.bindings, before=before, after=after, same_role=same_role),
         ]
     )
     known = {ids[id_.hex()]: (number, count) for id_, number, count in counted}
@@ -163,7 +165,8 @@ def _uses_textsearch(scope: PostgresScope) -> bool:
     The order of pg_textsearch depends on all rows of its index: on hidden passages and on other collections. The
     candidates of GIN depend on the corpus of the caller.
     """
-    may_use = scope.has_textsearch and not scope.is_limited and not scope.turns["has_turns"]
+    is_hiding = scope.is_limited or scope.turns["has_turns"] or scope.has_expired
+    may_use = scope.has_textsearch and not is_hiding
     return may_use and scope.corpus.passages >= MIN_TEXTSEARCH_PASSAGES
 
 
@@ -191,6 +194,7 @@ def _find_by_words(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Step
         "seen": min(scope.corpus.passages, reach) if scope.match else reach,
         "first_tags": scope.tags[0] if scope.tags else [],
         "passages": scope.corpus.passages,
+        "endings": scope.term_endings,
     }
     return (yield from read_rows("match", ids, **bound, limit=reach))
 

@@ -44,7 +44,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics
+from waylore.types.results import Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, Ranking
 
 Answer = TypeVar("Answer")
@@ -301,6 +301,10 @@ class PostgresStore:
         """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
         return self._answer(make_request(Store.list_documents, under=under, after=after, limit=limit, where=where))
 
+    def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels that expired by a time, by id, starting after `after`."""
+        return self._answer(make_request(Store.list_expired, by, after=after, limit=limit))
+
     def passages(
         self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
@@ -320,10 +324,19 @@ class PostgresStore:
         return self._answer(make_request(Store.word_scores, query, passages, where=where))
 
     def turns(
-        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+        self,
+        query: str,
+        passages: Sequence[str],
+        *,
+        before: int,
+        after: int,
+        same_role: bool = True,
+        where: Filter = NO_FILTER,
     ) -> TurnColumns:
         """Return turns with their neighbours of the session and role, and the counts of the terms of a query."""
-        return self._answer(make_request(Store.turns, query, passages, before=before, after=after, where=where))
+        return self._answer(
+            make_request(Store.turns, query, passages, before=before, after=after, same_role=same_role, where=where)
+        )
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""
@@ -364,9 +377,21 @@ class PostgresStore:
         """Return whether the caller may see a fact of any status. A filter by metadata is not applied."""
         return self._answer(make_request(Store.has_facts, where=where))
 
+    def has_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a turn of a conversation. Only permissions are applied."""
+        return self._answer(make_request(Store.has_turns, where=where))
+
     def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
         """Return whether all passages that the caller may see are turns of conversations, and there are any."""
         return self._answer(make_request(Store.has_only_turns, where=where))
+
+    def first_expiry(self, *, where: Filter = NO_FILTER) -> datetime | None:
+        """Return when the first document that the caller may see expires or has expired; None if none does."""
+        return self._answer(make_request(Store.first_expiry, where=where))
+
+    def users(self, *, after: str = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
+        """Return the users of the collection with the number of their items, by name, starting after `after`."""
+        return self._answer(make_request(Store.users, after=after, limit=limit))
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from waylore.store.sqlite.graph import read_parts
 from waylore.store.sqlite.scope import SqliteScope, run_by_ids, run_by_rows
 from waylore.text import normalise
 from waylore.types.knowledge import Document, Entity, IndexedDocument, Passage
+from waylore.types.results import UserCounts
 
 SQL = load_queries("waylore.store.sqlite")
 
@@ -82,6 +84,18 @@ def list_documents(
         "limit": limit,
     }
     return tuple(map(columns.to_document, db.execute(SQL["listed"], {**scope.bindings, **place})))
+
+
+def list_expired(db: apsw.Connection, scope: SqliteScope, by: datetime, after: str, limit: int) -> tuple[Document, ...]:
+    """Return documents that expired by a time, by id."""
+    bound = {"collection": scope.collection.row, "by": columns.to_microseconds(by), "after": bytes.fromhex(after)}
+    return tuple(map(columns.to_document, db.execute(SQL["expired_documents"], {**bound, "limit": limit})))
+
+
+def users(db: apsw.Connection, scope: SqliteScope, after: str, limit: int) -> tuple[UserCounts, ...]:
+    """Return the users of a collection, by name."""
+    bound = {"collection": scope.collection.row, "after": after, "limit": limit}
+    return tuple(UserCounts(*row) for row in db.execute(SQL["users"], bound))
 
 
 def fingerprints(db: apsw.Connection, scope: SqliteScope, files: Sequence[str]) -> Mapping[str, str]:

@@ -70,6 +70,7 @@ def _insert_document(db: apsw.Connection, into: int, indexed: IndexedDocument, d
             document.agent,
             document.session,
             columns.to_optional_microseconds(document.at),
+            columns.to_optional_microseconds(document.expires),
         ),
     ).get
     stored = StoredDocument(indexed, digest.hex(), access, row)
@@ -101,7 +102,7 @@ def _insert_passages(
                 q.speaker,
                 q.role,
                 columns.to_optional_microseconds(q.at),
-                columns.compute_session_key(p.indexed.document),
+                columns.compute_session_key(p.indexed.document, q),
             )
             for row, (p, q) in zip(rows, passages, strict=True)
         ],
@@ -161,7 +162,7 @@ def _find_term_rows(db: apsw.Connection, into: int, terms: tuple[str, ...]) -> d
     if not terms:
         return {}
     found = db.execute(SQL["terms"], {"collection": into, "terms": apsw.carray(terms)})
-    return {term: row for term, row, _ in found}
+    return {term: row for term, row, *_ in found}
 
 
 def join_index_words(of: int, terms: Sequence[int], access: int, tags: Sequence[str]) -> str:

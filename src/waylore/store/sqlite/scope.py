@@ -39,32 +39,12 @@ class SqliteCollection:
     next_entity: int
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteScope:
-    """The visible part of a collection for one verb: the permissions of the caller, and the tags of the filter.
-
-    `corpus`, `has_facts` and `has_only_turns` depend on the permissions and not on the tags.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteScope(columns.VisibleScope):
+    """The visible part of a collection in SQLite, with the rows of the permissions."""
 
     collection: SqliteCollection
     accesses: Rows
-    tags: list[list[str]]
-    turns: dict[str, Any]  # the filter by time and speaker
-    corpus: Corpus
-    has_facts: bool
-    has_only_turns: bool
-    has_unconfirmed: bool  # whether any assertion of the collection is staged or retracted
-    is_limited: bool  # whether some documents may be hidden
-
-    @property
-    def is_everything(self) -> bool:
-        """True if the filter lets every passage through."""
-        return not (self.is_limited or self.is_filtered)
-
-    @property
-    def is_filtered(self) -> bool:
-        """True if the filter has tags, a time or a speaker."""
-        return bool(self.tags or self.turns["has_turns"])
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -79,7 +59,7 @@ class SqliteScope:
     @property
     def match(self) -> str:
         """The scope as an expression of the inverted index; empty without a filter."""
-        if self.is_everything:
+        if not self.needs_words:
             return ""
         row = self.collection.row
         alternatives = [[make_access_word(row, a) for a in self.accesses.tolist()]]
@@ -123,13 +103,13 @@ class ScopeCache:
         key = columns.make_filter_key(where)
         if key not in self._scopes:
             self._scopes[key] = self._make_scope(where)
-        return self._scopes[key]
+        return self._scopes[key].hide_expired(where)
 
     def _make_scope(self, where: Filter) -> SqliteScope:
         found = read_collection(self._db, self._name)
         bound = {"collection": found.row, "labels": columns.format_labels(where), "user": where.user}
-        seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 5)
-        _, passages, length, assertions, turns = seen.sum(axis=0).tolist()
+        seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 6)
+        _, passages, length, assertions, turns = seen[:, :5].sum(axis=0).tolist()
         is_limited = where.labels is not None or bool(self._db.execute(SQL["has_users"], bound).get)
         return SqliteScope(
             collection=found,
@@ -138,9 +118,11 @@ class ScopeCache:
             turns=columns.bind_turns(where),
             corpus=Corpus(passages, length) if is_limited else Corpus(found.statistics.passages, found.length),
             has_facts=assertions > 0,
+            has_turns=turns > 0,
             has_only_turns=0 < turns == passages,
             has_unconfirmed=bool(self._db.execute(SQL["has_unconfirmed"], bound).get),
             is_limited=is_limited,
+            first_expiry=int(seen[:, 5].min(initial=columns.NEVER)),
         )
 
 

@@ -4,7 +4,7 @@ Words are found by FTS5 and scored by `store.bm25`. Vectors are found by their b
 `store.vectors`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apsw
@@ -24,6 +24,8 @@ from waylore.types.search import Ranking, Scored
 
 SQL = load_queries("waylore.store.sqlite")
 MIN_CANDIDATES = 2_000  # minimum number of rows, nearest by bits, that are ranked by their vectors
+MIN_BLOCK_ROWS = 64  # a block with fewer rows of the caller is not read: reading their vectors costs less
+POSTINGS_PER_ROW = 25  # reading a passage of the caller costs as much as skipping this many postings of others
 MAX_TIE_FACTOR = 8  # at most this many times the candidates, if more rows are equally near
 
 
@@ -32,12 +34,11 @@ def dense(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     wanted = max(MIN_CANDIDATES, 2 * top_k)
-    allowed = None if scope.is_everything else _match_rows(db, scope, scope.match)
-    if allowed is not None and len(allowed) <= wanted:  # few of very many passages: no scan
-        near = allowed
+    if scope.needs_words:
+        near = _take_nearest_rows(db, _list_rows(db, scope), vector, wanted)
     else:
         firsts, far = _scan_blocks(db, scope, "passage", vector)
-        near = _take_nearest(firsts, far if allowed is None else _mask(far, firsts, allowed), wanted)
+        near = _take_nearest(firsts, _hide(far, firsts, _list_expired(db, scope)), wanted)
     return _rank_by_cosine(db, "passage", near, vector, top_k)
 
 
@@ -72,48 +73,67 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
     if not known:
         return ()
     max_postings = max(bm25.MAX_POSTINGS, 2 * top_k)
-    candidates = _match_rows(db, scope, _match_rarest(db, scope, known, max_postings), limit=max_postings)
-    if not len(candidates):
-        return ()
-    rows, lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(candidates)}).get
-    scores = bm25.score_columns(
+    rare = _choose_rarest(db, scope, known, max_postings)
+    if scope.is_limited and sum(total for *_, total in rare) > POSTINGS_PER_ROW * scope.corpus.passages:
+        rows = _list_rows(db, scope)  # others have most of the postings: the caller's passages are read instead
+        rows = rows[np.flatnonzero(_score_words(db, scope, rows, rare))[-max_postings:]]
+    else:
+        words = match_any(str(row) for _, row, *_ in rare)
+        match = f"{words} AND {scope.match}" if scope.match else words
+        bound = {**scope.turns, "match": match, "limit": max_postings}
+        rows = np.fromiter((row for (row,) in db.execute(SQL["match"], bound)), dtype=np.int64)
+    return _rank(db, "passage", rows.tolist(), _score_words(db, scope, rows, known), top_k)
+
+
+def _score_words(db: apsw.Connection, scope: SqliteScope, rows: Rows, known: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """Return the BM25 score of passages, given by row, for known terms."""
+    if not len(rows):
+        return np.zeros(0)
+    lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(rows)}).get
+    return bm25.score_columns(
         _parse_numbers(lengths).astype(np.float64),
         _parse_numbers(sizes),
         packed,
-        [(row, count) for _, row, count in known],
+        [(row, count) for _, row, count, _ in known],
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
-    return _rank(db, "passage", _parse_numbers(rows).tolist(), scores, top_k)
 
 
-def _parse_numbers(joined: str) -> Rows:
-    return np.array(joined.split(","), dtype=np.int64)
+def _parse_numbers(joined: str | None) -> Rows:
+    return np.fromstring(joined or "", dtype=np.int64, sep=",")
 
 
 def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str]) -> dict[str, float]:
     """Return the BM25 score of passages."""
     return bm25.score_rows(
         run_by_ids(db, "terms_of_passages", passages, **scope.bindings),
-        [(row, count) for _, row, count in _find_terms(db, scope, query)],
+        [(row, count) for _, row, count, _ in _find_terms(db, scope, query)],
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
 
 
 def turns(
-    db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str], *, before: int, after: int
+    db: apsw.Connection,
+    scope: SqliteScope,
+    query: str,
+    passages: Sequence[str],
+    *,
+    before: int,
+    after: int,
+    same_role: bool,
 ) -> TurnColumns:
     """Return turns with their neighbours in the session."""
-    near = run_by_ids(db, "turn_rows", passages, **scope.bindings, before=before, after=after)
+    near = run_by_ids(db, "turn_rows", passages, **scope.bindings, before=before, after=after, same_role=same_role)
     rows = {row for pair in near for some in pair if some for row in some.split(",")}
     found = run_by_rows(db, "turns", list(map(int, rows)))
-    counted = {term: (row, count) for term, row, count in _find_terms(db, scope, query)}
+    counted = {term: (row, count) for term, row, count, _ in _find_terms(db, scope, query)}
     return to_turns(found, terms(query), counted, passages=scope.corpus.passages)
 
 
 def _find_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> list[Any]:
-    """Return the terms of a query that the corpus has, each with its row and its number of passages there."""
+    """Return the terms of a query that the corpus has, each with its row and its passages, there and in all."""
     words = tuple(dict.fromkeys(terms(query)))
     if not words:
         return []
@@ -122,34 +142,52 @@ def _find_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> list[Any
     return known
 
 
-def _match_rarest(db: apsw.Connection, scope: SqliteScope, known: Sequence[Any], max_postings: int) -> str:
-    """Return an expression for the rarest terms. The fewer passages have the tags, the more terms it has."""
-    frequencies = [(term, count) for term, _, count in known]
-    rows = {term: str(row) for term, row, _ in known}
-    visible = scope.match
-    if not visible:
-        return match_any(rows[t] for t in bm25.choose_rarest(frequencies, max_postings=max_postings))
-    widened = bm25.widen_limit(max_postings, _count_seen(db, scope, max_postings), scope.corpus.passages)
-    rare = bm25.choose_rarest(frequencies, max_postings=widened)
-    return f"{match_any(rows[t] for t in rare)} AND {visible}"
+def _choose_rarest(db: apsw.Connection, scope: SqliteScope, known: Sequence[Any], max_postings: int) -> list[Any]:
+    """Return the rarest terms. The fewer passages have the tags, the more they are."""
+    widened: float = max_postings
+    if scope.match:
+        widened = bm25.widen_limit(max_postings, _count_seen(db, scope, max_postings), scope.corpus.passages)
+    rare = set(bm25.choose_rarest([(term, count) for term, _, count, _ in known], max_postings=widened))
+    return [each for each in known if each[0] in rare]
 
 
 def _count_seen(db: apsw.Connection, scope: SqliteScope, limit: int) -> int:
     """Return how many passages pass the filter, up to a limit. A filter by speaker alone is not counted."""
     if scope.turns["since"] is not None or scope.turns["until"] is not None:
         return int(db.execute(SQL["count_between"], {**scope.bindings, "limit": limit}).get)
-    return len(_match_rows(db, scope, scope.match, limit=limit)) if scope.tags else scope.corpus.passages
+    return len(_list_rows(db, scope, limit=limit)) if scope.tags else scope.corpus.passages
 
 
 def _scan_blocks(
     db: apsw.Connection, scope: SqliteScope, kind: str, vector: Vector
 ) -> tuple[Rows, npt.NDArray[np.uint16]]:
     """Return the blocks of a collection, and the distance of each of their rows by bits."""
+    return _compare_blocks(db.execute(SQL["blocks"], {"collection": scope.collection.row, "kind": kind}), vector)
+
+
+def _compare_blocks(blocks: Iterable[Any], vector: Vector) -> tuple[Rows, npt.NDArray[np.uint16]]:
+    """Return the numbers of blocks, and the distance of each of their rows by bits."""
     query = vectors.to_bits(vector[None])[0]
-    blocks = db.execute(SQL["blocks"], {"collection": scope.collection.row, "kind": kind})
     scanned = [(row, vectors.compute_distances(bits, live, query)) for row, bits, live in blocks]
     far = [np.empty(0, dtype=np.uint16), *(distance for _, distance in scanned)]
     return np.array([row for row, _ in scanned], dtype=np.int64), np.concatenate(far)
+
+
+def _take_nearest_rows(db: apsw.Connection, rows: Rows, vector: Vector, wanted: int) -> Rows:
+    """Return those of some rows that are nearest by bits: at least `wanted`, or all.
+
+    Only blocks in which many of the rows lie are read as a whole. The result is the same as with all blocks.
+    """
+    if len(rows) <= wanted:
+        return rows
+    blocks, counts = np.unique(rows // vectors.BLOCK_ROWS, return_counts=True)
+    dense_blocks = blocks[counts >= MIN_BLOCK_ROWS]
+    is_in_block = np.isin(rows // vectors.BLOCK_ROWS, dense_blocks)
+    firsts, scanned = _compare_blocks(run_by_rows(db, "blocks_by_row", dense_blocks), vector)
+    far = np.empty(len(rows), dtype=np.uint16)
+    far[is_in_block] = scanned[_to_places(firsts, rows[is_in_block])]
+    far[~is_in_block] = vectors.compute_code_distances(_read_vectors(db, "passage", rows[~is_in_block]), vector)
+    return rows[np.flatnonzero(far < _find_end(far, wanted))[: MAX_TIE_FACTOR * wanted]]
 
 
 def _take_nearest(firsts: Rows, far: npt.NDArray[np.uint16], wanted: int) -> Rows:
@@ -168,11 +206,26 @@ def _to_rows(firsts: Rows, places: npt.NDArray[np.intp]) -> Rows:
     return firsts[places // vectors.BLOCK_ROWS] * vectors.BLOCK_ROWS + places % vectors.BLOCK_ROWS
 
 
+def _to_places(firsts: Rows, rows: Rows) -> Rows:
+    return np.searchsorted(firsts, rows // vectors.BLOCK_ROWS) * vectors.BLOCK_ROWS + rows % vectors.BLOCK_ROWS
+
+
 def _mask(far: npt.NDArray[np.uint16], firsts: Rows, allowed: Rows) -> npt.NDArray[np.uint16]:
-    places = np.searchsorted(firsts, allowed // vectors.BLOCK_ROWS) * vectors.BLOCK_ROWS + allowed % vectors.BLOCK_ROWS
+    places = _to_places(firsts, allowed)
     masked = np.full_like(far, vectors.DEAD_DISTANCE)
     masked[places] = far[places]
     return masked
+
+
+def _hide(far: npt.NDArray[np.uint16], firsts: Rows, hidden: Rows) -> npt.NDArray[np.uint16]:
+    far[_to_places(firsts, hidden)] = vectors.DEAD_DISTANCE
+    return far
+
+
+def _list_expired(db: apsw.Connection, scope: SqliteScope) -> Rows:
+    """Return the rows of visible passages that have expired."""
+    found = db.execute(SQL["expired_passages"], scope.bindings) if scope.has_expired else ()
+    return np.fromiter((row for (row,) in found), dtype=np.int64)
 
 
 def _find_visible(
@@ -196,10 +249,18 @@ def _find_visible(
 def _rank_by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k: int) -> Ranking:
     if not len(rows):
         return ()
+    joined = _read_vectors(db, kind, rows)
+    return _rank(db, kind, rows.tolist(), vectors.compute_cosines([joined], vector), top_k)
+
+
+def _read_vectors(db: apsw.Connection, kind: str, rows: Rows) -> bytes:
+    """Return the codes of rows, one behind the other."""
+    if not len(rows):
+        return b""
     count, joined = db.execute(SQL[f"joined_{kind}_vectors"], {"rows": apsw.carray(rows)}).get
     if count != len(rows):
         raise StoreError(f"{db.filename}: {len(rows) - count} vectors of {kind} rows are missing: run `waylore doctor`")
-    return _rank(db, kind, rows.tolist(), vectors.compute_cosines([joined], vector), top_k)
+    return bytes(joined)
 
 
 def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArray[Any], top_k: int) -> Ranking:
@@ -218,6 +279,7 @@ def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArr
     return tuple(Scored(id_.hex(), -score) for score, id_ in ranked[:top_k])
 
 
-def _match_rows(db: apsw.Connection, scope: SqliteScope, match: str, *, limit: int = -1) -> Rows:
-    found = db.execute(SQL["match"], {**scope.turns, "match": match, "limit": limit})
-    return np.fromiter((row for (row,) in found), dtype=np.int64)
+def _list_rows(db: apsw.Connection, scope: SqliteScope, *, limit: int = -1) -> Rows:
+    """Return the rows of the passages that the filter lets through, in order, or some of them up to a limit."""
+    found = db.execute(SQL["joined_rows"], {**scope.turns, "match": scope.match, "limit": limit}).get
+    return np.sort(_parse_numbers(found))

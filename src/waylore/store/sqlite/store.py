@@ -23,6 +23,7 @@ from waylore.store.protocol import NO_FINGERPRINTS
 from waylore.store.reads import run_request
 from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest
+from waylore.store.rows import to_expiry
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import fetch as reading
 from waylore.store.sqlite import file, graph, name_keys, pages
@@ -45,7 +46,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics
+from waylore.types.results import Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking
 
 SQL = load_queries("waylore.store.sqlite")
@@ -294,6 +295,11 @@ class SqliteStore:
         with self._snapshot(where) as (db, scope):
             return reading.list_documents(db, scope, under, after, limit)
 
+    def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels that expired by a time, by id, starting after `after`."""
+        with self._snapshot(NO_FILTER) as (db, scope):
+            return reading.list_expired(db, scope, by, after, limit)
+
     def passages(
         self, ids: Sequence[str], *, where: Filter = NO_FILTER, vectors: bool = False
     ) -> Mapping[str, Passage]:
@@ -317,11 +323,18 @@ class SqliteStore:
             return searching.word_scores(db, scope, query, passages)
 
     def turns(
-        self, query: str, passages: Sequence[str], *, before: int, after: int, where: Filter = NO_FILTER
+        self,
+        query: str,
+        passages: Sequence[str],
+        *,
+        before: int,
+        after: int,
+        same_role: bool = True,
+        where: Filter = NO_FILTER,
     ) -> TurnColumns:
         """Return turns with their neighbours of the session and role, and the counts of the terms of a query."""
         with self._snapshot(where) as (db, scope):
-            return searching.turns(db, scope, query, passages, before=before, after=after)
+            return searching.turns(db, scope, query, passages, before=before, after=after, same_role=same_role)
 
     def get_indexed_documents(self, ids: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, IndexedDocument]:
         """Return documents with all their parts by id, from one snapshot."""
@@ -368,10 +381,25 @@ class SqliteStore:
         with self._snapshot(where) as (_, scope):
             return scope.has_facts
 
+    def has_turns(self, *, where: Filter = NO_FILTER) -> bool:
+        """Return whether the caller may see a turn of a conversation. Only permissions are applied."""
+        with self._snapshot(where) as (_, scope):
+            return scope.has_turns
+
     def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
         """Return whether all passages that the caller may see are turns of conversations, and there are any."""
         with self._snapshot(where) as (_, scope):
             return scope.has_only_turns
+
+    def first_expiry(self, *, where: Filter = NO_FILTER) -> datetime | None:
+        """Return when the first document that the caller may see expires or has expired; None if none does."""
+        with self._snapshot(where) as (_, scope):
+            return to_expiry(scope.first_expiry)
+
+    def users(self, *, after: str = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
+        """Return the users of the collection with the number of their items, by name, starting after `after`."""
+        with self._snapshot(NO_FILTER) as (db, scope):
+            return reading.users(db, scope, after, limit)
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""

@@ -5,6 +5,7 @@ The engine does the work. A command that is interrupted continues when it is run
 
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
     At,
     CollectionName,
+    Expires,
     StoreUrl,
     UserName,
     find_file,
@@ -77,6 +79,7 @@ def add(
     prune: Annotated[bool, typer.Option("--prune", help="Forget documents of files that no longer exist.")] = False,
     user: UserName = "",
     at: At = None,
+    expires: Expires = None,
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -106,12 +109,14 @@ def add(
         about = read_metadata(metadata)
         if files:
             limits = Limits(seconds=settings.files.seconds)
-            report = merge_reports([_add(memory, path, root, label, about, prune, limits) for path in files])
+            report = merge_reports([_add(memory, path, root, label, about, prune, limits, expires) for path in files])
             people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
             print_result(wire.AddReport.of(report), people, as_json)
         else:
             given = text or sys.stdin.read()
-            id_ = memory.add(given, title=title, uri=uri, metadata=about, labels=label, user=user, at=at)
+            id_ = memory.add(
+                given, title=title, uri=uri, metadata=about, labels=label, user=user, at=at, expires=expires
+            )
             print_result({"document": id_}, f"added {uri or title or 'a text'} as {id_}", as_json)
 
 
@@ -142,6 +147,7 @@ def _add(
     metadata: Metadata,
     prune: bool,
     limits: Limits,
+    expires: datetime | None,
 ) -> AddReport:
     with show_progress(f"adding {to_line(path.name or str(path))}") as show:
 
@@ -150,7 +156,14 @@ def _add(
             show(progress.bytes, progress.of_bytes, counts)
 
         return memory.add_files(
-            path, root=root, labels=labels, metadata=metadata, limits=limits, prune=prune, progress=show_files
+            path,
+            root=root,
+            labels=labels,
+            metadata=metadata,
+            limits=limits,
+            prune=prune,
+            progress=show_files,
+            expires=expires,
         )
 
 
@@ -183,6 +196,7 @@ def import_(
             autocompletion=_complete_format,
         ),
     ] = AUTO,
+    user: UserName = "",
     label: Labels = [],  # noqa: B006
     metadata: Pairs = [],  # noqa: B006
     store: StoreUrl = "",
@@ -191,8 +205,8 @@ def import_(
 ) -> None:
     """Import an export of Waylore, or what another program knows.
 
-    Formats: triples, research papers, the graphs of GraphRAG and LightRAG, an MCP memory. Importing the same file
-    again changes nothing.
+    Formats: triples, research papers, the graphs of GraphRAG and LightRAG, an MCP memory, exports of mem0 and Zep.
+    Importing the same file again changes nothing.
 
     Example: `waylore import memory.jsonl`
     """
@@ -206,8 +220,10 @@ def import_(
     ):
         if (label or metadata) and (format_ == EXPORT or is_export(file)):
             raise ConfigError("an export has its own labels and metadata; leave out --label and --metadata")
+        if user and (format_ == EXPORT or is_export(file)):
+            raise ConfigError("an export has its own users; leave out --user")
         report = memory.import_(
-            file, format_, labels=label, metadata=read_metadata(metadata), progress=_count_documents(show)
+            file, format_, user=user, labels=label, metadata=read_metadata(metadata), progress=_count_documents(show)
         )
     with report_errors():
         people = Group(Text(_summarise_import(report)), *figures.list_skipped(report.skipped, report.skipped_count))

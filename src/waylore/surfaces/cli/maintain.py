@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,13 @@ def forget(
     session: SessionName = "",
     since: Since = None,
     until: Until = None,
+    matching: Annotated[
+        str,
+        typer.Option("--matching", metavar="WORDS", help="Only documents with a passage that contains these words."),
+    ] = "",
+    expired: Annotated[
+        bool, typer.Option("--expired", help="Only expired documents; of all users without --user.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be forgotten, and forget nothing.")
     ] = False,
@@ -67,21 +75,29 @@ def forget(
 ) -> None:
     """Remove documents, with everything that no other document supports.
 
-    Without names, everything of a user, a session or a time is forgotten. At a terminal you are asked for
-    confirmation first.
+    Without names, everything of a user, a session or a time is forgotten, or all expired documents. At a terminal you
+    are asked for confirmation first.
 
     Example: `waylore forget docs/old.md notes/ --verify`
     """
     with open_without_models(store, collection) as memory:
+        forget_selected = partial(
+            memory.forget,
+            user=user,
+            session=session,
+            since=since,
+            until=until,
+            matching=matching,
+            expired=expired,
+            dry_run=dry_run,
+        )
         if documents:
             found = [document for name in documents for document in _find_documents(memory, name, user)]
         else:
-            planned = memory.forget(user=user, session=session, since=since, until=until, dry_run=True)
-            chosen = frozenset(planned.documents)
-            found = [document for document in _list_under(memory, "", user) if document.id in chosen]
+            found = _list_chosen(memory, forget_selected(dry_run=True), user, is_expired=expired)
         if not yes and not dry_run:
             _confirm(found)
-        receipt = memory.forget([document.id for document in found], user=user, dry_run=dry_run) if found else Receipt()
+        receipt = forget_selected(*([each.id for each in found] if documents else ())) if found else Receipt()
         remains = list(memory.verify_forgotten(receipt)) if verify else None
     verified = {} if remains is None else {"remains": remains}
     result = {**wire.Receipt.of(receipt).model_dump(), **verified}
@@ -96,10 +112,18 @@ def _find_documents(memory: Waylore, name: str, user: str) -> list[Document]:
     found = _find_at(memory, name, user) or _find_at(memory, find_address(name), user)
     if not found:
         try:
-            found = [memory.get(name, user=user).document]
+            found = [memory.get(name, user=user, include_expired=True).document]
         except NotFound as error:
             raise NotFound(f"no document {name}; `waylore search --json` shows ids and addresses") from error
     return found
+
+
+def _list_chosen(memory: Waylore, planned: Receipt, user: str, *, is_expired: bool) -> list[Document]:
+    """Return the documents of a receipt; those that have expired, which may be of any user, by their ids alone."""
+    if is_expired:
+        return [Document(id_) for id_ in planned.documents]
+    chosen = frozenset(planned.documents)
+    return [document for document in _list_under(memory, "", user) if document.id in chosen]
 
 
 def _find_at(memory: Waylore, uri: str, user: str) -> list[Document]:
@@ -111,7 +135,7 @@ def _find_at(memory: Waylore, uri: str, user: str) -> list[Document]:
 
 def _list_under(memory: Waylore, under: str, user: str) -> Iterator[Document]:
     last: Document | None = None
-    while page := memory.documents(under=under, after=last, limit=PAGE, user=user):
+    while page := memory.documents(under=under, after=last, limit=PAGE, user=user, include_expired=True):
         yield from page
         last = page[-1]
 

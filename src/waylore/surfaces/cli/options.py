@@ -24,7 +24,7 @@ from waylore.store.urls import parse_url
 from waylore.surfaces.open import change_recipe, defer_embedder, open_collection, read_search_options
 from waylore.surfaces.terminal.output import report_errors
 from waylore.types.knowledge import Metadata, Scalar
-from waylore.types.search import Filter
+from waylore.types.search import Filter, GroupBy
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -57,6 +57,9 @@ RecipeValues = Annotated[
     list[str],
     typer.Option("--recipe", metavar="PART=VALUE", help="Override a value of the recipe, such as walk.max_hops=2."),
 ]
+Grouping = Annotated[
+    GroupBy, typer.Option("--group-by", metavar="KIND", help="turn, or session for the best turn of each session.")
+]
 TopK = Annotated[
     int | None, typer.Option("--top-k", "-k", metavar="N", min=1, help="Number of hits; search.top_k if absent.")
 ]
@@ -81,6 +84,10 @@ UserName = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="Use
 SessionName = Annotated[str, typer.Option("--session", metavar="NAME", help="Session of a conversation.")]
 At = Annotated[
     datetime | None, typer.Option("--at", metavar="DATE", parser=parse_date, help="When it was said, or its event was.")
+]
+Expires = Annotated[
+    datetime | None,
+    typer.Option("--expires", metavar="DATE", parser=parse_date, help="From this date on it is hidden."),
 ]
 Since = Annotated[
     datetime | None,

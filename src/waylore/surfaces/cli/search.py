@@ -17,6 +17,7 @@ from waylore.retrieval.context import Layout
 from waylore.surfaces.cli.options import (
     AsOf,
     CollectionName,
+    Grouping,
     Labels,
     Method,
     MinSimilarity,
@@ -52,6 +53,7 @@ def search(
     session: SessionName = "",
     since: Since = None,
     until: Until = None,
+    group_by: Grouping = "turn",
     min_similarity: MinSimilarity = None,
     explain: Annotated[bool, typer.Option("--explain", "-e", help="Show scores and facts for each hit.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the text for a model instead of hits.")] = False,
@@ -67,14 +69,15 @@ def search(
 ) -> None:
     """Search the collection and show the best passages, each with the path that led to it.
 
-    The method `graph` follows facts from the entities that the question names, `hybrid` is plain search, and `auto`
-    chooses by the question. The graph adds to the hits of plain search, it removes none.
+    The method `graph` follows facts from the entities that the question names, `hybrid` is plain search, and
+    `auto`, the default, chooses by the question and the collection. The graph adds to the hits of plain search, it
+    removes none.
 
     Example: `waylore search "Who owns the session service?" -k 5`
     """
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
-        scope = {"user": user, "session": session, "since": since, "until": until}
+        scope = {"user": user, "session": session, "since": since, "until": until, "group_by": group_by}
         options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope
         result = memory.search(question, **options)
         if context:
@@ -100,6 +103,7 @@ def explain(
     session: SessionName = "",
     since: Since = None,
     until: Until = None,
+    group_by: Grouping = "turn",
     min_similarity: MinSimilarity = None,
     store: StoreUrl = "",
     collection: CollectionName = "",
@@ -114,7 +118,7 @@ def explain(
     """
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
-        scope = {"user": user, "session": session, "since": since, "until": until}
+        scope = {"user": user, "session": session, "since": since, "until": until, "group_by": group_by}
         options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope
         result = memory.search(question, **options, record_use=False)
         seconds = time.perf_counter() - started

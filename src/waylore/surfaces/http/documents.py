@@ -67,6 +67,7 @@ OfUser = Annotated[
         description="Also what belongs to this user; that of your key if absent.",
     ),
 ]
+IncludeExpired = Annotated[bool, Query(description="Whether documents that have expired are listed too.")]
 EntityName = Annotated[
     str,
     Query(
@@ -103,6 +104,7 @@ async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
             agent=body.agent,
             session=body.session,
             at=body.at,
+            expires=body.expires,
         )
     )
     return AddedDocument(id=id_)
@@ -110,14 +112,23 @@ async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
 
 @router.get("/documents", operation_id="list_documents", response_model=DocumentPage)
 async def list_documents(
-    access: ReadAccess, under: Under = "", cursor: Cursor = None, limit: Limit = 100, user: OfUser = ""
+    access: ReadAccess,
+    under: Under = "",
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    user: OfUser = "",
+    include_expired: IncludeExpired = False,
 ) -> Response:
     """List documents by address, a page at a time."""
     secret = access.service.secret
     list_name = f"{access.collection}/{under}" + (f"\0{user}" if user else "")
     last = read_cursor(secret, list_name, cursor) if cursor else ("", "")
     after = types.Document(id=last[1], uri=last[0])
-    page = await access.run(lambda waylore: waylore.documents(under=under, after=after, limit=limit, user=user))
+    page = await access.run(
+        lambda waylore: waylore.documents(
+            under=under, after=after, limit=limit, user=user, include_expired=include_expired
+        )
+    )
     more = make_cursor(secret, list_name, (page[-1].uri, page[-1].id)) if len(page) == limit else None
     return make_json_response({"documents": [dump_document(each) for each in page], "next": more})
 
@@ -146,7 +157,7 @@ async def forget_document(access: WriteAccess, document: DocumentId, user: OfUse
 
 @router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
-    """Forget documents by id or address, or by user, agent, session or time. The receipt lists `missing` names."""
+    """Forget documents by id or address, or by scope, time or expiry. The receipt lists `missing` names."""
 
     def forget(waylore: Waylore) -> types.Receipt:
         return waylore.forget(
@@ -156,6 +167,8 @@ async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
             session=body.session,
             since=body.since,
             until=body.until,
+            matching=body.matching,
+            expired=body.expired,
             dry_run=body.dry_run,
         )
 
@@ -189,6 +202,7 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
             agent=body.agent,
             session=body.session,
             at=body.at,
+            expires=body.expires,
         )
     )
     return AddedFacts(ids=list(ids))

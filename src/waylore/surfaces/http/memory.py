@@ -18,6 +18,7 @@ from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
     AgentName,
     Body,
+    Expiry,
     FactLike,
     Labels,
     Metadata,
@@ -141,6 +142,7 @@ class RememberRequest(Body):
     tools: bool = Field(default=False, description="Whether calls of tools and their results are remembered.")
     metadata: Metadata = Field(default={})
     labels: Labels = Field(default=[])
+    expires: Expiry = None
     _check_facts = model_validator(mode="after")(check_facts)
 
     @model_validator(mode="after")
@@ -176,6 +178,7 @@ async def remember(access: WriteAccess, body: RememberRequest) -> Response:
             tools=body.tools,
             metadata=body.metadata,
             labels=body.labels,
+            expires=body.expires,
         )
     )
     return make_json_response(report.to_dict(), 201)

@@ -30,6 +30,7 @@ from waylore.retrieval.context import Layout
 from waylore.surfaces import wire
 from waylore.surfaces.http.responses import CURSOR_PATTERN
 from waylore.types.knowledge import Source, Status
+from waylore.types.search import GroupBy
 
 TEXT_PATTERN = r"^[^\x00]*$"
 VISIBLE_PATTERN = r"^[^\x00]*[^\s\x00-\x1f\x7f-\x9f\ufeff][^\x00]*$"  # no engine takes it for an empty string
@@ -50,6 +51,7 @@ MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for t
     "citations",
     "graph_only",
     "conversation",
+    "mixed",
     "graph",
     "agentic",
 ]
@@ -130,6 +132,10 @@ UserName = Annotated[
 ]
 AgentName = Annotated[Short, Field(description="Agent that they come from.")]
 SessionName = Annotated[Short, Field(description="Session that they come from.")]
+Expiry = Annotated[
+    Time | None,
+    Field(description="When it expires: from then on it is hidden from all calls without an earlier `as_of`."),
+]
 Cursor = Annotated[
     str | None,
     Query(alias="cursor", pattern=CURSOR_PATTERN, max_length=8_000, description="`next` of the previous page."),
@@ -137,13 +143,22 @@ Cursor = Annotated[
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items in the page.")]
 
 
-SELECTING = ("documents", "user", "agent", "session", "since", "until")  # fields that select what is forgotten
+SELECTING = (
+    "documents",
+    "user",
+    "agent",
+    "session",
+    "since",
+    "until",
+    "matching",
+    "expired",
+)  # fields that select what is forgotten
 
 
 def _require_value(name: str) -> dict[str, Any]:
     """Return the schema of an object in which a field is not empty."""
-    kind = {"type": "array", "minItems": 1} if name == "documents" else {"type": "string", "minLength": 1}
-    return {"required": [name], "properties": {name: kind}}
+    kinds: dict[str, dict[str, Any]] = {"documents": {"type": "array", "minItems": 1}, "expired": {"const": True}}
+    return {"required": [name], "properties": {name: kinds.get(name, {"type": "string", "minLength": 1})}}
 
 
 class Body(wire.Wire):
@@ -231,6 +246,7 @@ class NewDocument(Body):
     agent: AgentName = ""
     session: SessionName = ""
     at: Time | None = Field(default=None, description="When its event was, for example when it was said.")
+    expires: Expiry = None
     _check_facts = model_validator(mode="after")(check_facts)
 
 
@@ -245,6 +261,7 @@ class NewFacts(Body):
     agent: AgentName = ""
     session: SessionName = ""
     at: Time | None = Field(default=None, description="When its event was, for example when it was said.")
+    expires: Expiry = None
     _check_facts = model_validator(mode="after")(check_facts)
 
 
@@ -258,6 +275,13 @@ class ForgetRequest(Body):
     session: SessionName = ""
     since: Time | None = Field(default=None, description="Only documents whose event was at this time or later.")
     until: Time | None = Field(default=None, description="Only documents whose event was before this time.")
+    matching: str = Field(
+        default="", max_length=MAX_TITLE, description="Only documents with a passage that contains these words."
+    )
+    expired: bool = Field(
+        default=False,
+        description="Only documents that have expired; of all users if you name none and may change theirs.",
+    )
     dry_run: bool = Field(default=False, description="Only list the documents that would be forgotten.")
 
     @model_validator(mode="after")
@@ -265,7 +289,8 @@ class ForgetRequest(Body):
         """Raise ValueError if nothing is named, also for a key of a user, which would forget all of its documents."""
         if not any(getattr(self, name) for name in SELECTING):
             raise ValueError(
-                "documents must not be empty; name ids or addresses, or select by user, agent, session, since or until"
+                "documents must not be empty; name ids or addresses, or select by user, agent, session, since, "
+                "until, matching or expired"
             )
         return self
 
@@ -301,8 +326,8 @@ class QuestionBody(Body):
     )
     method: Annotated[MethodName, BeforeValidator(to_lower)] | None = Field(
         default=None,
-        description="How to search; the service's setting if absent. auto chooses by the question; graph is "
-        "another name for chain, agentic for auto.",
+        description="How to search; the service's setting if absent. auto chooses by the question and the collection; "
+        "graph is another name for chain, agentic for auto.",
     )
     where: Values = Field(default={}, description="Metadata that a document must have; of a list, one of the values.")
     labels: list[Line] | None = Field(
@@ -320,6 +345,7 @@ class QuestionBody(Body):
     session: SessionName = ""
     since: Time | None = Field(default=None, description="Only passages whose event was at this time or later.")
     until: Time | None = Field(default=None, description="Only passages whose event was before this time.")
+    group_by: GroupBy = Field(default="turn", description="session returns only the best turn of each session.")
 
 
 class SearchRequest(QuestionBody):

@@ -1,4 +1,4 @@
-"""Routes that answer questions: search, the context for a model, the explanation of a hit, and the graph."""
+"""Routes that answer questions: search, the context for a model, the explanation of a hit, the graph, and views."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -10,9 +10,18 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
 from waylore.surfaces.http.access import ReadAccess, create_router
 from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit, OfUser
-from waylore.surfaces.http.requests import ContextRequest, ExplainRequest, QuestionBody, SearchRequest
+from waylore.surfaces.http.requests import (
+    TEXT_PATTERN,
+    ContextRequest,
+    ExplainRequest,
+    QuestionBody,
+    SearchRequest,
+    Time,
+    describe_id,
+    make_id_check,
+)
 from waylore.surfaces.http.responses import BODY_STATUSES, Graph, describe_problems, make_json_response, make_links
-from waylore.surfaces.wire import Context, SearchResult
+from waylore.surfaces.wire import ChangeList, Context, Profile, Provenance, SearchResult, Timeline
 
 router = create_router("search", "/v1/collections/{collection}")
 BODY_PROBLEMS = describe_problems(*BODY_STATUSES)
@@ -21,6 +30,15 @@ HIT_LINKS = make_links(
     collection="$request.path.collection",
     body={"query": "$request.body#/query", "passage": "$response.body#/hits/0/passage/id"},
 )
+PassageId = Annotated[str, make_id_check("passage"), describe_id("passage")]
+Since = Annotated[Time | None, Query(description="Only from this time on.")]
+Until = Annotated[Time | None, Query(description="Only before this time.")]
+ViewLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items, the newest.")]
+Budget = Annotated[int, Query(ge=1, le=100_000, description="Maximum length of all lines in tokens.")]
+Around = Annotated[int, Query(ge=0, le=50, description="Number of turns before and after the passage.")]
+OnlyEntity = Annotated[
+    str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only changes of the entity with this name.")
+]
 
 
 @router.post(
@@ -78,6 +96,61 @@ async def get_graph(
     return await access.run(read)
 
 
+@router.get("/timeline", operation_id="timeline", response_model=Timeline)
+async def get_timeline(
+    access: ReadAccess,
+    entity: EntityName,
+    since: Since = None,
+    until: Until = None,
+    limit: ViewLimit = 100,
+    user: OfUser = "",
+) -> Response:
+    """Return the assertions of an entity in order of time, with the times in which they held and what ended them."""
+
+    def read(waylore: Waylore) -> Response:
+        timeline = waylore.timeline(entity, since=since, until=until, limit=limit, user=user)
+        return make_json_response(timeline.to_dict())
+
+    return await access.run(read)
+
+
+@router.get("/profile", operation_id="profile", response_model=Profile)
+async def get_profile(access: ReadAccess, user: OfUser = "", budget: Budget = 400) -> Response:
+    """Return what holds now of a user, one line for each relation, the most used and then the newest first."""
+    return await access.run(lambda waylore: make_json_response(waylore.profile(user, budget).to_dict()))
+
+
+@router.get("/changes", operation_id="changes", response_model=ChangeList)
+async def list_changes(
+    access: ReadAccess,
+    user: OfUser = "",
+    since: Since = None,
+    until: Until = None,
+    entity: OnlyEntity = "",
+    limit: ViewLimit = 100,
+) -> Response:
+    """Return what began, changed, was corrected and ended in a time, in order of time, each with both assertions."""
+
+    def read(waylore: Waylore) -> Response:
+        changes = waylore.changes(user=user, since=since, until=until, entity=entity, limit=limit)
+        return make_json_response(changes.to_dict())
+
+    return await access.run(read)
+
+
+@router.get("/passages/{passage}/provenance", operation_id="provenance", response_model=Provenance)
+async def get_provenance(access: ReadAccess, passage: PassageId, around: Around = 2, user: OfUser = "") -> Response:
+    """Return where a passage comes from: speaker, session, time, document, and the turns around it."""
+
+    def read(waylore: Waylore) -> Response:
+        try:
+            return make_json_response(waylore.provenance(passage, around=around, user=user).to_dict())
+        except NotFound as error:
+            raise NotFound(f"no passage {passage}; use the id of a passage from POST …/search") from error
+
+    return await access.run(read)
+
+
 def _search(waylore: Waylore, body: QuestionBody) -> types.SearchResult:
     labels = None if body.labels is None else frozenset(body.labels)
     where = types.Filter(labels=labels, metadata=body.where)
@@ -93,4 +166,5 @@ def _search(waylore: Waylore, body: QuestionBody) -> types.SearchResult:
         session=body.session,
         since=body.since,
         until=body.until,
+        group_by=body.group_by,
     )

@@ -23,12 +23,12 @@ from waylore.service.jobs.protocol import JobKind
 from waylore.service.spool import UploadRejected, save_upload
 from waylore.surfaces.http.access import SCHEMES, CollectionAccess, WriteAccess, get_caller
 from waylore.surfaces.http.problems import RETRY_SOON
-from waylore.surfaces.http.requests import Line, Value
+from waylore.surfaces.http.requests import Line, Time, Value
 from waylore.surfaces.http.responses import COMMON_STATUSES, JobResponse, describe_problems
 
 ADDRESS_PATTERN = r"^[^\x00-\x1f\x7f-\x9f#?]+$"
 SUFFIX_PATTERN = "^(" + "|".join(re.escape(suffix) for suffix in sorted(READERS)) + ")$"
-ImportFormat = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory"]
+ImportFormat = Literal["auto", "triples", "ntriples", "research", "graphrag", "lightrag", "mcp-memory", "mem0", "zep"]
 PAIR_PATTERN = r"^[^\x00-\x1f\x7f-\x9f=]{1,200}=[^\x00]*$"
 METADATA: TypeAdapter[Any] = TypeAdapter(Value | Annotated[list[Value], Field(max_length=100)])
 BODY = {
@@ -96,6 +96,12 @@ MetadataPairs = Annotated[
 ]
 
 
+Expires = Annotated[
+    Time | None,
+    Query(description="When the documents expire: from then on they are hidden from calls without an earlier `as_of`."),
+]
+
+
 @router.put("/{uri:path}", operation_id="upload", status_code=202, openapi_extra=BODY)
 async def upload_file(
     request: Request,
@@ -104,12 +110,15 @@ async def upload_file(
     suffix: Suffix = "",
     labels: Labels = [],  # noqa: B006 (FastAPI copies it)
     metadata: MetadataPairs = [],  # noqa: B006
+    expires: Expires = None,
 ) -> JobResponse:
     """Upload a file and add it under an address. It replaces the documents of that address when it is read."""
     ending = suffix or _get_suffix(uri)
     if ending not in READERS:
         raise UploadRejected(415, f"no reader for {ending} files; name another suffix with ?suffix=")
     work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _to_metadata(metadata)}
+    if expires:
+        work["expires"] = expires.isoformat()
     return await _submit(request, access, "add", ending, work)
 
 

@@ -53,7 +53,7 @@ def make_entry(
     client: Client, settings: Settings, options: Mapping[str, Any], arguments: Sequence[str], uvx: bool
 ) -> Entry:
     """Return the entry that starts Waylore with these settings from any folder."""
-    command = _make_uvx_command(settings) if uvx else _make_python_command()
+    command = _make_uvx_command(settings) if uvx else make_python_command()
     pairs = dict(_list_variables(settings, options))
     secrets = tuple(variable for variable, value in pairs.items() if HIDDEN in value)
     shown = {variable: value for variable, value in pairs.items() if variable not in secrets}
@@ -63,7 +63,7 @@ def make_entry(
 
 def merge_entry(client: Client, name: str, start: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of the client's file with the entry."""
-    known = _read(client.file)
+    known = read(client.file)
     others = known.get(client.key, {})
     if not isinstance(others, dict):
         raise ConfigError(f"{client.key} in {client.file} is not a JSON object; correct it first")
@@ -86,7 +86,8 @@ def write(file: Path, content: Mapping[str, Any]) -> Path | None:
     return backup if had_file else None
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read(file: Path) -> dict[str, Any]:
+    """Return the content of a client's file; nothing if it does not exist."""
     try:
         text = file.read_text("utf-8-sig") if file.exists() else ""
         known = json.loads(text) if text.strip() else {}
@@ -121,7 +122,8 @@ def _make_store_absolute(store: str) -> str:
     return store.replace(parsed.location, str(parsed.path.absolute())) if parsed.is_file else store
 
 
-def _make_python_command() -> list[str]:
+def make_python_command() -> list[str]:
+    """Return the command that starts Waylore with this Python."""
     command = Path(sys.executable).with_name("waylore.exe" if sys.platform == "win32" else "waylore")
     return [str(command)] if command.exists() else [sys.executable, "-m", "waylore.surfaces.cli"]
 

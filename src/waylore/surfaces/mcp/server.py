@@ -42,8 +42,8 @@ AgentOf = Callable[[Request | None], Agent]
 T = TypeVar("T")
 INSTRUCTIONS = f"""A long-term memory: passages, and a graph of facts about people, projects and things.
 Search it with memory_search before you answer a question about anything that may have been said, decided or written
-down earlier, and name the document to the user. Use memory_remember for what the user says, and memory_add for what
-will be useful later. Resources:
+down earlier, and name the document to the user. memory_profile has what holds of the user now, memory_changes what
+changed. Use memory_remember for what the user says and for what will be useful later. Resources:
 waylore://entity/NAME has the facts of a name, waylore://document/ID and waylore://passage/ID have stored texts.
 {RECALLED_RULE}"""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -78,14 +78,17 @@ def create_server(agent_of: AgentOf, tools: Sequence[Tool[Any, Any]] = TOOLS) ->
 def create_shared_server(run: RunAsAgent, tools: Sequence[Tool[Any, Any]] = TOOLS) -> Server[Any]:
     """Return a server with these tools. `run` runs every call that needs an agent."""
     by_name = {tool.name: tool for tool in tools}
-    listed = protocol.ListToolsResult(tools=[_describe(tool) for tool in tools])
+    listed = protocol.ListToolsResult(tools=[_describe(tool) for tool in tools if tool.is_listed])
 
     async def list_tools(_: Context, __: Any) -> protocol.ListToolsResult:
         return listed
 
     async def call_tool(context: Context, call: protocol.CallToolRequestParams) -> protocol.CallToolResult:
         if call.name not in by_name:
-            raise MCPError(protocol.INVALID_PARAMS, f"unknown tool {call.name}; use {', '.join(by_name)}")
+            raise MCPError(
+                protocol.INVALID_PARAMS,
+                f"unknown tool {call.name}; use {', '.join(tool.name for tool in listed.tools)}",
+            )
         return await _call(partial(run, context.request), by_name[call.name], call.arguments or {})
 
     async def list_resources(context: Context, page: Any) -> protocol.ListResourcesResult:

@@ -19,7 +19,7 @@ from waylore.recipes import RECIPES
 from waylore.text import terms
 from waylore.types.knowledge import Document, Entity, Fact
 from waylore.types.results import Branch, EntityGraph
-from waylore.types.search import GraphPath, Hit, Placement, SearchResult
+from waylore.types.search import GraphPath, Hit, Placement, SearchResult, Superseder, to_snippet
 
 SNIPPET_CHARACTERS = 220  # of a passage in a card
 ADDRESS_CHARACTERS = 32  # of an address in a card
@@ -59,9 +59,17 @@ def render_card(rank: int, hit: Hit, question: str) -> RenderableType:
     lines: list[RenderableType] = [render_snippet(_drop_headings(hit), question)]
     if hit.path:
         lines.append(Text.assemble(("via ", DIM), render_path(hit.path)))
+    if hit.superseded_by:
+        lines.append(_render_superseder(hit.superseded_by))
     if hit.also_in:
         lines.append(_render_others(hit.also_in))
     return Group(head, _indent(Group(*lines)))
+
+
+def _render_superseder(superseder: Superseder) -> Text:
+    """Render what holds instead of a hit."""
+    since = f"{superseder.kind} on {superseder.since:%Y-%m-%d}: "
+    return Text.assemble((since, "yellow"), (to_line(to_snippet(superseder.text)), DIM))
 
 
 def _render_others(documents: Sequence[Document]) -> Text:

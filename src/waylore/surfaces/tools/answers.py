@@ -50,6 +50,7 @@ class SearchAnswer(ToolAnswer):
     hits: list[BriefHit]
     entities: list[str] = Field(description="entities that the question names")
     facts: list[str] = Field(description="facts about these entities, strongest first")
+    route_reason: str = Field(description="the recipe that auto chose, and why; empty if a method was given")
     skip_reason: str = Field(description="why the graph was not used; empty if it was")
     is_relevant: bool | None = Field(description="whether the best hit likely answers the query; null if not judged")
     relevance_reason: str = Field(description="why it likely does not; empty otherwise")
@@ -95,6 +96,8 @@ class ReadAnswer(ToolAnswer):
     recorded_at: datetime
     metadata: dict[str, Scalar | list[Scalar]]
     text: str = Field(description=TEXT_DESCRIPTION)
+    before: str = Field(description="the turns before it; empty unless around is given")
+    after: str = Field(description="the turns after it; empty unless around is given")
     facts: list[str]
     next_offset: int | None = Field(description="offset of the rest of the text; null at the end")
     left_out: str = Field(description="what did not fit into max_tokens, and characters that were removed")
@@ -106,7 +109,9 @@ class ReadAnswer(ToolAnswer):
         origin = f"{self.source}, {self.recorded_at:%Y-%m-%d}"
         metadata = "; ".join(f"{key}: {value}" for key, value in self.metadata.items())
         facts = _make_list("Facts", self.facts)
-        parts = [RECALLED_NOTE, f"{head}\n{origin}", metadata, self.text, facts, self.left_out]
+        before = f"Before it:\n{self.before}" if self.before else ""
+        after = f"After it:\n{self.after}" if self.after else ""
+        parts = [RECALLED_NOTE, f"{head}\n{origin}", metadata, before, self.text, after, facts, self.left_out]
         return "\n\n".join(filter(None, parts))
 
 
@@ -117,6 +122,7 @@ class StoredText(NamedTuple):
     passage_id: str
     text: str
     facts: tuple[Fact, ...]
+    passages: tuple[str, ...]  # their ids, in order
 
 
 class AddAnswer(ToolAnswer):
@@ -172,6 +178,7 @@ def make_search_answer(result: SearchResult, tokens: int, fence: Fence, hits: in
         hits=[_make_brief_hit(hit, tokens, fence) for hit in result.hits[:hits]],
         entities=take_lines((to_line(entity.name) for entity in result.entities), side),
         facts=take_lines(_format_facts(result.facts), side),
+        route_reason=result.route_reason,
         skip_reason=shorten(to_line(result.skip_reason), side),
         is_relevant=result.is_relevant,
         relevance_reason=result.relevance_reason,
@@ -183,13 +190,28 @@ def make_search_answer(result: SearchResult, tokens: int, fence: Fence, hits: in
 def make_stored_text(indexed: IndexedDocument, passage: Passage | None = None) -> StoredText:
     """Return the joined text of a document, or the text of one passage."""
     if passage is None:
-        return StoredText(indexed.document, "", _join_passages(indexed.passages), indexed.facts)
+        ordered = sorted(indexed.passages, key=_make_place_key)
+        ids = tuple(each.id for each in ordered)
+        return StoredText(indexed.document, "", _join_passages(ordered), indexed.facts, ids)
     facts = tuple(fact for fact in indexed.facts if fact.passage_id == passage.id)
-    return StoredText(indexed.document, passage.id, passage.text, facts)
+    return StoredText(indexed.document, passage.id, passage.text, facts, (passage.id,))
 
 
-def make_read_answer(stored: StoredText, tokens: int, fence: Fence, offset: int, length: int) -> ReadAnswer:
-    """Return `length` stored characters of a document or passage, in a fence."""
+def _make_place_key(passage: Passage) -> tuple[int, int, str]:
+    return passage.position, passage.start, passage.id
+
+
+def make_read_answer(
+    stored: StoredText,
+    tokens: int,
+    fence: Fence,
+    offset: int,
+    length: int,
+    *,
+    near: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> ReadAnswer:
+    """Return `length` stored characters of a document or passage, in a fence, and the turns before and after it."""
+    before, after = (_take_near(lines, tokens // SIDE_PARTS) for lines in (near[0][::-1], near[1]))
     end = find_word_end(stored.text, offset, min(offset + length, len(stored.text)))
     facts = take_lines(_format_facts(stored.facts), tokens // SIDE_PARTS)
     metadata = _take_metadata(stored.document, tokens // SIDE_PARTS)
@@ -202,6 +224,8 @@ def make_read_answer(stored: StoredText, tokens: int, fence: Fence, offset: int,
         recorded_at=stored.document.recorded_at,
         metadata=metadata,
         text=fence.enclose(stored.text[offset:end]),
+        before=fence.enclose("\n".join(reversed(before))),
+        after=fence.enclose("\n".join(after)),
         facts=facts,
         next_offset=end if end < len(stored.text) else None,
         left_out=_describe_rest(stored, offset, end, facts, metadata),
@@ -240,7 +264,7 @@ def _join_passages(passages: Iterable[Passage]) -> str:
     """Return the text that the passages were cut from; text that two of them share occurs once."""
     parts: list[str] = []
     end = 0
-    for passage in sorted(passages, key=lambda p: (p.position, p.start, p.id)):
+    for passage in passages:
         shared = end - passage.start if passage.start < end <= passage.end else 0
         parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
         end = passage.end
@@ -265,7 +289,7 @@ def _make_brief_hit(hit: Hit, tokens: int, fence: Fence) -> BriefHit:
         score=hit.score,
         title=shorten(to_title(hit.heading), TITLE_TOKENS),
         uri=shorten(to_line(hit.uri), TITLE_TOKENS),
-        text=fence.enclose(shorten(shield(hit.text), tokens // 2)),
+        text=fence.enclose(shorten(shield(hit.text_with_end), tokens // 2)),
         path=to_line(str(hit.path or "")),
         why=[to_line(f"{p.share:.4f} {p}") for p in hit.placements],
         passage_id=hit.passage.id,
@@ -286,6 +310,12 @@ def _to_lines(value: Scalar | Sequence[Scalar]) -> Scalar | list[Scalar]:
     if isinstance(value, Sequence):
         return [to_line(each) if isinstance(each, str) else each for each in value]
     return value
+
+
+def _take_near(lines: Sequence[str], tokens: int) -> list[str]:
+    """Return the nearest turns that fit, each shortened to its share."""
+    share = tokens // max(len(lines), 1)
+    return take_lines((shorten(line, share) for line in lines), tokens)
 
 
 def _describe_left_hits(count: int, tokens: int) -> str:

@@ -7,8 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from waylore.lengths import MAX_PATH, MAX_QUERY, MAX_TEXT, MAX_TITLE, MAX_TOOL_FACTS
 from waylore.types.knowledge import Source
 from waylore.types.messages import Role
+from waylore.types.search import GroupBy
 
 DEFAULT_TOKENS = 4_000  # S9
+PROFILE_TOKENS = 1_000  # of a profile, which an agent reads at the start of a session
 MIN_TOKENS = 400  # every answer can report in this length what it leaves out
 MAX_MESSAGES = 200  # in one call
 DAY = 'An ISO date, or words such as "last week".'
@@ -50,13 +52,14 @@ class Search(Budgeted):
     method: str | None = Field(
         default=None,
         max_length=MAX_TITLE,
-        description="vector, keyword, hybrid, graph or auto (graph if not set otherwise on the server).",
+        description="vector, keyword, hybrid, graph or auto (auto if not set otherwise on the server).",
     )
 
     session: str = Field(default="", max_length=MAX_TITLE, description="Only what was said in this session.")
     since: str = Field(default="", max_length=MAX_TITLE, description=f"Only what was said from then on. {DAY}")
     until: str = Field(default="", max_length=MAX_TITLE, description=f"Only what was said before the end of it. {DAY}")
     as_of: str = Field(default="", max_length=MAX_TITLE, description=f"What was known and held then. {DAY}")
+    group_by: GroupBy = Field(default="turn", description="session: only the best turn of each session.")
 
 
 class Get(Budgeted):
@@ -64,14 +67,37 @@ class Get(Budgeted):
 
     id: str = Field(min_length=1, max_length=MAX_PATH, description="The document_id or passage_id of a hit.")
     offset: int = Field(default=0, ge=0, description="Character to start from: next_offset of the previous answer.")
+    around: int = Field(default=0, ge=0, le=20, description="Number of turns before and after it to show.")
+
+
+class GetProfile(Arguments):
+    """The arguments of `memory_profile`."""
+
+    max_tokens: int = Field(
+        default=PROFILE_TOKENS, ge=MIN_TOKENS, le=100_000, description="Maximum length of the answer in tokens."
+    )
+
+
+class GetChanges(Budgeted):
+    """The arguments of `memory_changes`."""
+
+    since: str = Field(default="", max_length=MAX_TITLE, description=f"Only from then on. {DAY}")
+    until: str = Field(default="", max_length=MAX_TITLE, description=f"Only before the end of it. {DAY}")
+    entity: str = Field(
+        default="", max_length=MAX_TITLE, description="A name: show all that was ever said of it, with the periods."
+    )
 
 
 class FactArgument(Arguments):
     """A fact, by names."""
 
-    subject: str = Field(min_length=1, max_length=MAX_TITLE)
-    predicate: str = Field(min_length=1, max_length=MAX_TITLE, description="A short verb, such as works_at.")
+    subject: str = Field(min_length=1, max_length=MAX_TITLE, description="A name, or user for the person who speaks.")
+    predicate: str = Field(
+        min_length=1, max_length=MAX_TITLE, description="A short verb, such as works_at; not works_at if it ended."
+    )
     object: str = Field(min_length=1, max_length=MAX_TITLE)
+    since: str = Field(default="", max_length=MAX_TITLE, description="When it began, if not now.")
+    until: str = Field(default="", max_length=MAX_TITLE, description="Its last day, if it is known.")
 
 
 class Add(Arguments):
@@ -117,6 +143,7 @@ class Remember(Arguments):
         default="", max_length=MAX_TITLE, description="A name of this conversation, the same each time."
     )
     at: str = Field(default="", max_length=MAX_TITLE, description=f"When it was said, if not now. {DAY}")
+    expires: str = Field(default="", max_length=MAX_TITLE, description="Hide it from this ISO date on.")
 
 
 class Forget(Budgeted):
@@ -125,6 +152,7 @@ class Forget(Budgeted):
     documents: tuple[Annotated[str, Field(max_length=MAX_PATH)], ...] = Field(
         default=(), max_length=100, description="The document_id of each hit."
     )
+    matching: str = Field(default="", max_length=MAX_TITLE, description="Everything that contains these words.")
     session: str = Field(default="", max_length=MAX_TITLE, description="Everything of this session.")
     since: str = Field(default="", max_length=MAX_TITLE, description=f"Everything from then on. {DAY}")
     until: str = Field(default="", max_length=MAX_TITLE, description=f"Everything before the end of it. {DAY}")

@@ -117,6 +117,26 @@ CHATGPT = [
     },
 ]
 
+CLAUDE_CODE = [
+    {"type": "summary", "summary": "Moving", "leafUuid": "l4"},
+    {"type": "file-history-snapshot", "messageId": "l1", "snapshot": {}},
+    *(
+        {"type": kind, "uuid": f"l{number}", "sessionId": "s1", "timestamp": f"2025-03-05T10:0{number}:00.000Z"}
+        | {"message": {"role": kind, "content": content}, **fields}
+        for number, (kind, content, fields) in enumerate(
+            [
+                ("user", "<command-name>/clear</command-name>", {}),
+                ("user", "I moved to Bergen.<system-reminder>Be brief.</system-reminder>", {}),
+                ("assistant", [{"type": "thinking", "thinking": "Where is it?"}], {}),
+                ("assistant", [{"type": "tool_use", "name": "Bash", "input": {"command": "curl wttr.in"}}], {}),
+                ("user", [{"type": "tool_result", "content": "rain"}], {}),
+                ("user", "Look up Bergen.", {"isSidechain": True}),
+                ("user", "Caveat", {"isMeta": True}),
+                ("assistant", [{"type": "text", "text": "Bergen is wet."}], {}),
+            ]
+        )
+    ),
+]
 CLAUDE = [
     {
         "uuid": "k1",

@@ -17,6 +17,7 @@ from unit.indexing.conversations.exports import (
     ANDROID,
     CHATGPT,
     CLAUDE,
+    CLAUDE_CODE,
     DISCORD,
     IOS,
     OPENAI,
@@ -37,6 +38,7 @@ SAMPLES: dict[str, tuple[str, str, str | Any]] = {
     "chatgpt": ("chatgpt", "conversations.json", CHATGPT),
     "claude": ("claude", "conversations.json", CLAUDE),
     "claude, indented": ("claude", "conversations.json", json.dumps(CLAUDE, indent=2, ensure_ascii=False)),
+    "claude-code": ("claude-code", "s1.jsonl", "\n".join(map(json.dumps, CLAUDE_CODE))),
     "discord": ("discord", "boats.json", json.dumps(DISCORD, indent=2)),
     "openai": ("openai", "chat.json", OPENAI),
     "openai, lines": ("openai", "chat.jsonl", "\n".join(map(json.dumps, OPENAI))),
@@ -96,7 +98,7 @@ def test_other_files_are_refused_with_the_list_of_formats(tmp_path: Path, conten
 
 
 def test_unknown_formats_and_paths_are_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown format 'icq': use auto, chatgpt, claude, discord"):
+    with pytest.raises(ConfigError, match="unknown format 'icq': use auto, chatgpt, claude, claude-code, discord"):
         read_conversations(write(tmp_path / "a.txt", "Mara: Hello"), "icq")
     with pytest.raises(ConfigError, match="no file or folder"):
         read_conversations(tmp_path / "none.txt")
@@ -221,6 +223,11 @@ likely: dict[str, Callable[[Any], Any]] = {
         {"mapping": {"n1": {"parent": value, "message": value}, "n2": value}, "current_node": "n1"}
     ],
     "claude": lambda value: [{"chat_messages": [value, {"sender": "human", "content": value}]}],
+    "claude-code": lambda value: [
+        {"type": "user", "message": {"content": value}, "uuid": value, "timestamp": value, "sessionId": value},
+        {"type": value, "message": value},
+        {"type": "assistant", "message": {"content": [value, {"type": "tool_result", "content": value}]}},
+    ],
     "discord": lambda value: {"channel": {}, "messages": [value, {"content": "Hello", "author": value}]},
     "openai": lambda value: [value, {"messages": [value]}],
     "slack": lambda value: value,

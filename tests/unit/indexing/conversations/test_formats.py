@@ -11,6 +11,7 @@ from unit.indexing.conversations.exports import (
     ANDROID,
     CHATGPT,
     CLAUDE,
+    CLAUDE_CODE,
     DISCORD,
     IOS,
     MORNING,
@@ -48,6 +49,23 @@ def test_chatgpt_follows_the_shown_branch(tmp_path: Path) -> None:
         ),
         Conversation("c2", "", (Message("user", "Hello.", id="m1"), Message("assistant", "Hi.", id="m2"))),
     ]
+
+
+def test_transcript_of_claude_code_has_what_was_said(tmp_path: Path) -> None:
+    lines = [*map(json.dumps, CLAUDE_CODE), "{broken"]
+    [found], skipped = read(write(tmp_path / "transcript.jsonl", "\n".join(lines)))
+    assert list(skipped) == ["#line=11"]
+    assert found == Conversation(
+        "s1",
+        "",
+        (
+            Message("user", "I moved to Bergen.", at=at(5, 10, 1), id="l1"),
+            Message("assistant", 'Bash({"command": "curl wttr.in"})', "Bash", at(5, 10, 3), "l3#1", is_tool=True),
+            Message("tool", "rain", at=at(5, 10, 4), id="l4#1", is_tool=True),
+            Message("assistant", "Bergen is wet.", at=at(5, 10, 7), id="l7"),
+        ),
+        at(5, 10, 1),
+    )
 
 
 def test_chatgpt_messages_hidden_by_metadata_are_left_out(tmp_path: Path) -> None:

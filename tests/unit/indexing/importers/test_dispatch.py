@@ -26,11 +26,14 @@ SUFFIXES = {
     "graphrag": (".parquet",),
     "lightrag": (".json",),
     "mcp-memory": (".jsonl", ".json"),
+    "mem0": (".jsonl", ".json"),
+    "zep": (".jsonl", ".json"),
 }
 WORDS = """subject predicate object s p o text title uri statement weight confidence source status valid_from
 is_value arxiv_id id abstract citations concepts authors name description papers academic_papers chunks entities
 relationships content source_id entity_name entity_type src_id tgt_id keywords type entityType observations from
-to relationType document_ids text_unit_ids target full_content""".split()
+to relationType document_ids text_unit_ids target full_content memory results user_id run_id hash metadata role messages
+edges nodes fact uuid source_node_uuid source_node_name target_node_name valid_at invalid_at created_at""".split()
 VALUES = ["entity", "relation", "Mara", "Acme", "2501.03236", "retracted", "conversation", "2024-01-01", "true"]
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(VALUES)
 nested = st.recursive(
@@ -89,6 +92,10 @@ def detect_format(path: Path) -> str:
         ("a.json", '[\n{"s": "a", "p": "b", "o": "c"}]', "triples"),
         ("a.json", '{"type": "entity", "name": "a"}\n{"type": "relation", "from": "a"}', "mcp-memory"),
         ("a", '{"type": "relation", "from": "a", "to": "b"}', "mcp-memory"),
+        ("a.json", '{"results": [{"id": "1", "memory": "Likes tea", "user_id": "ann"}]}', "mem0"),
+        ("a.jsonl", '{"memory": "Likes tea", "hash": "x"}\n', "mem0"),
+        ("a.json", '{"messages": [{"uuid": "1", "role": "user", "content": "Hello"}], "user_id": "ann"}', "zep"),
+        ("a.json", '[{"fact": "a b c", "name": "B", "source_node_uuid": "1", "target_node_uuid": "2"}]', "zep"),
         ("a.json", '{"chunks": [], "entities": []}', "lightrag"),
         ("a.json", '{"academic_papers": []}', "research"),
         ("a.jsonl", '{"title": "a", "abstract": "b"}', "research"),
@@ -117,7 +124,9 @@ def test_export_is_skipped_with_remedy(tmp_path: Path) -> None:
 
 
 def test_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="use auto, triples, ntriples, research, graphrag, lightrag, mcp-memory"):
+    with pytest.raises(
+        ConfigError, match="use auto, triples, ntriples, research, graphrag, lightrag, mcp-memory, mem0, zep"
+    ):
         import_content(tmp_path / "a.csv", "s,p,o", "turtle")
     with pytest.raises(ConfigError, match="no file or folder"):
         import_content(tmp_path / "missing.csv")

@@ -150,10 +150,19 @@ WHERE collection = %(collection)s
 -- fragment: has_tags
 (%(keys)s = 0 OR %(keys)s = @count_tags($1))
 
+-- fragment: is_unexpired
+-- Whether a document has not expired. %(expired_by)s is null if no document that the caller may see has.
+(%(expired_by)s::int8 IS NULL OR (
+  SELECT x.expires_at <= %(expired_by)s FROM documents x WHERE x.collection = %(collection)s AND x.id = $1) IS NOT TRUE)
+
+-- fragment: is_kept
+-- Whether a document has the tags of the filter and has not expired.
+(@has_tags($1) AND @is_unexpired($1))
+
 -- fragment: is_wanted
--- Whether a passage passes the filter by its speaker and time, and its document by its tags.
-((%(keys)s = 0 AND NOT %(has_turns)s) OR (
-  SELECT @has_tags(o.document) AND @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
+-- Whether a passage passes the filter by its speaker and time, and its document by its tags and expiry.
+((%(keys)s = 0 AND NOT %(has_turns)s AND %(expired_by)s::int8 IS NULL) OR (
+  SELECT @is_kept(o.document) AND @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
 
 -- fragment: is_said
 -- Whether a passage was said by the speaker and at the time of the filter.
@@ -161,11 +170,11 @@ WHERE collection = %(collection)s
 
 -- fragment: is_shown
 -- Whether the caller may see a passage, and the filter lets it through.
-($1.access = ANY(%(accesses)s::int4[]) AND @has_tags($1.document) AND @is_said($1))
+($1.access = ANY(%(accesses)s::int4[]) AND @is_kept($1.document) AND @is_said($1))
 
 -- fragment: is_selected
--- The same for the id of a passage.
-(NOT %(has_turns)s OR (SELECT @is_said(o) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
+-- Whether a passage, given by id, passes the filter by its speaker and time, and its document has not expired.
+((NOT %(has_turns)s AND %(expired_by)s::int8 IS NULL) OR (SELECT @is_said(o) AND @is_unexpired(o.document) FROM passages o WHERE o.collection = %(collection)s AND o.id = $1))
 
 -- fragment: is_dated
 -- Whether a passage, or the event of a document, has the time of the filter.
@@ -189,7 +198,7 @@ ORDER BY n.rank, n.passage LIMIT $2
 -- fragment: first_profiles
 -- The descriptions of an entity with one permission, at most $2.
 (SELECT q.document, q.name, q.type, q.description, q.aliases FROM profiles q
-  WHERE q.collection = %(collection)s AND q.entity = $1 AND q.access = a.access AND @has_tags(q.document)
+  WHERE q.collection = %(collection)s AND q.entity = $1 AND q.access = a.access AND @is_kept(q.document)
   ORDER BY q.document LIMIT $2)
 
 -- fragment: count_passages
@@ -202,8 +211,8 @@ CASE WHEN %(is_limited)s THEN (SELECT coalesce(sum(c.passages), 0) FROM entity_c
 SELECT DISTINCT w.key, k.entity FROM unnest(%(ids)s::uuid[]) w(key) CROSS JOIN unnest(%(accesses)s::int4[]) a(access)
 CROSS JOIN LATERAL (
   SELECT l.entity FROM entity_keys l WHERE l.collection = %(collection)s AND l.key = w.key AND l.access = a.access
-    AND (%(keys)s = 0 OR EXISTS (SELECT 1 FROM profiles p
-      WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access AND @has_tags(p.document)))
+    AND (%(keys)s = 0 AND %(expired_by)s::int8 IS NULL OR EXISTS (SELECT 1 FROM profiles p
+      WHERE p.collection = %(collection)s AND p.entity = l.entity AND p.access = a.access AND @is_kept(p.document)))
   ORDER BY l.entity LIMIT %(cap)s) k
 
 -- fragment: join_packs
@@ -219,11 +228,19 @@ LEFT JOIN LATERAL (SELECT w.access_count, w.last_accessed FROM usage w
   WHERE w.collection = %(collection)s AND w.id = $1 LIMIT 1) u ON true
 
 -- name: visible_accesses
-SELECT access, passages, length, assertions, turns FROM accesses
-WHERE collection = %(collection)s AND "user" IN ('', %(user)s::text) AND (%(labels)s::text[] IS NULL OR labels = '{}' OR labels && %(labels)s::text[])
+-- Of the caller's labels, without a user and of its own user, with the time at which the first document of each expires.
+SELECT a.access, a.passages, a.length, a.assertions, a.turns, coalesce((SELECT d.expires_at FROM documents d
+    WHERE d.collection = %(collection)s AND d.access = a.access AND d.expires_at IS NOT NULL ORDER BY d.expires_at LIMIT 1),
+  9223372036854775807), a."user" > ''
+FROM accesses a WHERE a.collection = %(collection)s AND a."user" IN ('', %(user)s::text)
+  AND (%(labels)s::text[] IS NULL OR a.labels = '{}' OR a.labels && %(labels)s::text[])
 
 -- name: has_users
 SELECT EXISTS (SELECT 1 FROM accesses WHERE collection = %(collection)s AND "user" > '')
+
+-- name: users
+SELECT "user", sum(documents)::int8, sum(passages)::int8 FROM accesses
+WHERE collection = %(collection)s AND "user" > %(after)s::text GROUP BY "user" ORDER BY "user" LIMIT %(limit)s
 
 -- name: known_accesses
 SELECT id, access FROM accesses WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
@@ -260,38 +277,44 @@ WHERE collection = %(collection)s AND address >= left(%(file)s::text, 500) AND a
   AND (uri = %(file)s::text OR uri >= %(file)s::text || '#' AND uri < %(file)s::text || '$')
 
 -- name: insert_document
-INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest, "user", agent, session, at)
+INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest, "user", agent, session, at, expires_at)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::uuid[],
-  %b::text[], %b::text[], %b::text[], %b::int8[])
+  %b::text[], %b::text[], %b::text[], %b::int8[], %b::int8[])
 
 -- name: insert_document_tag
 INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[]) ON CONFLICT DO NOTHING
 
 -- name: documents
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
 FROM documents d
 WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(d.id) AND @is_dated(d)
+  AND @is_kept(d.id) AND @is_dated(d)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
-SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
 FROM passages p
 CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(d.id) AND @is_said(p)
+  AND @is_kept(d.id) AND @is_said(p)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
 FROM documents d
 WHERE d.collection = %(collection)s AND d.address >= left(%(uri)s::text, 500)
   AND (d.uri > %(uri)s::text OR d.uri = %(uri)s::text AND d.id > %(id)s::uuid)
   AND d.address >= left(%(under)s::text, 500) AND d.address <= left(%(beyond)s::text, 500)
   AND d.uri >= %(under)s::text AND d.uri < %(beyond)s::text
   AND d.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(d.id) AND @is_dated(d)
+  AND @is_kept(d.id) AND @is_dated(d)
 ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
+
+-- name: expired_documents
+-- Of all users and labels, by id.
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
+FROM documents d WHERE d.collection = %(collection)s AND d.expires_at <= %(by)s AND d.id > %(after)s::uuid
+ORDER BY d.id LIMIT %(limit)s
 
 -- name: fingerprints
 SELECT uri, fingerprint FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
@@ -316,7 +339,7 @@ ON CONFLICT (collection, id) DO UPDATE SET fingerprint = excluded.fingerprint
 DELETE FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: export_documents
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
 FROM documents d WHERE d.collection = %(collection)s AND d.id > %(after)s::uuid ORDER BY d.id LIMIT %(limit)s
 
 -- name: delete_documents
@@ -341,33 +364,33 @@ SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.
   p.speaker, p.role, p.at
 FROM passages p
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: vectors_of_passages
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(v.document) AND @is_selected(v.id)
+  AND @is_kept(v.document) AND @is_selected(v.id)
 
 -- name: terms_of_passages
 SELECT p.id, t.length, t.terms FROM passages p
 CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: turns
--- Turns by id, each with the turns before and after it of the same session and role. The pieces of a long turn are
+-- Turns by id, each with the turns before and after it of the same session and, with same_role, role. The pieces of a long turn are
 -- neighbours of each other.
 WITH wanted AS MATERIALIZED (
   SELECT p.session, p.role, p.position, p.id FROM passages p
   WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.session IS NOT NULL AND @is_shown(p)),
 near AS (
   SELECT n.id FROM wanted w CROSS JOIN LATERAL (
-    SELECT o.id FROM passages o WHERE o.collection = %(collection)s AND o.session = w.session AND o.role = w.role
+    SELECT o.id FROM passages o WHERE o.collection = %(collection)s AND o.session = w.session AND (NOT %(same_role)s OR o.role = w.role)
       AND (o.position, o.id) <= (w.position, w.id) AND @is_shown(o)
     ORDER BY o.position DESC, o.id DESC LIMIT %(before)s::int8 + 1) n
   UNION
   SELECT n.id FROM wanted w CROSS JOIN LATERAL (
-    SELECT o.id FROM passages o WHERE o.collection = %(collection)s AND o.session = w.session AND o.role = w.role
+    SELECT o.id FROM passages o WHERE o.collection = %(collection)s AND o.session = w.session AND (NOT %(same_role)s OR o.role = w.role)
       AND (o.position, o.id) > (w.position, w.id) AND @is_shown(o)
     ORDER BY o.position, o.id LIMIT %(after)s::int8) n)
 SELECT p.session, p.role, p.position, p.id, p.speaker, p.at, p.text, t.sequence, t.tells_time,
@@ -398,7 +421,7 @@ DELETE FROM passage_vectors WHERE collection = %(collection)s AND id = ANY(%(ids
 -- itself.
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND v.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(v.document) AND @is_selected(v.id)
+  AND @is_kept(v.document) AND @is_selected(v.id)
 ORDER BY v.vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) LIMIT %(cap)s
 
 -- name: nearest_passages_exactly
@@ -408,7 +431,7 @@ SELECT v.id, v.vector FROM (
     SELECT w.id, w.document FROM passage_vectors w
     WHERE w.collection = %(collection)s AND w.access = ANY(%(accesses)s::int4[])
     ORDER BY w.vector <=> %(vector)s::halfvec, w.id OFFSET 0) n
-  WHERE @has_tags(n.document) AND @is_selected(n.id)
+  WHERE @is_kept(n.document) AND @is_selected(n.id)
   LIMIT %(cap)s) k
 CROSS JOIN LATERAL (SELECT x.* FROM passage_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 
@@ -506,10 +529,13 @@ known AS (
     FROM terms u WHERE u.collection = %(collection)s AND u.term = q.term LIMIT 1) t
   WHERE t.passages > 0 WINDOW rarest AS (ORDER BY t.passages, q.place ROWS UNBOUNDED PRECEDING)),
 question AS (
-  SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number), ' | ') || ')' || %(visible)s::text AS words
-  FROM known, reach WHERE known.place = 1 OR known.postings <= reach.postings)
+  SELECT '(' || string_agg(quote_literal(%(mark)s::text || 't' || known.number || e.ending), ' | ') || ')' || %(visible)s::text AS words
+  FROM known, reach, unnest(%(endings)s::text[]) e(ending) WHERE known.place = 1 OR known.postings <= reach.postings)
 SELECT m.id, m.length, m.terms FROM question
-CROSS JOIN LATERAL matching(question.words::tsquery, CASE WHEN %(has_turns)s THEN 9223372036854775807 ELSE %(limit)s END) m
+CROSS JOIN LATERAL matching(question.words::tsquery, CASE WHEN %(has_turns)s THEN 9223372036854775807
+  WHEN %(expired_by)s::int8 IS NULL THEN %(limit)s ELSE %(limit)s + (SELECT count(*) FROM documents d
+    JOIN passages p ON p.collection = %(collection)s AND p.document = d.id
+    WHERE d.collection = %(collection)s AND d.access = ANY(%(accesses)s::int4[]) AND d.expires_at <= %(expired_by)s) END) m
 WHERE @is_selected(m.id) ORDER BY m.number DESC LIMIT %(limit)s
 
 -- name: match_ranked
@@ -582,7 +608,7 @@ DELETE FROM entity_vectors WHERE collection = %(collection)s AND id = ANY(%(ids)
 SELECT v.id, v.code FROM entity_vectors v
 WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everything)s OR (
   SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
-    AND @has_tags(p.document) LIMIT 1))
+    AND @is_kept(p.document) LIMIT 1))
 ORDER BY v.bits::bit({dimension}) <~> %(bits)s::bit({dimension}) LIMIT %(cap)s
 
 -- name: nearest_entities_exactly
@@ -593,7 +619,7 @@ SELECT v.id, v.code FROM (
     ORDER BY distance OFFSET 0) n
   WHERE %(everything)s OR (
     SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
-      AND @has_tags(p.document) LIMIT 1)
+      AND @is_kept(p.document) LIMIT 1)
   ORDER BY n.distance FETCH FIRST (%(cap)s) ROWS WITH TIES) k
 CROSS JOIN LATERAL (SELECT x.* FROM entity_vectors x WHERE x.collection = %(collection)s AND x.id = k.id LIMIT 1) v
 LIMIT %(most)s
@@ -753,7 +779,7 @@ INSERT INTO statement_vectors (collection, passage, codes) SELECT %s, * FROM unn
 SELECT p.id, '', 0::int8, NULL::int8, k.pack, NULL::bytea FROM passages p
 CROSS JOIN LATERAL (SELECT l.pack FROM packs l WHERE l.collection = %(collection)s AND l.passage = p.id LIMIT 1) k
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: export_packs
 SELECT p.id, p.text, d.recorded_at, p.at, k.pack, v.codes FROM passages p
@@ -892,7 +918,7 @@ CROSS JOIN LATERAL (
   WHERE NOT %(may_be_retracted)s OR coalesce((
     SELECT z.status @most_trusted(f.id)), 1) = ANY(%(statuses)s::int2[])) s
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: has_unconfirmed
 SELECT EXISTS (SELECT 1 FROM assertions WHERE collection = %(collection)s AND status <> 1)

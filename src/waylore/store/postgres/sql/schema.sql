@@ -58,9 +58,11 @@ CREATE TABLE documents (
   agent text NOT NULL DEFAULT '',
   session text NOT NULL DEFAULT '',
   at int8,  -- when its event was
+  expires_at int8,  -- from when on reads leave it out
   PRIMARY KEY (collection, id)
 );
 CREATE INDEX documents_by_address ON documents (collection, address, id);
+CREATE INDEX documents_by_expiry ON documents (collection, access, expires_at) WHERE expires_at IS NOT NULL;
 
 -- One row for each key and value of a document's metadata.
 CREATE TABLE document_tags (

@@ -96,6 +96,9 @@ RETURNING row
 -- name: blocks
 SELECT row, codes, live FROM blocks WHERE collection = :collection AND kind = :kind
 
+-- name: blocks_by_row
+SELECT row, codes, live FROM blocks WHERE row IN carray(:rows) ORDER BY row
+
 -- name: resize_blocks
 UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE collection = :collection
 
@@ -106,9 +109,17 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
 (:tags = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:tags) c WHERE NOT EXISTS (
   SELECT 1 FROM document_tags t WHERE t.document = $1 AND t.tag IN (SELECT value FROM json_each(c.value)))))
 
+-- fragment: is_unexpired
+-- Whether a document, given by row, has not expired. :expired_by is null if no document that the caller may see has.
+(:expired_by IS NULL OR NOT EXISTS (SELECT 1 FROM documents x WHERE x.row = $1 AND x.expires_at <= :expired_by))
+
+-- fragment: is_kept
+-- Whether a document, given by row, has the tags of the filter and has not expired.
+(@has_tags($1) AND @is_unexpired($1))
+
 -- fragment: is_wanted
--- Whether a passage, given by row, passes the filter by its speaker and time, and its document by its tags.
-((:tags = '[]' AND NOT :has_turns) OR EXISTS (SELECT 1 FROM passages o WHERE o.row = $1 AND @has_tags(o.document) AND @is_said(o)))
+-- Whether a passage, given by row, passes the filter by its speaker and time, and its document by its tags and expiry.
+((:tags = '[]' AND NOT :has_turns AND :expired_by IS NULL) OR EXISTS (SELECT 1 FROM passages o WHERE o.row = $1 AND @is_kept(o.document) AND @is_said(o)))
 
 -- fragment: is_said
 -- Whether a passage was said by the speaker and at the time of the filter.
@@ -116,7 +127,7 @@ UPDATE blocks SET codes = zeroblob(:size), live = zeroblob(:rows / 8) WHERE coll
 
 -- fragment: is_shown
 -- Whether the caller may see a passage, and the filter lets it through.
-($1.access IN carray(:accesses) AND @has_tags($1.document) AND @is_said($1))
+($1.access IN carray(:accesses) AND @is_kept($1.document) AND @is_said($1))
 
 -- fragment: is_dated
 -- Whether a passage, or the event of a document, has the time of the filter.
@@ -129,13 +140,19 @@ FROM assertions z WHERE z.collection = :collection AND z.fact = $1 AND z.access 
   AND @is_wanted(z.passage) ORDER BY z.source, z.strength DESC, z.tie, z.passage LIMIT 1
 
 -- name: visible_accesses
--- Of the caller's labels, without a user and of its own user.
-SELECT a.row, a.passages, a.length, a.assertions, a.turns FROM accesses a
+-- Of the caller's labels, without a user and of its own user, with the time at which the first document of each expires.
+SELECT a.row, a.passages, a.length, a.assertions, a.turns,
+  coalesce((SELECT min(d.expires_at) FROM documents d WHERE d.access = a.row AND d.expires_at IS NOT NULL), 9223372036854775807)
+FROM accesses a
 WHERE a.collection = :collection AND a.user IN ('', :user) AND (:labels IS NULL OR a.labels = '[]' OR EXISTS (
   SELECT 1 FROM json_each(a.labels) l JOIN json_each(:labels) g ON g.value = l.value))
 
 -- name: has_users
 SELECT EXISTS (SELECT 1 FROM accesses WHERE collection = :collection AND user > '')
+
+-- name: users
+SELECT user, sum(documents), sum(passages) FROM accesses WHERE collection = :collection AND user > :after
+GROUP BY user ORDER BY user LIMIT :limit
 
 -- name: use_access
 INSERT INTO accesses (collection, labels, user, documents) VALUES (:collection, :labels, :user, 1)
@@ -161,33 +178,45 @@ SELECT DISTINCT labels, user FROM documents
 WHERE collection = :collection AND (uri = :file OR uri >= :file || '#' AND uri < :file || '$')
 
 -- name: insert_document
-INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest, user, agent, session, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
+INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest, user, agent, session, at, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
 
 -- name: insert_document_tag
 INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
 
 -- name: documents
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
 FROM documents d
 WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND @has_tags(d.row) AND @is_dated(d)
+  AND @is_kept(d.row) AND @is_dated(d)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
-SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
 FROM passages p CROSS JOIN documents d ON d.row = p.document
 WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
-  AND @has_tags(d.row) AND @is_said(p)
+  AND @is_kept(d.row) AND @is_said(p)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
 FROM documents d
 WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
   AND d.access IN carray(:accesses)
-  AND @has_tags(d.row) AND @is_dated(d)
+  AND @is_kept(d.row) AND @is_dated(d)
 ORDER BY d.uri, d.id LIMIT :limit
+
+-- name: expired_documents
+-- Of all users and labels, by id.
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
+FROM accesses a CROSS JOIN documents d ON d.access = a.row
+WHERE a.collection = :collection AND d.expires_at IS NOT NULL AND d.expires_at <= :by AND d.id > :after ORDER BY d.id LIMIT :limit
+
+-- name: expired_passages
+-- The rows of passages that the caller may see and that have expired.
+SELECT p.row FROM carray(:accesses) a
+CROSS JOIN documents d ON d.access = a.value AND d.expires_at IS NOT NULL AND d.expires_at <= :expired_by
+CROSS JOIN passages p ON p.document = d.row
 
 -- name: fingerprints
 SELECT uri, fingerprint FROM files WHERE collection = :collection AND uri IN carray(:uris)
@@ -214,7 +243,7 @@ DELETE FROM files WHERE (collection, uri) IN (
   FROM documents WHERE row IN carray(:rows))
 
 -- name: export_documents
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
 FROM documents d WHERE d.collection = :collection ORDER BY d.id
 
 -- name: document_accesses
@@ -245,13 +274,13 @@ SELECT row, id FROM passages WHERE row IN carray(:rows)
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings,
   CASE WHEN :vectors THEN (SELECT v.vector FROM passage_vectors v WHERE v.row = p.row) END, p.speaker, p.role, p.at
 FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.access IN carray(:accesses)
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: vectors_of_passages
 SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_vectors v ON v.row = p.row
 WHERE p.access IN carray(:accesses)
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: vectors_of_passage_rows
 SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value CROSS JOIN passages p ON p.row = v.row
@@ -260,16 +289,16 @@ SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row
 SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_terms t ON t.row = p.row
 WHERE p.access IN carray(:accesses)
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: turn_rows
--- For each turn, the rows of the turns before and after it of the same session and role, and its own, as text: looking up
+-- For each turn, the rows of the turns before and after it of the same session, and with :same_role of the same role, and its own, as text: looking up
 -- each neighbour by itself takes twice as long. The pieces of a long turn are neighbours of each other.
 SELECT (SELECT group_concat(n.row) FROM (SELECT o.row FROM passages o
-    WHERE o.collection = :collection AND o.session = p.session AND o.role = p.role AND (o.position, o.id) <= (p.position, p.id)
+    WHERE o.collection = :collection AND o.session = p.session AND (NOT :same_role OR o.role = p.role) AND (o.position, o.id) <= (p.position, p.id)
       AND @is_shown(o) ORDER BY o.position DESC, o.id DESC LIMIT :before + 1) n),
   (SELECT group_concat(n.row) FROM (SELECT o.row FROM passages o
-    WHERE o.collection = :collection AND o.session = p.session AND o.role = p.role AND (o.position, o.id) > (p.position, p.id)
+    WHERE o.collection = :collection AND o.session = p.session AND (NOT :same_role OR o.role = p.role) AND (o.position, o.id) > (p.position, p.id)
       AND @is_shown(o) ORDER BY o.position, o.id LIMIT :after) n)
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 WHERE p.session IS NOT NULL AND @is_shown(p)
@@ -314,25 +343,32 @@ INSERT INTO words (rowid, terms) VALUES (?, ?)
 -- The table is contentless, so FTS5 needs the indexed text again to delete it (secure-delete).
 INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
 
+-- name: joined_rows
+-- All rows as one text: a fourth of the time that a row for each takes.
+SELECT group_concat(m.rowid) FROM (SELECT w.rowid FROM words w WHERE w.words MATCH :match
+  AND (NOT :has_turns OR EXISTS (SELECT 1 FROM passages p WHERE p.row = w.rowid AND @is_said(p)))
+  AND (:expired_by IS NULL OR (SELECT @is_unexpired(p.document) FROM passages p WHERE p.row = w.rowid)) LIMIT :limit) m
+
 -- name: match
 -- Newest first, so that the limit cuts off the oldest.
 SELECT w.rowid FROM words w WHERE w.words MATCH :match
   AND (NOT :has_turns OR EXISTS (SELECT 1 FROM passages p WHERE p.row = w.rowid AND @is_said(p)))
+  AND (:expired_by IS NULL OR (SELECT @is_unexpired(p.document) FROM passages p WHERE p.row = w.rowid))
 ORDER BY w.rowid DESC LIMIT :limit
 
 -- name: count_between
 -- The passages of a period, up to a limit.
 SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.collection = :collection
   AND p.at >= coalesce(:since, -9223372036854775807) AND p.at < coalesce(:until, 9223372036854775807)
-  AND p.access IN carray(:accesses) AND @has_tags(p.document) LIMIT :limit)
+  AND p.access IN carray(:accesses) AND @is_kept(p.document) LIMIT :limit)
 
 -- name: insert_passage_terms
 INSERT INTO passage_terms (row, length, terms, sequence, tells_time) VALUES (?, ?, ?, ?, ?)
 
 -- name: joined_passage_terms
--- All rows as one: numbers as text, and the terms of all passages one behind the other.
-SELECT group_concat(row), group_concat(length), group_concat(size), CAST(group_concat(terms, '') AS BLOB)
-FROM (SELECT t.row, t.length, length(t.terms) / 4 AS size, t.terms FROM carray(:rows) i CROSS JOIN passage_terms t ON t.row = i.value)
+-- All passages as one row, in the order of :rows: numbers as text, and terms one behind the other.
+SELECT group_concat(length), group_concat(size), CAST(group_concat(terms, '') AS BLOB)
+FROM (SELECT t.length, length(t.terms) / 4 AS size, t.terms FROM carray(:rows) i CROSS JOIN passage_terms t ON t.row = i.value)
 
 -- name: delete_passage_terms
 DELETE FROM passage_terms WHERE row IN carray(:rows)
@@ -342,11 +378,11 @@ INSERT INTO terms (collection, term, passages) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET passages = passages + excluded.passages
 
 -- name: terms
-SELECT term, row, passages FROM terms WHERE collection = :collection AND term IN carray(:terms)
+SELECT term, row, passages, passages FROM terms WHERE collection = :collection AND term IN carray(:terms)
 
 -- name: visible_terms
--- The terms of passages that the caller may see, counted in these alone.
-SELECT t.term, t.row, sum(c.passages) FROM terms t CROSS JOIN term_counts c ON c.term = t.row AND c.access IN carray(:accesses)
+-- The terms of passages that the caller may see, counted in these alone, and in all passages.
+SELECT t.term, t.row, sum(c.passages), t.passages FROM terms t CROSS JOIN term_counts c ON c.term = t.row AND c.access IN carray(:accesses)
 WHERE t.collection = :collection AND t.term IN carray(:terms) GROUP BY t.row
 
 -- name: add_term_count
@@ -397,14 +433,14 @@ SELECT e.row, e.id, e.sense, e.passages, p.name, p.type, p.description, p.aliase
 FROM carray(:rows) r CROSS JOIN entities e ON e.row = r.value CROSS JOIN carray(:accesses) a
 CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value AND (p.tie, p.document) IN (
     SELECT q.tie, q.document FROM profiles q WHERE q.entity = e.row AND q.access = a.value
-      AND @has_tags(q.document)
+      AND @is_kept(q.document)
     ORDER BY q.tie, q.document LIMIT :cap)
 WHERE e.collection = :collection ORDER BY e.row, p.tie, p.document
 
 -- name: visible_entities
 SELECT r.value FROM carray(:rows) r
 WHERE EXISTS (SELECT 1 FROM carray(:accesses) a CROSS JOIN profiles p ON p.entity = r.value AND p.access = a.value
-  WHERE @has_tags(p.document))
+  WHERE @is_kept(p.document))
 
 -- name: profiles_of_documents
 SELECT p.entity, p.access, p.name, p.aliases FROM profiles p WHERE p.document IN carray(:rows)
@@ -460,8 +496,8 @@ GROUP BY e.collection, k.value, p.access, p.entity
 SELECT DISTINCT w.value, e.id FROM carray(:keys) w CROSS JOIN carray(:accesses) a
 CROSS JOIN entity_keys k ON k.collection = :collection AND k.key = w.value AND k.access = a.value AND k.entity IN (
     SELECT l.entity FROM entity_keys l WHERE l.collection = :collection AND l.key = w.value AND l.access = a.value
-      AND (:tags = '[]' OR EXISTS (
-        SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value AND @has_tags(p.document)))
+      AND (:tags = '[]' AND :expired_by IS NULL OR EXISTS (
+        SELECT 1 FROM profiles p WHERE p.entity = l.entity AND p.access = a.value AND @is_kept(p.document)))
     ORDER BY l.entity LIMIT :cap)
 CROSS JOIN entities e ON e.row = k.entity
 
@@ -520,7 +556,7 @@ SELECT p.id, p.text, d.recorded_at, p.at, k.pack,
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.access IN carray(:accesses)
-  AND @has_tags(p.document) AND @is_said(p)
+  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: export_packs
 SELECT p.id, p.text, d.recorded_at, p.at, k.pack, (

@@ -48,9 +48,11 @@ CREATE TABLE documents (
   agent TEXT NOT NULL DEFAULT '',
   session TEXT NOT NULL DEFAULT '',
   at INTEGER,  -- when its event was
+  expires_at INTEGER,  -- from when on reads leave it out
   UNIQUE (collection, id)
 ) STRICT;
 CREATE INDEX documents_by_uri ON documents (collection, uri, id);
+CREATE INDEX documents_by_expiry ON documents (access, expires_at) WHERE expires_at IS NOT NULL;
 
 -- One row for each key and value of a document's metadata.
 CREATE TABLE document_tags (

@@ -1,0 +1,1 @@
+"""Measure memories of many users, and of one user over years: `python -m benchmarks.users`."""

@@ -4,6 +4,7 @@ set positional-arguments
 
 sets := "../shared/data"
 hashed := "--embedder hashing"
+small := "2wiki-fastgraphrag-51"  # 421 pages, for samples in CI
 
 default:
     @just --list
@@ -97,24 +98,24 @@ benchmarks folder:
     python -m benchmarks.bits --size 20000
     python -m benchmarks.pages
     python -m benchmarks.hub --sizes 1000 10000 --runs 10 --folder {{folder}}
-    python -m benchmarks.latency --data {{sets}} --set musique-train100 --questions 10 {{hashed}} --folder {{folder}}
-    python -m benchmarks.telemetry --data {{sets}} --questions 10 --rounds 3 {{hashed}} --folder {{folder}}
-    python -m benchmarks.pagerank --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
+    python -m benchmarks.latency --data {{sets}} --set {{small}} --questions 10 {{hashed}} --folder {{folder}}
+    python -m benchmarks.telemetry --data {{sets}} --set {{small}} --questions 10 --rounds 3 {{hashed}} --folder {{folder}}
+    python -m benchmarks.pagerank --data {{sets}} --sets {{small}} --sample 5 {{hashed}}
     python -m benchmarks.ingestion throughput --data {{sets}} --pages 50 --potion .cache/models/potion
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
-    python -m benchmarks.bm25 --data {{sets}} --set musique-train100 --beside locomo --questions 20
+    python -m benchmarks.bm25 --data {{sets}} --set {{small}} --beside locomo --questions 20
     python -m benchmarks.faults --sample killed threads
-    python -m benchmarks.upload --megabytes 1 --format md --quiet --hasty
-    python -m benchmarks.upload --megabytes 4 --extractor none --quiet --hasty
-    python -m benchmarks.tenants --data {{sets}} --set musique-train100 --passages 2000 4000 --tenants 1 10 --questions 10 {{hashed}}
+    python -m benchmarks.upload --megabytes 0.5 --format md --quiet --hasty
+    python -m benchmarks.upload --megabytes 1 --extractor none --quiet --hasty
+    python -m benchmarks.tenants --data {{sets}} --set {{small}} --passages 400 800 --tenants 1 4 --questions 5 {{hashed}}
     python -m benchmarks.users --data {{sets}} --users 6 --turns 20 --growth 20 60 --questions 2 {{hashed}}
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
-    python -m benchmarks.serving --data {{sets}} --rates 5 --seconds 4 --collections 1 --workers 2
-    python -m waylore.evaluation.fit --data {{sets}} --sets musique-train100 {{hashed}} --folder {{folder}}
-    python -m waylore.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
+    python -m benchmarks.serving --data {{sets}} --set {{small}} --rates 5 --seconds 4 --collections 1 --workers 2
+    python -m waylore.evaluation.fit --data {{sets}} --sets hotpotqa-train100 {{hashed}} --folder {{folder}}
+    python -m waylore.evaluation --data {{sets}} --sets {{small}} locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
-    python -m waylore.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
-    python -m benchmarks.stores --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
+    python -m waylore.evaluation --data {{sets}} --sets {{small}} --sample 5 {{hashed}} --read-by rules
+    python -m benchmarks.stores --data {{sets}} --sets {{small}} --sample 5 {{hashed}}
 
 # Compute the table of docs/benchmarks.md; the first run embeds for more than an hour
 evaluation *arguments:

@@ -85,6 +85,14 @@ def test_answer_is_found_by_turns_before_it(talk: SqliteStore) -> None:
     assert "On the first of March." not in keywords
 
 
+@pytest.mark.parametrize(("recipe", "says"), [(CONVERSATION, True), (MIXED, True), (HYBRID, False)])
+def test_answer_reports_the_days_that_the_question_names(talk: SqliteStore, recipe: Recipe, says: bool) -> None:
+    found = ask(talk, "What happened at the harbour last week?", recipe=recipe)
+    assert [str(span) for span in found.spans] == ["last week (2026-05-11 to 2026-05-17)"] * says
+    assert found.to_dict()["spans"] == [{"first": "2026-05-11", "last": "2026-05-17", "words": "last week"}] * says
+    assert not ask(talk, "What happened at the harbour?", recipe=recipe).spans
+
+
 # -- promises ------------------------------------------------------------------------------------------
 
 

@@ -42,7 +42,7 @@ from waylore.retrieval.superseding import MAX_SUBJECTS
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Entity, Mention, NewFact
-from waylore.types.search import GraphPath, Hit, SearchResult, Step
+from waylore.types.search import GraphPath, Hit, Scored, SearchResult, Step
 
 VERBS = frozenset(
     """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages pairs_of_entities
@@ -68,7 +68,9 @@ class CountingStore(SqliteStore):
         def counted(*arguments: Any, **options: Any) -> Any:
             found = verb(*arguments, **options)
             rows = found.values() if isinstance(found, dict) else found
-            self.given[name] += sum(len(row) if isinstance(row, tuple) else 1 for row in rows)
+            self.given[name] += sum(
+                1 if isinstance(row, Scored) or not isinstance(row, tuple) else len(row) for row in rows
+            )
             return found
 
         return counted

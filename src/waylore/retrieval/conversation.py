@@ -9,6 +9,7 @@ order of hybrid search, and turns take the places of turns. Without turns the or
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import partial
 from types import MappingProxyType
 
@@ -30,6 +31,7 @@ from waylore.retrieval.turn_features import (
     compare_turns,
     compute_features,
 )
+from waylore.spans import Span, find_spans
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.text import split_words
@@ -75,6 +77,7 @@ class RankedTurns:
     places: Mapping[str, int]  # of each turn in the columns of `features`
     features: Features
     weights: Weights
+    spans: tuple[Span, ...] = ()  # days that the question names
 
     def explain(self, candidate: FusedCandidate) -> tuple[Placement, ...]:
         """Return the features that count most for a turn, and the sum of the others."""
@@ -100,7 +103,7 @@ def search_conversation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResu
     question.trace.candidates["conversation"] = len(ranked.candidates)
     first = {scored.id for ranking in question.rankings.values() for scored in ranking}
     placed = tuple(place_turns(hybrid, ranked, first))
-    return GraphResult((), placed, hybrid, explain=ranked.explain, turns=ranked.places.keys())
+    return GraphResult((), placed, hybrid, explain=ranked.explain, turns=ranked.places.keys(), spans=ranked.spans)
 
 
 def mix_turns(question: GraphQuery, graph: GraphResult, recipe: Recipe) -> Reads[GraphResult]:
@@ -114,14 +117,15 @@ def mix_turns(question: GraphQuery, graph: GraphResult, recipe: Recipe) -> Reads
         return graph
     question.trace.candidates["conversation"] = len(ranked.candidates)
     explain = partial(_explain_mixed, graph.explain, ranked)
-    return replace(graph, candidates=tuple(_share_places(graph.candidates, ranked)), explain=explain)
+    candidates = tuple(_share_places(graph.candidates, ranked))
+    return replace(graph, candidates=candidates, explain=explain, spans=ranked.spans)
 
 
 def _share_places(candidates: Sequence[FusedCandidate], ranked: RankedTurns) -> Iterator[FusedCandidate]:
     turns = iter(ranked.candidates)
     for candidate in candidates:
-        yield replace(next(turns), score=candidate.score) if candidate.id in ranked.places else candidate
-    yield from (replace(turn, score=candidates[-1].score if candidates else 0.0) for turn in turns)
+        yield next(turns)._replace(score=candidate.score) if candidate.id in ranked.places else candidate
+    yield from (turn._replace(score=candidates[-1].score if candidates else 0.0) for turn in turns)
 
 
 def _explain_mixed(
@@ -149,11 +153,13 @@ def rank_turns(question: GraphQuery, recipe: Recipe) -> Reads[RankedTurns]:
     candidates = choose_candidates(turns, listed, best, reach=config.reach)
     if not len(candidates.places):
         return RankedTurns((), {}, {}, ())
-    features = compute_features(candidates, query.text, query.vector, query.as_of or question.now)
+    spans = find_spans(query.text, (query.as_of or question.now).astimezone(UTC))
+    features = compute_features(candidates, query.text, query.vector, spans)
     ids = [turns.ids[place] for place in candidates.places]
     if "dense" not in features:
-        return weigh_turns(ids, features, config.words)
-    return put_newer_first(weigh_turns(ids, features, config.vectors), candidates, query)
+        return replace(weigh_turns(ids, features, config.words), spans=spans)
+    ranked = weigh_turns(ids, features, config.vectors)
+    return replace(put_newer_first(ranked, candidates, query), spans=spans)
 
 
 def weigh_turns(ids: Sequence[str], features: Features, weights: Weights) -> RankedTurns:
@@ -199,7 +205,7 @@ def _take_place(turn: FusedCandidate, other: FusedCandidate) -> FusedCandidate:
     """Return a turn with the score of another one, and the reason if that is higher."""
     share = other.score - turn.score
     reason = Placement(NEWER, None, share, share, note="said later than a turn that says much the same")
-    return replace(turn, score=other.score, placements=(reason,) if share > 0 else ())
+    return turn._replace(score=other.score, placements=(reason,) if share > 0 else ())
 
 
 def place_turns(

@@ -7,14 +7,16 @@ candidate (promise 1). Pure arithmetic: it reads neither the store nor a model.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from waylore.config import HybridConfig, MergeConfig
+from waylore.types.columns import Numbers
 from waylore.types.search import Placement, Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class FusedCandidate:
+class FusedCandidate(NamedTuple):
     """A candidate with its score and its placement in each search."""
 
     id: str
@@ -58,11 +60,14 @@ def fuse_anchored(
     for search, ranking in rankings.items():
         scores = {**fetched.get(search, {}), **{s.id: s.score for s in ranking}}
         best = max((score for id_, score in scores.items() if blocks[id_] == 0), default=0.0)
-        for id_, score in scores.items():
-            share = _measure_vector(score, best, unit) if search == "vector" else _measure_words(score, best)
-            weighted = share * (config.vector_weight if search == "vector" else config.text_weight)
-            rank = _get_rank(ranks[search], id_, (blocks[id_] + 1) * config.candidates)
-            placed[id_].append(Placement(search, rank, score, weighted, best=best))
+        values = np.fromiter(scores.values(), np.float64, len(scores))
+        shares = _measure_vectors(values, best, unit) if search == "vector" else _measure_words(values, best)
+        shares *= config.vector_weight if search == "vector" else config.text_weight
+        for (id_, score), share in zip(scores.items(), shares.tolist(), strict=True):
+            rank = ranks[search].get(id_)
+            if rank is not None and rank > (blocks[id_] + 1) * config.candidates:
+                rank = None
+            placed[id_].append(Placement(search, rank, score, share, "", best))
     return tuple(sorted(sort_by_score(placed), key=lambda candidate: blocks[candidate.id]))
 
 
@@ -104,19 +109,14 @@ def _number_blocks(ranks: Iterable[Mapping[str, int]], size: int) -> dict[str, i
     return blocks
 
 
-def _measure_vector(score: float, best: float, unit: float) -> float:
-    """Return how near a cosine is to the best, from 1 down to 0 at one unit below it."""
-    return min(max(1.0 - (best - score) / unit, 0.0), 1.0)
+def _measure_vectors(scores: Numbers, best: float, unit: float) -> Numbers:
+    """Return how near cosines are to the best, from 1 down to 0 at one unit below it."""
+    return np.clip(1.0 - (best - scores) / unit, 0.0, 1.0)
 
 
-def _measure_words(score: float, best: float) -> float:
-    """Return the ratio of a BM25 score to the best."""
-    return min(score / best, 1.0) if best > 0 else 0.0
-
-
-def _get_rank(ranks: Mapping[str, int], id_: str, last: int) -> int | None:
-    rank = ranks.get(id_)
-    return None if rank is None or rank > last else rank
+def _measure_words(scores: Numbers, best: float) -> Numbers:
+    """Return the ratio of BM25 scores to the best."""
+    return np.minimum(scores / best, 1.0) if best > 0 else np.zeros(len(scores))
 
 
 def _scale_scores(search: str, ranking: Ranking) -> list[float]:

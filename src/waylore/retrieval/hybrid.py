@@ -36,7 +36,12 @@ def cut_lists(rankings: Mapping[str, Ranking], recipe: Recipe) -> dict[str, Rank
 
 
 def rank_lists(rankings: Mapping[str, Ranking], recipe: Recipe) -> tuple[FusedCandidate, ...]:
-    """Return the candidates in the order that the lists alone give, by scaled scores or reciprocal ranks."""
+    """Return the candidates in the order that the lists alone give, by scaled scores or reciprocal ranks.
+
+    With the anchored fusion only graph searches start from this order, so without them it is empty.
+    """
+    if recipe.hybrid.fusion == "anchored" and not recipe.graph:
+        return ()
     return fuse(rankings, _weigh_searches(rankings, recipe.hybrid))
 
 

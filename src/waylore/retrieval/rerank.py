@@ -29,5 +29,5 @@ def _format_hit(hit: Hit) -> str:
 
 def _apply_score(hit: Hit, rank: int, score: float) -> Hit:
     """Make the reranker's score the whole score of a hit. The placements of the searches stay, with share 0."""
-    searches = tuple(replace(p, share=0.0) for p in hit.placements)
+    searches = tuple(p._replace(share=0.0) for p in hit.placements)
     return replace(hit, score=score, placements=(*searches, Placement("reranker", rank, score, score)))

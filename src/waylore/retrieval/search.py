@@ -117,6 +117,7 @@ def _run_stages(
         facts=_select_facts(hits, graph.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
         is_relevant=relevance.is_relevant,
         relevance_reason=relevance.reason,
+        spans=graph.spans,
         missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,

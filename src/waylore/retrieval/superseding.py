@@ -166,12 +166,12 @@ def _raise_score(candidate: FusedCandidate, fit: float) -> FusedCandidate:
         return candidate
     share = round(STATING_WEIGHT * fit, 6)
     placement = Placement("states", None, fit, share, note="says what holds of the relation that the question asks for")
-    return replace(candidate, score=candidate.score + share, placements=(*candidate.placements, placement))
+    return candidate._replace(score=candidate.score + share, placements=(*candidate.placements, placement))
 
 
 def _insert(id_: str, below: FusedCandidate) -> FusedCandidate:
     note = "says what holds instead of what the next hit says"
-    return replace(below, id=id_, placements=(Placement("superseding", None, below.score, below.score, note=note),))
+    return below._replace(id=id_, placements=(Placement("superseding", None, below.score, below.score, note=note),))
 
 
 # -- what ended a fact -----------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ neither the store nor a model, and makes no object for a turn.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
@@ -17,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from waylore.spans import asks_when, find_spans
+from waylore.spans import Span, asks_when
 from waylore.text import split_words, terms
 from waylore.types.columns import NO_TIME, Counts, Flags, Numbers, TurnColumns
 from waylore.types.knowledge import EPOCH, Vector
@@ -104,8 +103,13 @@ def choose_candidates(turns: TurnColumns, listed: Iterable[str], best: Iterable[
     return TurnCandidates(turns, np.unique(np.concatenate(found)))
 
 
-def compute_features(candidates: TurnCandidates, question: str, vector: Vector | None, now: datetime) -> Features:
-    """Return the features of the candidates by name. Without a vector there are none by vectors."""
+def compute_features(
+    candidates: TurnCandidates, question: str, vector: Vector | None, spans: Sequence[Span]
+) -> Features:
+    """Return the features of the candidates by name. Without a vector there are none by vectors.
+
+    `spans` are the days that the question names.
+    """
     turns = candidates.turns
     named = find_named_speakers(question, turns.speakers)
     words = score_words(candidates, find_asked_terms(turns.terms, named))
@@ -116,7 +120,7 @@ def compute_features(candidates: TurnCandidates, question: str, vector: Vector |
         "speaker": np.array([turns.speakers[place] in named for place in candidates.places], np.float64),
         **describe_shape(candidates),
         "when": score_telling(candidates, question),
-        "near": score_nearness(turns.at[candidates.places], question, now),
+        "near": score_nearness(turns.at[candidates.places], spans),
     }
     if vector is None or turns.codes.shape[1] != len(vector):
         return features
@@ -288,9 +292,8 @@ def score_telling(candidates: TurnCandidates, question: str) -> Numbers:
     return is_telling.astype(np.float64) if asks_when(question) else np.zeros(len(is_telling))
 
 
-def score_nearness(at: Counts, question: str, now: datetime) -> Numbers:
+def score_nearness(at: Counts, spans: Sequence[Span]) -> Numbers:
     """Return how near the time of each turn is to the days that the question names; 0 if it names none."""
-    spans = find_spans(question, now.astimezone(UTC))
     if not spans:
         return np.zeros(len(at))
     days = at // MICROSECONDS_OF_DAY

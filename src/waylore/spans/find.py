@@ -21,6 +21,10 @@ class Span:
     last: date
     words: str
 
+    def __str__(self) -> str:
+        until = "" if self.first == self.last else f" to {self.last}"
+        return f"{self.words} ({self.first}{until})"
+
     def days_from(self, day: date | datetime) -> int:
         """Return the distance of a day in days; 0 inside of the span."""
         return measure_distance((self.first, self.last), day.date() if isinstance(day, datetime) else day)

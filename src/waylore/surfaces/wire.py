@@ -133,7 +133,7 @@ class Path(Wire):
 
 
 class Days(Wire):
-    """Days that a passage speaks of, both included, and the words that name them."""
+    """Days that a passage or a question speaks of, both included, and the words that name them."""
 
     first: date
     last: date
@@ -176,6 +176,7 @@ class SearchResult(Wire):
 
     `route_reason` is the reason for the choice of the recipe, `skip_reason` the reason why the graph was not used.
     `is_relevant` is whether the best hit likely answers the question, null if that cannot be judged.
+    `spans` are the days that the question names, if turns near them were preferred.
     `facts` has every fact of the paths, and facts of the entities that the question names; each fact once. `missing`
     lists the searches that could not run. `seconds` and `candidates` are by stage.
     """
@@ -188,6 +189,7 @@ class SearchResult(Wire):
     skip_reason: str
     is_relevant: bool | None
     relevance_reason: str
+    spans: list[Days]
     entities: list[Entity]
     facts: list[Fact]
     missing: list[str]

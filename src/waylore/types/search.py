@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
@@ -118,8 +118,7 @@ class Query:
     group_by: GroupBy = "turn"
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """One candidate of a ranking."""
 
     id: str
@@ -130,8 +129,7 @@ Ranking: TypeAlias = tuple[Scored, ...]
 _SCORE_NAMES = {"vector": "cosine", "keyword": "BM25"}
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The rank of a hit in one search, and its share of the final score; `query` if it was another query's.
 
     `rank` is None if the hit is not among the first of the search, and its score was read by itself. `best` is the
@@ -362,6 +360,7 @@ class SearchResult:
     gives the outcome in a word. `entities` are those that the question names, `facts` connect them to the hits.
     `is_relevant` is whether the best hit likely answers the question, with `relevance_reason` if it does not. It is
     None if that cannot be judged, as without vectors.
+    `spans` are the days that the question names, if turns near them were preferred.
     `ranking` lists all candidates, also those with the same text as another.
     `missing` lists the searches that could not run. `candidates`, `seconds` and `started` are by stage (`started`
     on the clock of `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer
@@ -386,6 +385,7 @@ class SearchResult:
     ranking: Ranking = field(default=(), repr=False)
     is_relevant: bool | None = None
     relevance_reason: str = ""
+    spans: "tuple[Span, ...]" = ()
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -409,6 +409,7 @@ class SearchResult:
             "skip_reason": self.skip_reason,
             "is_relevant": self.is_relevant,
             "relevance_reason": self.relevance_reason,
+            "spans": [_dump_span(span) for span in self.spans],
             "entities": [dump_entity(entity) for entity in self.entities],
             "facts": [dump_fact(fact) for fact in self._list_facts()],
             "missing": list(self.missing),

@@ -22,7 +22,7 @@ from waylore.retrieval.turn_features import (
     score_vectors,
     score_words,
 )
-from waylore.spans import tells_time
+from waylore.spans import find_spans, tells_time
 from waylore.store.rows import to_microseconds
 from waylore.text import terms
 from waylore.types.columns import NO_TIME, TurnColumns
@@ -166,12 +166,12 @@ def test_turn_without_vector_has_cosine_zero() -> None:
 
 def test_shape_is_described() -> None:
     turns = make_turns(HARBOUR, "", sessions=[1, 1, 1, 1, 2, 2])
-    found = compute_features(take_all(turns), "", None, NOW)
+    found = compute_features(take_all(turns), "", None, ())
     assert found["asks"].tolist() == [1, 0, 1, 0, 0, 0]
     assert found["answers"].tolist() == [0, 1, 0, 1, 0, 0]
     assert found["place"].tolist() == [0, 1, 2, 3, 0, 1]
     assert found["length"][1] == pytest.approx(np.log(6))
-    assert compute_features(take_all(make_turns(HARBOUR, "")), "", None, NOW)["place"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert compute_features(take_all(make_turns(HARBOUR, "")), "", None, ())["place"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_turns_that_tell_a_time_answer_when() -> None:
@@ -183,10 +183,10 @@ def test_turns_that_tell_a_time_answer_when() -> None:
 def test_turns_near_days_of_question_count() -> None:
     at = [datetime(2026, 5, 12, tzinfo=UTC), datetime(2026, 5, 22, tzinfo=UTC), None]
     moments = make_turns(["a", "b", "c"], "", at=at).at
-    inside, later, unknown = score_nearness(moments, "What did I do last week?", NOW)
+    inside, later, unknown = score_nearness(moments, find_spans("What did I do last week?", NOW))
     assert (inside, unknown) == (1.0, 0.0)
     assert later == pytest.approx(np.exp(-1))
-    assert not score_nearness(moments, "What did I do?", NOW).any()
+    assert not score_nearness(moments, ()).any()
 
 
 # -- candidates and all features together --------------------------------------------------------------
@@ -202,9 +202,9 @@ def test_neighbours_of_the_best_are_candidates() -> None:
 
 def test_features_by_vectors_need_vectors_of_same_dimension() -> None:
     turns = make_turns(HARBOUR, "harbour", codes=[[1, 2]] * len(HARBOUR))
-    assert "dense" not in compute_features(take_all(turns), "harbour", None, NOW)
-    assert "dense" not in compute_features(take_all(turns), "harbour", np.ones(3, np.float32), NOW)
-    assert "dense" in compute_features(take_all(turns), "harbour", np.ones(2, np.float32), NOW)
+    assert "dense" not in compute_features(take_all(turns), "harbour", None, ())
+    assert "dense" not in compute_features(take_all(turns), "harbour", np.ones(3, np.float32), ())
+    assert "dense" in compute_features(take_all(turns), "harbour", np.ones(2, np.float32), ())
 
 
 def test_contexts_have_weights_by_distance() -> None:
@@ -216,7 +216,7 @@ def test_contexts_have_weights_by_distance() -> None:
 @given(st.lists(st.sampled_from(HARBOUR), min_size=1, max_size=12), st.sampled_from(["When?", "harbour office", ""]))
 def test_features_are_finite_and_scores_standardised(texts: list[str], question: str) -> None:
     turns = make_turns(texts, question, codes=[[3, len(text)] for text in texts])
-    features = compute_features(take_all(turns), question, np.array([1.0, 0.5], np.float32), NOW)
+    features = compute_features(take_all(turns), question, np.array([1.0, 0.5], np.float32), ())
     assert all(len(each) == len(texts) and np.isfinite(each).all() for each in features.values())
     for name in ("own", "before", "wide", "pairs", "session", "dense", "mean"):
         assert abs(features[name].mean()) < 1e-6

@@ -36,7 +36,6 @@ ONLY_SQLITE = {
         *(
             "insert_words",
             "delete_words",
-            "joined_rows",
             "joined_passage_terms",
             "passage_rows_of_documents",
             "tags_of_documents",

@@ -93,5 +93,5 @@ def _tag(candidate: FusedCandidate, origins: Mapping[str, ExpansionQuery]) -> Fu
     if candidate.id not in origins:
         return candidate
     text = origins[candidate.id].text
-    placements = tuple(replace(p, query=text) if p.search == "graph" else p for p in candidate.placements)
-    return replace(candidate, placements=placements)
+    placements = tuple(p._replace(query=text) if p.search == "graph" else p for p in candidate.placements)
+    return candidate._replace(placements=placements)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from waylore.protocols import Embedder
 from waylore.recipes import Recipe
@@ -16,6 +16,9 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.knowledge import Document, Fact, Passage
 from waylore.types.search import GraphPath, Placement, Query, Ranking
+
+if TYPE_CHECKING:
+    from waylore.spans import Span
 
 Loaded: TypeAlias = Mapping[str, tuple[Passage, Document]]  # passages by id, each with its document
 
@@ -51,6 +54,7 @@ class GraphResult:
     `hybrid` is the order of hybrid search, whose best stay in the answer. `loaded` has candidates that the search has
     read already, each with its document. `explain` returns the placements of a candidate that becomes a hit. `turns`
     are the candidates that were ranked by the features of turns. `superseders` stand above others, by their ids.
+    `spans` are the days that the question names, if turns near them were preferred.
     """
 
     links: tuple[LinkedEntity, ...]
@@ -62,6 +66,7 @@ class GraphResult:
     explain: Callable[[FusedCandidate], tuple[Placement, ...]] = attrgetter("placements")
     turns: Collection[str] = ()
     superseders: Mapping[str, str] = field(default_factory=dict)
+    spans: "tuple[Span, ...]" = ()
 
 
 def load_passages(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Document]]]:

@@ -80,8 +80,7 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
     else:
         words = match_any(str(row) for _, row, *_ in rare)
         match = f"{words} AND {scope.match}" if scope.match else words
-        bound = {**scope.turns, "match": match, "limit": max_postings}
-        rows = np.fromiter((row for (row,) in db.execute(SQL["match"], bound)), dtype=np.int64)
+        rows = _list_matches(db, scope, match, limit=max_postings)
     return _rank(db, "passage", rows.tolist(), _score_words(db, scope, rows, known), top_k)
 
 
@@ -281,5 +280,9 @@ def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArr
 
 def _list_rows(db: apsw.Connection, scope: SqliteScope, *, limit: int = -1) -> Rows:
     """Return the rows of the passages that the filter lets through, in order, or some of them up to a limit."""
-    found = db.execute(SQL["joined_rows"], {**scope.turns, "match": scope.match, "limit": limit}).get
-    return np.sort(_parse_numbers(found))
+    return np.sort(_list_matches(db, scope, scope.match, limit=limit))
+
+
+def _list_matches(db: apsw.Connection, scope: SqliteScope, match: str, *, limit: int) -> Rows:
+    """Return the rows of the newest passages with these words that the filter lets through."""
+    return _parse_numbers(db.execute(SQL["match"], {**scope.turns, "match": match, "limit": limit}).get)

@@ -154,6 +154,8 @@ def render_footer(result: SearchResult, seconds: float) -> Iterator[Text]:
     """Yield how the search ran, and what could not be searched."""
     hits = count(len(result.hits), "hit") if result.hits else "nothing found"
     yield Text(" · ".join([hits, result.route_reason or result.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
+    for span in result.spans:
+        yield Text(f"nearer first: {to_line(str(span))}", DIM)
     recipe = RECIPES.get(result.recipe)
     if result.skip_reason and (recipe is None or recipe.graph):
         yield Text(f"the graph was skipped: {to_line(result.skip_reason)}", DIM)

@@ -54,6 +54,7 @@ class SearchAnswer(ToolAnswer):
     skip_reason: str = Field(description="why the graph was not used; empty if it was")
     is_relevant: bool | None = Field(description="whether the best hit likely answers the query; null if not judged")
     relevance_reason: str = Field(description="why it likely does not; empty otherwise")
+    spans: list[str] = Field(description="days that the query names; turns near them come first")
     missing: str = Field(description="searches that could not run")
     left_out: str = Field(description="what did not fit into max_tokens")
 
@@ -65,6 +66,7 @@ class SearchAnswer(ToolAnswer):
 
     def _head(self) -> str:
         named = f" The question names {', '.join(self.entities)}." if self.entities else ""
+        named += f" It asks about {'; '.join(self.spans)}." if self.spans else ""
         note = f" {RECALLED_NOTE}" if self.hits or self.facts else ""
         if not self.hits:
             return f"{'No hit fits into max_tokens' if self.left_out else 'No passages found'}.{named}{note}"
@@ -182,6 +184,7 @@ def make_search_answer(result: SearchResult, tokens: int, fence: Fence, hits: in
         skip_reason=shorten(to_line(result.skip_reason), side),
         is_relevant=result.is_relevant,
         relevance_reason=result.relevance_reason,
+        spans=[to_line(str(span)) for span in result.spans],
         missing=shorten(to_line("; ".join(result.missing)), side),
         left_out=_describe_left_hits(len(result.hits) - hits, tokens),
     )

@@ -343,18 +343,12 @@ INSERT INTO words (rowid, terms) VALUES (?, ?)
 -- The table is contentless, so FTS5 needs the indexed text again to delete it (secure-delete).
 INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
 
--- name: joined_rows
--- All rows as one text: a fourth of the time that a row for each takes.
+-- name: match
+-- Newest first, so that the limit cuts off the oldest. All rows as one text: a fourth of the time that a row for each takes.
 SELECT group_concat(m.rowid) FROM (SELECT w.rowid FROM words w WHERE w.words MATCH :match
   AND (NOT :has_turns OR EXISTS (SELECT 1 FROM passages p WHERE p.row = w.rowid AND @is_said(p)))
-  AND (:expired_by IS NULL OR (SELECT @is_unexpired(p.document) FROM passages p WHERE p.row = w.rowid)) LIMIT :limit) m
-
--- name: match
--- Newest first, so that the limit cuts off the oldest.
-SELECT w.rowid FROM words w WHERE w.words MATCH :match
-  AND (NOT :has_turns OR EXISTS (SELECT 1 FROM passages p WHERE p.row = w.rowid AND @is_said(p)))
   AND (:expired_by IS NULL OR (SELECT @is_unexpired(p.document) FROM passages p WHERE p.row = w.rowid))
-ORDER BY w.rowid DESC LIMIT :limit
+  ORDER BY w.rowid DESC LIMIT :limit) m
 
 -- name: count_between
 -- The passages of a period, up to a limit.

@@ -6,7 +6,7 @@ relations of the table. Vectors hold apart opposites badly, so the margin is wid
 """
 
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -21,7 +21,10 @@ from waylore.types.relations import PredicateCount
 MARGIN = 0.07  # of the cosine of two predicates above that of each with any other relation
 MAX_UNMATCHED = 10  # predicates that are listed although they do not match
 PASSIVE = "by"  # the last word of a predicate that leads from object to subject
-SMALL = frozenset("a an the is are was were be been being has have had do does did its their will can".split())
+SMALL = frozenset(
+    """a an the is are was were be been being has have had do does did its their will can also now still currently
+    directly indirectly mainly mostly heavily strongly partly usually primarily""".split()
+)
 PREPOSITIONS = frozenset("on in at to of for from with into as".split())
 NEGATING = ("dis", "un", "non", "in")
 Match = Literal["same", "inverse"]
@@ -39,7 +42,7 @@ class PredicateMatcher:
         self._cosines: dict[str, float] = {}
         self._counts: Counter[str] = Counter()
         self._seen: set[str] = set()
-        self._spellings: dict[str, str] = {}
+        self._spellings: dict[str, dict[str, None]] = defaultdict(dict)
 
     @property
     def is_asked(self) -> bool:
@@ -49,34 +52,40 @@ class PredicateMatcher:
     @property
     def spellings(self) -> list[str]:
         """The predicates that match, as facts spell them, and those that were asked for."""
-        return [*self._asked, *(self._spellings[name] for name, match in self._known.items() if match)]
+        matching = [name for name, match in self._known.items() if match]
+        return [*self._asked, *(each for name in matching for each in self._spellings[name])]
 
     def learn(self, facts: Iterable[Fact]) -> None:
         """Classify the predicates of facts that are new, and count the facts."""
-        new = {fact.id: fact.predicate for fact in facts if fact.id not in self._seen}
-        self._seen.update(new)
-        names = [(normalise(predicate), predicate) for predicate in new.values()]
-        self._counts.update(name for name, _ in names)
-        fresh = {name: spelling for name, spelling in reversed(names) if name not in self._known}
-        self._spellings |= fresh
+        fresh: dict[str, None] = {}
+        for fact in facts:
+            if fact.id not in self._seen:
+                self._seen.add(fact.id)
+                name = name_relation(fact)
+                self._counts[name] += 1
+                self._spellings[name].setdefault(fact.predicate)
+                fresh |= {} if name in self._known else {name: None}
         self._known |= {name: self._compare(name) for name in fresh}
         undecided = [name for name in fresh if self._asked and not self._known[name] and not is_denial(name)]
         if self._embed and undecided:
             self._compare_vectors(self._embed, undecided)
 
-    def find(self, predicate: str) -> Match | None:
-        """Return how a predicate that was learned states the relation; None if it does not."""
-        return self._known[normalise(predicate)]
+    def find(self, fact: Fact) -> Match | None:
+        """Return how a fact whose predicate was learned states the relation; None if it does not."""
+        return self._known[name_relation(fact)]
 
-    def count(self, found: Iterable[str]) -> tuple[PredicateCount, ...]:
+    def count(self, found: Iterable[Fact]) -> tuple[PredicateCount, ...]:
         """Return the predicates of facts that were found, the most frequent first."""
-        counts = Counter(map(normalise, found)).items()
-        ordered = sorted(counts, key=lambda item: (-item[1], item[0]))
-        return tuple(self._make_count(name, number) for name, number in ordered) if self._asked else ()
+        return self._sort(Counter(map(name_relation, found))) if self._asked else ()
 
     def count_matched(self) -> tuple[PredicateCount, ...]:
         """Return the predicates that match, the most frequent first."""
-        return self.count(name for name in self._counts.elements() if self._known[name])
+        matched = Counter({name: number for name, number in self._counts.items() if self._known[name]})
+        return self._sort(matched) if self._asked else ()
+
+    def _sort(self, counts: Counter[str]) -> tuple[PredicateCount, ...]:
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(self._make_count(name, number) for name, number in ordered)
 
     def count_unmatched(self) -> tuple[PredicateCount, ...]:
         """Return the predicates that do not match, the nearest first."""
@@ -85,7 +94,7 @@ class PredicateMatcher:
         return tuple(self._make_count(name, self._counts[name]) for name in nearest[:MAX_UNMATCHED])
 
     def _make_count(self, name: str, number: int) -> PredicateCount:
-        return PredicateCount(self._spellings[name], number, self._known[name] == "inverse")
+        return PredicateCount(next(iter(self._spellings[name])), number, self._known[name] == "inverse")
 
     def _compare(self, name: str) -> Match | None:
         if is_denial(name):
@@ -112,6 +121,11 @@ class PredicateMatcher:
 def _split(vectors: Vectors, *sizes: int) -> tuple[Vectors, Vectors, Vectors]:
     first, second = sizes
     return vectors[:first], vectors[first : first + second], vectors[first + second :]
+
+
+def name_relation(fact: Fact) -> str:
+    """Return the normalised predicate of a fact, without the name of its subject: `Search is built on` has one."""
+    return normalise(fact.predicate).removeprefix(f"{normalise(fact.subject)} ")
 
 
 # -- the words -----------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def _read_matching(
 def _choose(facts: Sequence[Fact], near: str, things: Things, options: RelatedOptions) -> Iterator[FoundFact]:
     """Yield the facts of an entity that match by predicate and direction."""
     for fact in facts:
-        match = options.matcher.find(fact.predicate) if is_relation(fact) else None
+        match = options.matcher.find(fact) if is_relation(fact) else None
         if match is None:
             continue
         is_inside = len({things.leaders.get(end, end) for end in fact.ends}) == 1 < len(fact.ends)
@@ -178,7 +178,7 @@ def _load_related(
         query.text,
         tuple(entities[id_] for id_ in own if id_ in entities),
         facts=facts,
-        predicates=options.matcher.count(each.fact.predicate for each in tree.found.values()),
+        predicates=options.matcher.count(each.fact for each in tree.found.values()),
         unmatched=options.matcher.count_unmatched(),
     )
     extent = Extent(sum(1 for _ in answer), len(tree.found), not budget.is_cut)

@@ -6,7 +6,7 @@ accept what is written. The models of receipts, reports, keys and jobs also writ
 """
 
 from datetime import date, datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
@@ -327,6 +327,94 @@ class Provenance(Wire):
     document: Document
     before: list[Passage]
     after: list[Passage]
+
+
+class PredicateCount(Wire):
+    """A predicate in the words of its authors, and in how many facts it was found.
+
+    `is_inverse` if it states the relation that was asked for from object to subject.
+    """
+
+    predicate: str
+    facts: int
+    is_inverse: bool
+
+
+class RelatedFact(Wire):
+    """A fact of an entity, the entity at its other end (null for a plain value), and the facts of that one.
+
+    `end` says what superseded it. A `quoted` one has no predicate: its quote names both ends.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    kind: Literal["typed", "quoted", "same"]
+    is_forward: bool
+    entity: Entity | None
+    quote: str
+    since: datetime | None
+    until: datetime | None
+    stated: datetime | None
+    fact: str
+    passage: str
+    document: Document
+    end: AssertionEnd | None
+    branches: list["RelatedFact"]
+
+
+class Counted(Wire):
+    """How much an answer shows: `total` is a minimum if it is not exact."""
+
+    complete: bool
+    shown: int
+    total: int
+    is_exact: bool
+    predicates: list[PredicateCount]
+    unmatched: list[PredicateCount]
+
+
+class Related(Counted):
+    """The facts of a thing as a tree by hops; `candidates` are the things that share its name, if there are several."""
+
+    name: str
+    entities: list[Entity]
+    candidates: list[Entity]
+    facts: list[RelatedFact]
+
+
+class ConnectingPath(Wire):
+    """A path from one entity to another, as text and step by step."""
+
+    start: Entity
+    hops: int
+    text: str
+    steps: list[RelatedFact]
+
+
+class Connection(Wire):
+    """The shortest paths between two things, and how much was looked at; `exhaustive` if no bound cut the search.
+
+    Names without an entity are `unknown`, and `candidates` has, by name, the things that share a name.
+    """
+
+    names: list[str]
+    max_hops: int
+    paths: list[ConnectingPath]
+    candidates: dict[str, list[Entity]]
+    unknown: list[str]
+    entities: int
+    facts: int
+    exhaustive: bool
+    text: str
+
+
+class EntityList(Counted):
+    """A page of entities; `after` is the cursor of the next page, empty on the last one."""
+
+    entities: list[Entity]
+    after: str
+    candidates: list[Entity]
 
 
 class Receipt(Wire):

@@ -23,6 +23,8 @@ from waylore.service.registry.protocol import SCOPES, Key
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that other callers must not read
+QUERIES = dict.fromkeys(("list_facts", "graph", "timeline", "related"), "?entity=login")
+QUERIES["connect"] = "?entity=login&to=Mara"
 BODIES: dict[str, dict[str, Any]] = {
     "put_collection": {"description": "mine now"},
     "add_document": {"text": f"Planted {SECRET}."},
@@ -60,7 +62,7 @@ class World:
             for method, operation in methods.items():
                 id_ = operation["operationId"]
                 body = json.loads(self._fill(json.dumps(BODIES[id_]))) if "requestBody" in operation else None
-                query = "?entity=login" if id_ in ("list_facts", "graph", "timeline") else ""
+                query = QUERIES.get(id_, "")
                 made.append((id_, method.upper(), self._fill(path) + query, body))
         return made
 

@@ -19,6 +19,8 @@ NOTES = "/v1/collections/default"
 SECRET = "Xylophone"
 LISTED = "https://app.example"
 Headers = list[tuple[str, str]]
+QUERIES = dict.fromkeys(("list_facts", "graph", "timeline", "related"), "?entity=login")
+QUERIES["connect"] = "?entity=login&to=Mara"
 BODIES: dict[str, Any] = {
     "put_collection": {"description": "mine now"},
     "add_document": {"text": f"Planted {SECRET}."},
@@ -40,6 +42,7 @@ ARGUMENTS: dict[str, Any] = {
     "memory_get": {"id": "{document}"},
     "memory_profile": {},
     "memory_changes": {"entity": SECRET},
+    "memory_graph": {"entity": SECRET},
     "memory_add": {"text": "Planted."},
     "memory_remember": {"text": "Planted."},
     "memory_forget": {"documents": ["{document}"]},
@@ -87,7 +90,7 @@ class World:
         """Yield a valid request for every route and every tool: its method, its path, its body."""
         for path, methods in self.app.openapi()["paths"].items():
             for method, operation in methods.items():
-                query = "?entity=login" if operation["operationId"] in ("list_facts", "graph", "timeline") else ""
+                query = QUERIES.get(operation["operationId"], "")
                 body = BODIES[operation["operationId"]] if "requestBody" in operation else None
                 yield method.upper(), self._fill(path) + query, self._encode(body)
         for tool in TOOLS:

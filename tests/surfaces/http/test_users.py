@@ -316,7 +316,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "start_job": {"kind": "forget"},
 }
 UPLOADS = {"upload": "Planted.", "upload_import": '{"subject": "Mara", "predicate": "owns", "object": "nothing"}'}
-QUERIES = {id_: {"entity": "Mara"} for id_ in ("list_facts", "graph", "timeline")}
+QUERIES = {id_: {"entity": "Mara"} for id_ in ("list_facts", "graph", "timeline", "related")}
+QUERIES["connect"] = {"entity": "Mara", "to": "vault"}
 REFUSED = {"stats", "export", "verify_receipt", "start_job", "delete_collection"}  # about a whole collection
 
 
@@ -343,7 +344,7 @@ async def test_key_of_another_user_reads_and_changes_nothing(world: World) -> No
     assert len(requests) > 25
     takes_user = {"add_document", "add_facts", "remember", "forget_documents", "search", "context", "explain"}
     takes_user |= {"list_documents", "get_document", "forget_document", "list_facts", "graph", "create_key"}
-    takes_user |= {"timeline", "profile", "changes", "provenance"}
+    takes_user |= {"timeline", "profile", "changes", "provenance", "related", "connect", "list_entities"}
     for id_, method, path in sorted(requests):
         for user in ("", "mara"):
             if user and id_ in BODIES and id_ not in takes_user:

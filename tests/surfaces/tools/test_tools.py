@@ -113,7 +113,15 @@ def test_answer_that_fits_is_complete(tmp_path: Path) -> None:
 def test_function_calling_lists_and_runs_tools(tmp_path: Path) -> None:
     offered = list_openai_tools()
     assert [one["function"]["name"] for one in offered] == [
-        *("memory_search", "memory_get", "memory_profile", "memory_changes", "memory_remember", "memory_forget"),
+        *(
+            "memory_search",
+            "memory_get",
+            "memory_profile",
+            "memory_changes",
+            "memory_graph",
+            "memory_remember",
+            "memory_forget",
+        ),
     ]
     assert all(one["function"]["parameters"]["additionalProperties"] is False for one in offered)
     with Waylore.open(tmp_path / "memory.waylore") as memory:

@@ -103,6 +103,9 @@ def test_graph_document_and_statistics_are_what_their_models_describe(memory: Wa
     for document in memory.documents():
         check(wire.IndexedDocument, dump_indexed_document(memory.get(document.id)))
     check(wire.Statistics, memory.stats().to_dict())
+    check(wire.Related, memory.related("login", hops=2, predicates="keeps").to_dict())
+    check(wire.Connection, memory.connect("login", "Sessions").to_dict())
+    check(wire.EntityList, memory.list_entities().to_dict())
 
 
 def test_times_in_other_zones_keep_their_offset(memory: Waylore) -> None:

@@ -1,9 +1,11 @@
-"""`waylore graph`, `facts` and `stats`: browse what is stored. They search nothing and change nothing."""
+"""`waylore graph`, `related`, `connect`, `entities`, `facts` and `stats`: browse what is stored, and change nothing."""
 
+from contextlib import AbstractContextManager
 from typing import Annotated
 
 import typer
 
+from waylore.engine.waylore import Waylore
 from waylore.fence import to_line
 from waylore.store.urls import without_password
 from waylore.surfaces.cli.options import (
@@ -16,12 +18,14 @@ from waylore.surfaces.cli.options import (
     build_filter,
     find_file,
     load_settings,
+    open_for_search,
     open_without_models,
 )
-from waylore.surfaces.terminal import figures
+from waylore.surfaces.terminal import figures, relations
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result
 from waylore.types.plain import dump_fact
+from waylore.types.relations import Direction
 
 EntityName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the entity.", show_default=False)]
 
@@ -45,6 +49,110 @@ def graph(
         around = memory.graph(name, hops=hops, limit=limit, as_of=as_of, where=build_filter(label, ()), user=user)
         people = shown.render_graph(around) if around else _report_unknown(name)
         print_result([each.to_dict() for each in around], people, as_json)
+
+
+def related(
+    name: EntityName,
+    predicate: Annotated[
+        list[str],
+        typer.Option("--predicate", "-p", metavar="WORDS", help="Only facts that state this, also in other words."),
+    ] = [],  # noqa: B006
+    direction: Annotated[
+        Direction, typer.Option(metavar="WAY", help="Facts to it (in), from it (out), or both.")
+    ] = "both",
+    hops: Annotated[int, typer.Option(metavar="N", min=1, max=6, help="Distance in facts, 1 to 6.")] = 1,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000, help="Number of facts to show.")] = 50,
+    label: Labels = [],  # noqa: B006
+    as_of: AsOf = None,
+    user: UserName = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show the facts of an entity as a tree, and whether these are all.
+
+    An entity with several names is one thing. Of a name that several things have, these are listed with their ids.
+
+    Example: `waylore related Quarry --predicate "depends on" --direction in --hops 3`
+    """
+    with _open(store, collection, has_predicate=bool(predicate)) as memory:
+        answer = memory.related(
+            name,
+            predicates=predicate,
+            direction=direction,
+            hops=hops,
+            limit=limit,
+            as_of=as_of,
+            where=build_filter(label, ()),
+            user=user,
+        )
+        print_result(answer.to_dict(), relations.render_related(answer), as_json)
+
+
+def connect(
+    name: EntityName,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Name of the other entity.", show_default=False)],
+    max_hops: Annotated[int, typer.Option(metavar="N", min=1, max=6, help="Length of a path in steps, 1 to 6.")] = 4,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="Number of paths.")] = 3,
+    label: Labels = [],  # noqa: B006
+    as_of: AsOf = None,
+    user: UserName = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show how two entities are connected: the shortest paths, step by step.
+
+    A step is a fact, or a sentence that names both.
+
+    Example: `waylore connect Ledger "Mara Lindqvist"`
+    """
+    with open_without_models(store, collection) as memory:
+        where = build_filter(label, ())
+        answer = memory.connect(name, other, max_hops=max_hops, limit=limit, as_of=as_of, where=where, user=user)
+        print_result(answer.to_dict(), relations.render_connection(answer), as_json)
+
+
+def entities(
+    type_: Annotated[str, typer.Option("--type", "-t", metavar="TYPE", help="Only of this type.")] = "",
+    predicate: Annotated[
+        str, typer.Option("--predicate", "-p", metavar="WORDS", help="Only subjects of facts that state this.")
+    ] = "",
+    about: Annotated[
+        str, typer.Option("--object", "-o", metavar="NAME", help="Only what a fact relates to this entity.")
+    ] = "",
+    name: Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="Only with this name or alias.")] = "",
+    after: Annotated[str, typer.Option(metavar="CURSOR", help="Start after the page that ended so.")] = "",
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000, help="Number of entities.")] = 50,
+    label: Labels = [],  # noqa: B006
+    as_of: AsOf = None,
+    user: UserName = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """List entities by type, name or relation, and count them.
+
+    Example: `waylore entities --predicate owns --object Quarry`
+    """
+    with _open(store, collection, has_predicate=bool(predicate)) as memory:
+        answer = memory.list_entities(
+            type=type_,
+            predicate=predicate,
+            object=about,
+            name=name,
+            after=after,
+            limit=limit,
+            as_of=as_of,
+            where=build_filter(label, ()),
+            user=user,
+        )
+        print_result(answer.to_dict(), relations.render_entities(answer, about), as_json)
+
+
+def _open(store: str, collection: str, *, has_predicate: bool) -> AbstractContextManager[Waylore]:
+    """Open a collection, with its embedder if it has to compare predicates."""
+    return open_for_search(store, collection, "") if has_predicate else open_without_models(store, collection)
 
 
 def facts(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query, Response
+from pydantic import StringConstraints
 
 from waylore import types
 from waylore.engine.waylore import Waylore
@@ -12,6 +13,7 @@ from waylore.surfaces.http.access import ReadAccess, create_router
 from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit, OfUser
 from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
+    VISIBLE_PATTERN,
     ContextRequest,
     ExplainRequest,
     QuestionBody,
@@ -21,7 +23,18 @@ from waylore.surfaces.http.requests import (
     make_id_check,
 )
 from waylore.surfaces.http.responses import BODY_STATUSES, Graph, describe_problems, make_json_response, make_links
-from waylore.surfaces.wire import ChangeList, Context, Profile, Provenance, SearchResult, Timeline
+from waylore.surfaces.wire import (
+    ChangeList,
+    Connection,
+    Context,
+    EntityList,
+    Profile,
+    Provenance,
+    Related,
+    SearchResult,
+    Timeline,
+)
+from waylore.types.relations import Direction
 
 router = create_router("search", "/v1/collections/{collection}")
 BODY_PROBLEMS = describe_problems(*BODY_STATUSES)
@@ -36,6 +49,11 @@ Until = Annotated[Time | None, Query(description="Only before this time.")]
 ViewLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items, the newest.")]
 Budget = Annotated[int, Query(ge=1, le=100_000, description="Maximum length of all lines in tokens.")]
 Around = Annotated[int, Query(ge=0, le=50, description="Number of turns before and after the passage.")]
+OnlyText = Annotated[str, StringConstraints(max_length=1_000, pattern=TEXT_PATTERN)]
+Predicates = Annotated[
+    tuple[Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=VISIBLE_PATTERN)], ...],
+    Query(max_length=20, description="Only facts that state one of these relations, also in other words."),
+]
 OnlyEntity = Annotated[
     str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only changes of the entity with this name.")
 ]
@@ -92,6 +110,70 @@ async def get_graph(
     def read(waylore: Waylore) -> Response:
         around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of, user=user)
         return make_json_response({"around": [each.to_dict() for each in around]})
+
+    return await access.run(read)
+
+
+@router.get("/related", operation_id="related", response_model=Related)
+async def get_related(
+    access: ReadAccess,
+    entity: EntityName,
+    predicate: Predicates = (),
+    direction: Annotated[Direction, Query(description="Facts to the entity (in), from it (out), or both.")] = "both",
+    hops: Annotated[int, Query(ge=1, le=6, description="How many facts away, 1 to 6.")] = 1,
+    limit: FactLimit = 50,
+    as_of: AsOf = None,
+    user: OfUser = "",
+) -> Response:
+    """Return the facts of an entity as a tree, and whether these are all. The entity is given by name or id."""
+
+    def read(waylore: Waylore) -> Response:
+        related = waylore.related(
+            entity, predicates=predicate, direction=direction, hops=hops, limit=limit, as_of=as_of, user=user
+        )
+        return make_json_response(related.to_dict())
+
+    return await access.run(read)
+
+
+@router.get("/connection", operation_id="connect", response_model=Connection)
+async def get_connection(
+    access: ReadAccess,
+    entity: EntityName,
+    to: EntityName,
+    max_hops: Annotated[int, Query(ge=1, le=6, description="Length of a path in steps, 1 to 6.")] = 4,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of paths.")] = 3,
+    as_of: AsOf = None,
+    user: OfUser = "",
+) -> Response:
+    """Return the shortest paths between two entities, given by name or id, and how much was looked at."""
+
+    def read(waylore: Waylore) -> Response:
+        found = waylore.connect(entity, to, max_hops=max_hops, limit=limit, as_of=as_of, user=user)
+        return make_json_response(found.to_dict())
+
+    return await access.run(read)
+
+
+@router.get("/entities", operation_id="list_entities", response_model=EntityList)
+async def list_entities(
+    access: ReadAccess,
+    type_: Annotated[OnlyText, Query(alias="type", description="Only entities of this type.")] = "",
+    predicate: Annotated[OnlyText, Query(description="Only subjects of facts that state this relation.")] = "",
+    about: Annotated[OnlyText, Query(alias="object", description="Only what a fact relates to this entity.")] = "",
+    name: Annotated[OnlyText, Query(description="Only entities with this name or alias.")] = "",
+    after: Annotated[str, Query(pattern="^([0-9a-f]{32})?$", description="Cursor of the page before.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Maximum number of entities.")] = 50,
+    as_of: AsOf = None,
+    user: OfUser = "",
+) -> Response:
+    """List entities by type, relation or name, a page at a time, and count them."""
+
+    def read(waylore: Waylore) -> Response:
+        found = waylore.list_entities(
+            type=type_, predicate=predicate, object=about, name=name, after=after, limit=limit, as_of=as_of, user=user
+        )
+        return make_json_response(found.to_dict())
 
     return await access.run(read)
 

@@ -42,9 +42,10 @@ AgentOf = Callable[[Request | None], Agent]
 T = TypeVar("T")
 INSTRUCTIONS = f"""A long-term memory: passages, and a graph of facts about people, projects and things.
 Search it with memory_search before you answer a question about anything that may have been said, decided or written
-down earlier, and name the document to the user. memory_profile has what holds of the user now, memory_changes what
-changed. Use memory_remember for what the user says and for what will be useful later. Resources:
-waylore://entity/NAME has the facts of a name, waylore://document/ID and waylore://passage/ID have stored texts.
+down earlier, and name the document to the user. memory_graph answers which, how many, and how two things are
+connected, completely. memory_profile has what holds of the user now, memory_changes what changed. Use memory_remember
+for what the user says and for what will be useful later. Resources: waylore://entity/NAME has the facts of a name,
+waylore://document/ID and waylore://passage/ID have stored texts.
 {RECALLED_RULE}"""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PAGE_DOCUMENTS = 100  # documents in a page of resources

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from waylore.lengths import MAX_PATH, MAX_QUERY, MAX_TEXT, MAX_TITLE, MAX_TOOL_FACTS
 from waylore.types.knowledge import Source
 from waylore.types.messages import Role
+from waylore.types.relations import Direction
 from waylore.types.search import GroupBy
 
 DEFAULT_TOKENS = 4_000  # S9
@@ -86,6 +87,29 @@ class GetChanges(Budgeted):
     entity: str = Field(
         default="", max_length=MAX_TITLE, description="A name: show all that was ever said of it, with the periods."
     )
+
+
+class AskGraph(Budgeted):
+    """The arguments of `memory_graph`."""
+
+    entity: str = Field(default="", max_length=MAX_TITLE, description="The name or id of the entity to start at.")
+    to: str = Field(
+        default="",
+        max_length=MAX_TITLE,
+        description="With entity: find how the two are connected. Without: list what relates to this one.",
+    )
+    predicate: str = Field(
+        default="",
+        max_length=MAX_TITLE,
+        description="Only facts that state this relation, such as depends on; other words for it are found too.",
+    )
+    direction: Direction = Field(
+        default="both", description="in: facts that lead to the entity; out: facts that lead from it."
+    )
+    hops: int = Field(default=1, ge=1, le=6, description="How many facts away.")
+    type: str = Field(default="", max_length=MAX_TITLE, description="Without entity: list entities of this type.")
+    after: str = Field(default="", max_length=MAX_TITLE, description="The cursor of the page before, in a list.")
+    limit: int = Field(default=50, ge=1, le=1_000, description="Number of facts or entities to show.")
 
 
 class FactArgument(Arguments):

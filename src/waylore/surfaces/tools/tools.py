@@ -38,6 +38,7 @@ from waylore.surfaces.tools.arguments import (
     DEFAULT_TOKENS,
     Add,
     Arguments,
+    AskGraph,
     FactArgument,
     Fetch,
     Forget,
@@ -49,6 +50,7 @@ from waylore.surfaces.tools.arguments import (
     SearchDocuments,
 )
 from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer
+from waylore.surfaces.tools.graph import GraphAnswer, ask_graph, list_items, list_predicates, make_graph_answer
 from waylore.surfaces.tools.research import FetchedPage, ResearchResults, make_page, make_results
 from waylore.surfaces.tools.views import (
     ChangesAnswer,
@@ -188,6 +190,19 @@ def memory_changes(agent: Agent, arguments: GetChanges) -> ChangesAnswer:
     return fit_answer(len(lines), make_answer, arguments.max_tokens)
 
 
+def memory_graph(agent: Agent, arguments: AskGraph) -> GraphAnswer:
+    """Answer questions about a whole set: everything that depends on X, all owners of X, which, how many.
+
+    Also how X and Y are connected (entity and to), and lists of entities by type or relation. Use it instead of
+    memory_search when the answer must be complete: it says whether it has everything. Use memory_search for what, why
+    and how, and to find the names of things.
+    """
+    view = ask_graph(agent.memory, arguments)
+    lines = [*list_items(view), *list_predicates(view)]
+    make_answer = partial(make_graph_answer, view, agent.memory.make_fence(*lines))
+    return fit_answer(len(list_items(view)), make_answer, arguments.max_tokens)
+
+
 def memory_add(agent: Agent, arguments: Add) -> AddAnswer:
     """Remember something for later: a decision, a preference, what someone said, or what you found out.
 
@@ -296,6 +311,7 @@ READING: tuple[Tool[Any, Any], ...] = (
     Tool(memory_get, Get, ReadAnswer, "Read from the memory"),
     Tool(memory_profile, GetProfile, ProfileAnswer, "What is known of the user"),
     Tool(memory_changes, GetChanges, ChangesAnswer, "What changed"),
+    Tool(memory_graph, AskGraph, GraphAnswer, "Ask the graph"),
 )
 WRITING: tuple[Tool[Any, Any], ...] = (
     Tool(memory_remember, Remember, RememberAnswer, "Remember", is_reading=False),

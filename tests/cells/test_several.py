@@ -8,6 +8,7 @@ another fact, because a store cuts by the strongest assertion before it returns 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from cells.cells import create_catalogue, create_federation, open_stores
 from databases import make_name
+from retrieval.walking import DrawnPage, graphs, index_pages
+from retrieval.walking import callers as seeing
 from retrieval.worlds import (
     DAYS,
     EMBEDDER,
@@ -39,6 +42,7 @@ from retrieval.worlds import (
     worlds,
 )
 from threads import share_federation
+from waylore import Waylore
 from waylore import names as naming
 from waylore.cells.members import Federation
 from waylore.cells.open import open_cell
@@ -96,16 +100,16 @@ class Grounds:
 
     @contextmanager
     def open_both(
-        self, told: Sequence[IndexedDocument], split: Sequence[str]
+        self, told: Sequence[IndexedDocument], split: Sequence[str], model: str | None = EMBEDDER.name
     ) -> Iterator[tuple[FederatedStore, Whole]]:
         """Open the same documents in three cells and in one store."""
         parts = {make_name(part): of_it for part, of_it in divide(told, split).items()}
         with ExitStack() as stack:
             whole = stack.enter_context(closing(Whole(self.folder / "whole.waylore", make_name("whole"))))
-            whole.write(told, author=OWNER, model=EMBEDDER.name)
+            whole.write(told, author=OWNER, model=model)
             whole.parts = [stack.enter_context(open_stores(self.federation, name)) for name in parts]
             for store, of_it in zip(whole.parts, parts.values(), strict=True):
-                store.write(of_it, author=OWNER, model=EMBEDDER.name)
+                store.write(of_it, author=OWNER, model=model)
             yield stack.enter_context(open_stores(self.federation, ",".join(parts))), whole
 
 
@@ -230,6 +234,13 @@ def test_entities_of_several_collections_are_merged(
     with grounds.open_both(told, split) as (several, whole):
         answers = [s.entities(every, where=where, vectors=True) for s in (several, whole)]
         _check_same_descriptions(*answers)
+        listed = [s.list_entities(limit=MANY, where=where) for s in (several, whole)]
+        _check_same_descriptions(*({entity.id: entity for entity in some} for some in listed))
+        half = [
+            s.list_entities(after=every[len(every) // 2] if every else "", limit=2, where=where)
+            for s in (several, whole)
+        ]
+        assert [e.id for e in half[0]] == [e.id for e in half[1]]
         for one, other in zip(answers[0].values(), (answers[1][id_] for id_ in answers[0]), strict=True):
             assert one.passages == other.passages if where == Filter() else one.passages <= other.passages
             assert one.vector is not None
@@ -249,6 +260,31 @@ def test_entities_of_several_collections_are_merged(
         assert several.find_entities_by_key(keys, max_per_key=MANY, where=where) == whole.find_entities_by_key(
             keys, max_per_key=MANY, where=where
         )
+
+
+@promise(40, graphs, splits, seeing, st.sampled_from(["", "depends on"]), st.integers(1, 3))
+def test_graph_questions_are_answered_as_by_one_store(
+    grounds: Grounds, drawn: tuple[DrawnPage, ...], split: list[str], where: Filter, asked: str, hops: int
+) -> None:
+    with grounds.open_both(index_pages(drawn), split, model=None) as stores:
+        answers = [_ask_graph(Waylore(store, cache=None), where, asked, hops) for store in stores]
+    assert answers[0] == answers[1]
+
+
+def _ask_graph(memory: Waylore, where: Filter, asked: str, hops: int) -> list[object]:
+    """Return the ids and the extents of answers about the first names."""
+    found: list[object] = []
+    for name, other in pairwise(NAMES[:4]):
+        related = memory.related(name, predicates=asked or None, hops=hops, where=where)
+        path = memory.connect(name, other, max_hops=hops, where=where)
+        listed = memory.list_entities(object=name, predicate=asked, where=where)
+        found += [
+            [fact.assertion.fact.id for fact in related],
+            related.extent,
+            [[step.assertion.fact.id for step in each.steps] for each in path.paths],
+            [{entity.id for entity in listed}, listed.extent],
+        ]
+    return found
 
 
 def _check_same_descriptions(several: Mapping[str, Entity], whole: Mapping[str, Entity]) -> None:

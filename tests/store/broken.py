@@ -241,6 +241,17 @@ class UntimedListStore(SqliteStore):
         return super().list_documents(under=under, after=after, limit=limit, where=untimed)
 
 
+class HiddenEntitiesStore(SqliteStore):
+    """Takes the first of all entities, then drops those that the caller may not see."""
+
+    def list_entities(
+        self, *, of_type: str = "", after: str = "", limit: int = 1_000, where: Filter = NO_FILTER
+    ) -> tuple[Entity, ...]:
+        first = super().list_entities(of_type=of_type, after=after, limit=limit)
+        seen = self.entities([entity.id for entity in first], where=where)
+        return tuple(entity for entity in first if entity.id in seen)
+
+
 class HiddenTurnsStore(SqliteStore):
     """Counts turns with labels that the caller lacks as neighbours."""
 

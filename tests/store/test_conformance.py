@@ -22,6 +22,7 @@ DETECTED_BY = [
     ("HiddenMentionsStore", "test_counts_and_scores_are_of_visible_documents"),
     ("HiddenFactsStore", "test_hidden_facts_are_not_counted"),
     ("HiddenPairsStore", "test_reads_hide_document_without_permission"),
+    ("HiddenEntitiesStore", "test_entities_are_listed_by_id_and_type"),
     ("HiddenTurnsStore", "test_turns_come_with_neighbours_of_session_and_role"),
     ("ScaledScoresStore", "test_word_scores_equal_lexical_scores"),
     ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),

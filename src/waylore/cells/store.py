@@ -190,6 +190,24 @@ class FederatedStore:
             return {}
         return similar_names.pair_entities(others, self.entities(ids, where=where, vectors=True))
 
+    def list_entities(
+        self,
+        *,
+        of_type: str = "",
+        after: str = "",
+        limit: int = 1_000,
+        where: Filter = NO_FILTER,
+    ) -> tuple[Entity, ...]:
+        """Return entities by id, starting after `after`, of a type if one is given."""
+        answers = self._members.read_all(
+            lambda _, s: s.list_entities(of_type=of_type, after=after, limit=limit, where=where)
+        )
+        if self._members.is_one:
+            return answers[0]
+        first = sorted({entity.id for answer in answers for entity in answer})[:limit]
+        known = self.entities(first, where=where)
+        return tuple(known[id_] for id_ in first if id_ in known)
+
     # -- the graph -------------------------------------------------------------------------------------
 
     def facts_of_entities(

@@ -19,6 +19,7 @@ from waylore.lengths import MAX_PATH, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.protocols import Embedder, Extractor, Observer, Reranker
 from waylore.recipes import Recipe, TurnShare, choose_recipe
 from waylore.retrieval.context import LAYOUTS, Layout
+from waylore.types.identity import is_id
 from waylore.types.knowledge import SOURCES, Fact, Metadata, NewFact, Scalar, Source
 from waylore.types.search import NO_FILTER, Filter, Hit
 
@@ -30,6 +31,7 @@ Choice = TypeVar("Choice", bound=str)
 
 MAX_TOP_K = 10_000
 MAX_LIMIT = 1_000_000
+MAX_GRAPH_HOPS = 6
 MAX_NAME = 200  # characters of a collection's name
 MAX_INT = 2**63 - 1  # what both engines can store
 NOT_IN_NAMES = ",*+"  # they join or select collections in the address of several
@@ -95,6 +97,14 @@ def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
         if value == choice:
             return choice
     raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {value!r:.60}")
+
+
+def check_cursor(name: str, value: object) -> str:
+    """Return the id at which a page ended; empty for the first page."""
+    cursor = check_optional(name, value)
+    if cursor and not is_id(cursor):
+        raise ArgumentError(f"{name} must be the cursor of a page, got {cursor!r:.60}")
+    return cursor
 
 
 def check_names(name: object, other: object) -> tuple[str, str]:

@@ -68,6 +68,8 @@ from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchR
 
 if TYPE_CHECKING:  # a search starts without it
     from waylore.indexing.enrichment import Enrichment
+    from waylore.retrieval.relations.predicates import PredicateMatcher
+    from waylore.types.relations import Connection, Direction, EntityList, Related
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
 
 RULES = RuleExtractor()
@@ -686,16 +688,131 @@ class Waylore:
         user: also the facts of this user.
         """
         name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
-        known_at = arguments.to_moment(as_of)
-        query = Query(name, where=replace(self._narrow(where, user), as_of=known_at), as_of=known_at)
         stage = browse(
-            query,
+            self._ask_graph(name, as_of, where, user),
             hops=arguments.check_count("hops", hops, MAX_HOPS),
             per_entity=arguments.check_count("per_entity", per_entity),
             limit=arguments.check_count("limit", limit),
             single_valued=self._single_valued,
         )
         return run_stage(self._store, stage)
+
+    @observe
+    def related(
+        self,
+        entity: str,
+        *,
+        predicates: Strings = None,
+        direction: "Direction" = "both",
+        hops: int = 1,
+        as_of: Moment | None = None,
+        where: Where = None,
+        user: str | None = "",
+        limit: int = 50,
+    ) -> "Related":
+        """Return the facts of an entity as a tree, and whether these are all that are stored and visible.
+
+        Each has its passage, and what superseded it. An entity with other names is one thing. If several things have
+        the name, the answer has no facts, and `candidates` has the things.
+
+        entity: the name or the id of the entity.
+        predicates: only facts that state one of these relations, also in other words: `depends on` finds `needs`. The
+            answer lists the predicates that matched, and others.
+        direction: "out" follows facts from subject to object, "in" from object to subject, "both" in both directions.
+        hops: how many facts away, 1 to 6.
+        as_of: only facts that were valid at this time and said before it; None returns all, with their periods.
+        where: metadata that a document must have, as a dict or a Filter.
+        user: also what documents of this user say.
+        limit: the number of facts to show, at most 1,000. Up to 1,000 facts are counted exactly.
+        """
+        from waylore.retrieval.relations import facts, related  # noqa: PLC0415 (a search starts without it)
+        from waylore.types.relations import Direction  # noqa: PLC0415
+
+        query = self._ask_graph(arguments.check_text("entity", entity, "give a name", MAX_TITLE), as_of, where, user)
+        options = related.RelatedOptions(
+            self._match_predicates(arguments.to_strings("predicates", predicates)),
+            arguments.check_choice("direction", direction, get_args(Direction)),
+            arguments.check_count("hops", hops, arguments.MAX_GRAPH_HOPS),
+            arguments.check_count("limit", limit, facts.MAX_TOTAL),
+            self._single_valued,
+        )
+        return run_stage(self._store, related.read_related(query, options))
+
+    @observe
+    def connect(
+        self,
+        a: str,
+        b: str,
+        *,
+        max_hops: int = 4,
+        limit: int = 3,
+        as_of: Moment | None = None,
+        where: Where = None,
+        user: str | None = "",
+    ) -> "Connection":
+        """Return the shortest paths between two entities, and how much was looked at.
+
+        A step is a fact, or a statement that names both of its ends. Of equally short paths, those with more facts come
+        first. Without a path, `exhaustive` says that there is none within `max_hops`.
+
+        a, b: the names or ids of two entities.
+        max_hops: how many steps, 1 to 6.
+        limit: the number of paths, at most 100.
+        as_of: only facts that were valid at this time and said before it; None uses those of all times.
+        where: metadata that a document must have, as a dict or a Filter.
+        user: also what documents of this user say.
+        """
+        from waylore.retrieval.relations import connect  # noqa: PLC0415
+
+        ends = (arguments.check_text("a", a, "give a name", MAX_TITLE), arguments.check_text("b", b, "", MAX_TITLE))
+        options = connect.ConnectOptions(
+            arguments.check_count("max_hops", max_hops, arguments.MAX_GRAPH_HOPS),
+            arguments.check_count("limit", limit, connect.MAX_PATHS),
+            self._single_valued,
+        )
+        query = self._ask_graph(a, as_of, where, user)
+        return run_stage(self._store, connect.read_connection(query, ends, options))
+
+    @observe
+    def list_entities(
+        self,
+        *,
+        type: str | None = "",  # noqa: A002
+        predicate: str | None = "",
+        object: str | None = "",  # noqa: A002
+        name: str | None = "",
+        after: str | None = "",
+        limit: int = 50,
+        as_of: Moment | None = None,
+        where: Where = None,
+        user: str | None = "",
+    ) -> "EntityList":
+        """Return a page of entities, and how many there are.
+
+        type: only entities of this type.
+        predicate: only subjects of facts that state this relation, also in other words.
+        object: only entities that a fact relates to this entity, given by name or id. With `predicate`,
+            `list_entities(predicate="owns", object="Quarry")` lists the owners of Quarry.
+        name: only entities with this name or alias; if there are none, those whose names have the same words.
+        after: the cursor of the page before, `EntityList.after`.
+        limit: the number of entities, at most 1,000. Up to 1,000 are counted exactly.
+        as_of: only facts that were valid at this time and said before it; None uses those of all times.
+        where: metadata that a document must have, as a dict or a Filter.
+        user: also what documents of this user say.
+        """
+        from waylore.retrieval.relations import entities, facts  # noqa: PLC0415
+
+        relation = arguments.check_optional("predicate", predicate, MAX_TITLE)
+        options = entities.EntityOptions(
+            self._match_predicates((relation,) if relation else ()),
+            arguments.check_optional("type", type, MAX_TITLE),
+            arguments.check_optional("object", object, MAX_TITLE),
+            arguments.check_optional("name", name, MAX_TITLE),
+            arguments.check_cursor("after", after),
+            arguments.check_count("limit", limit, facts.MAX_TOTAL),
+            self._single_valued,
+        )
+        return run_stage(self._store, entities.read_entities(self._ask_graph("", as_of, where, user), options))
 
     # -- views -----------------------------------------------------------------------------------------
 
@@ -1070,6 +1187,9 @@ class Waylore:
     adocuments = make_async(documents)
     afacts = make_async(facts)
     agraph = make_async(graph)
+    arelated = make_async(related)
+    aconnect = make_async(connect)
+    alist_entities = make_async(list_entities)
     atimeline = make_async(timeline)
     aprofile = make_async(profile)
     achanges = make_async(changes)
@@ -1092,6 +1212,15 @@ class Waylore:
         if self._single_valued:
             recipe = replace(recipe, walk=replace(recipe.walk, single_valued=self._single_valued))
         return recipe, reason
+
+    def _ask_graph(self, name: str, as_of: Moment | None, where: Where, user: str | None) -> Query:
+        known_at = arguments.to_moment(as_of)
+        return Query(name, where=replace(self._narrow(where, user), as_of=known_at), as_of=known_at)
+
+    def _match_predicates(self, asked: Sequence[str]) -> "PredicateMatcher":
+        from waylore.retrieval.relations.predicates import PredicateMatcher  # noqa: PLC0415
+
+        return PredicateMatcher(asked, self._embedder.embed_passages if self._embedder else None)
 
     def _find_documents(self, name: str, where: Filter) -> tuple[str, ...]:
         """Return the ids of the visible documents with this id, address or path."""

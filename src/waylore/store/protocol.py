@@ -5,8 +5,9 @@ many items come as columns (`types.columns`), which make an object when it is lo
 `Filter` and applies it inside the query: items that the caller may not see are not counted, ranked or cut off. Only
 expired documents count until they are forgotten: in the frequencies of words and the numbers of mentions.
 Results have a fixed order, and ties are broken by id, so that equal rows give equal answers on every engine. Only
-`dense` and `nearest_entities` (which scan bits on SQLite), `most_used`, `export`, `activate_model`, `find_remains` and
-`compact` may take time in proportion to the collection. `waylore.testing.StoreConformance` tests this protocol.
+`dense` and `nearest_entities` (which scan bits on SQLite), `list_entities` (of a rare type), `most_used`, `export`,
+`activate_model`, `find_remains` and `compact` may take time in proportion to the collection.
+`waylore.testing.StoreConformance` tests this protocol.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -148,6 +149,15 @@ class Store(Protocol):
 
         `keys` maps an entity to the keys that similar names have (`waylore.names.list_matching_keys`). A key
         that more than `max_per_key` others share is not significant and finds none of them.
+        """
+        ...
+
+    def list_entities(
+        self, *, of_type: str = "", after: str = "", limit: int = 1_000, where: Filter = NO_FILTER
+    ) -> tuple[Entity, ...]:
+        """Return entities by id, starting after `after`: all, or those that a visible document describes with a type.
+
+        Types are compared without regard to the case of Latin letters.
         """
         ...
 

@@ -39,6 +39,7 @@ RESULT_KINDS = {
     "find_entities_by_key": "entities",
     "find_similar_entities": "entities",
     "entities": "entities",
+    "list_entities": "entities",
     "facts_of_entities": "facts",
     "assertions_of_entities": "facts",
     "facts_of_passages": "facts",

@@ -259,6 +259,11 @@ def format_labels(where: Filter) -> str | None:
     return None if where.labels is None else json.dumps(sorted(where.labels), ensure_ascii=False)
 
 
+def fold_case(text: str) -> str:
+    """Return a text with small Latin letters, as both engines fold them."""
+    return text.encode().lower().decode()
+
+
 def list_names(name: str, aliases: Sequence[str]) -> list[str]:
     """Return the normalised names of an entity that searches look up, each once."""
     return list(dict.fromkeys(map(normalise, (name, *aliases))))

@@ -51,6 +51,18 @@ class FetchingTests(StoreFixtures):
         rest = store.list_documents(after=(first[-1].uri, first[-1].id))
         assert first + rest == store.list_documents()
 
+    def test_entities_are_listed_by_id_and_type(self, world: Store) -> None:
+        described = sorted({e.id for c in WORLD for e in c.entities})
+        public = sorted({e.id for c in WORLD if not c.document.labels for e in c.entities})
+        assert [e.id for e in world.list_entities()] == described
+        assert [e.id for e in world.list_entities(where=PUBLIC)] == public != described
+        assert [e.id for e in world.list_entities(limit=len(public), where=PUBLIC)] == public
+        assert world.list_entities(limit=2) + world.list_entities(after=described[1]) == world.list_entities()
+        assert world.list_entities() == tuple(world.entities(described)[id_] for id_ in described)
+        places = [e.id for c in WORLD for e in c.entities if e.type == "place"]
+        assert [e.id for e in world.list_entities(of_type="Place")] == sorted(set(places))
+        assert world.list_entities(of_type="plac") == ()
+
     def test_items_are_fetched_by_id(self, world: Store) -> None:
         assert world.documents([KING.document.id, "0" * 32]) == {KING.document.id: KING.document}
         assert world.passages([KING.passages[0].id, "0" * 32]) == {KING.passages[0].id: KING.passages[0]}

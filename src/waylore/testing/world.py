@@ -178,6 +178,7 @@ def assert_unseen(store: Store, where: Filter) -> None:
     assert falcon not in {s.id for s in store.nearest_entities(vector, top_k=99, where=where)}
     assert store.entities_by_names(["Falcon"], where=where) == {}
     assert store.entities([falcon], where=where, vectors=True) == {}
+    assert falcon not in {entity.id for entity in store.list_entities(where=where)}
     assert store.find_entities_by_key(naming.keys("Falcon"), max_per_key=9, where=where) == {}
     facts = store.facts_of_entities([LOTHAIR, falcon], per_entity=99, where=where)
     assert codename not in {f.id for fs in facts.values() for f in fs}

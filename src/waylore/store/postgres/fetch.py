@@ -44,6 +44,20 @@ def entities_by_names(scope: PostgresScope, names: Sequence[str]) -> Steps[Mappi
     }
 
 
+def list_entities(
+    scope: PostgresScope,
+    *,
+    of_type: str = "",
+    after: str = "",
+    limit: int = 1_000,
+) -> Steps[tuple[Entity, ...]]:
+    """Return entities by id, of a type if one is given."""
+    place = {"type": columns.fold_case(of_type), "after": after or LOWEST_ID, "limit": limit}
+    [found] = yield [make_statement("listed_entities", **scope.bindings, **place)]
+    known = yield from entities(scope, [id_.hex() for (id_,) in found])
+    return tuple(known[id_] for id_ in sorted(known))
+
+
 def facts_of_entities(
     scope: PostgresScope,
     entities: Sequence[str],

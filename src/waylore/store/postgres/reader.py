@@ -38,6 +38,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             keys.find_entities_by_key,
             keys.find_similar_entities,
             reading.entities_by_names,
+            reading.list_entities,
             reading.facts_of_entities,
             reading.assertions_of_entities,
             reading.facts_of_passages,

@@ -179,6 +179,17 @@ class PostgresStore:
         """Find the ids of entities by the keys of their names (`waylore.names.keys`)."""
         return self._answer(make_request(Store.find_entities_by_key, keys, max_per_key=max_per_key, where=where))
 
+    def list_entities(
+        self,
+        *,
+        of_type: str = "",
+        after: str = "",
+        limit: int = 1_000,
+        where: Filter = NO_FILTER,
+    ) -> tuple[Entity, ...]:
+        """Return entities by id, starting after `after`, of a type if one is given."""
+        return self._answer(make_request(Store.list_entities, of_type=of_type, after=after, limit=limit, where=where))
+
     # -- the graph -------------------------------------------------------------------------------------
 
     def facts_of_entities(

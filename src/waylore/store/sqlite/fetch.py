@@ -40,6 +40,14 @@ def entities_by_names(
     return {name: tuple(sorted(by_name[key], key=lambda e: e.id)) for name, key in keys.items() if key in by_name}
 
 
+def list_entities(db: apsw.Connection, scope: SqliteScope, of_type: str, after: str, limit: int) -> tuple[Entity, ...]:
+    """Return entities by id, of a type if one is given."""
+    place = {"type": columns.fold_case(of_type), "after": bytes.fromhex(after), "limit": limit}
+    rows: list[Any] = db.execute(SQL["listed_entities"], {**scope.bindings, **place}).fetchall()
+    found = describe_entities(db, scope, [row for (row,) in rows])
+    return tuple(sorted(found.values(), key=lambda entity: entity.id))
+
+
 def describe_entities(db: apsw.Connection, scope: SqliteScope, rows: Sequence[int]) -> dict[int, Entity]:
     """Return entities by row, each from the descriptions that the caller may see."""
     profiles = run_by_rows(db, "profiles", rows, **scope.bindings, cap=columns.MAX_DESCRIPTIONS)

@@ -198,6 +198,18 @@ class SqliteStore:
         with self._snapshot(where) as (db, scope):
             return name_keys.find_similar_entities(db, scope, keys, max_per_key)
 
+    def list_entities(
+        self,
+        *,
+        of_type: str = "",
+        after: str = "",
+        limit: int = 1_000,
+        where: Filter = NO_FILTER,
+    ) -> tuple[Entity, ...]:
+        """Return entities by id, starting after `after`, of a type if one is given."""
+        with self._snapshot(where) as (db, scope):
+            return reading.list_entities(db, scope, of_type, after, limit)
+
     # -- the graph -------------------------------------------------------------------------------------
 
     def facts_of_entities(

@@ -642,6 +642,14 @@ FROM (SELECT f.id, f.sense, @count_passages(f) AS passages
 CROSS JOIN unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL @first_profiles(e.id, %(cap)s) p
 ORDER BY e.id, p.document
 
+-- name: listed_entities
+-- By id, starting after one: those that a visible document describes, with a type if one is given.
+SELECT e.id FROM entities e WHERE e.collection = %(collection)s AND e.id > %(after)s::uuid AND EXISTS (
+  SELECT 1 FROM unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+    SELECT 1 FROM profiles p WHERE p.collection = %(collection)s AND p.entity = e.id AND p.access = a.access
+      AND (%(type)s::text = '' OR lower(p.type COLLATE "C") = %(type)s::text) AND @is_kept(p.document) LIMIT 1) x)
+ORDER BY e.id LIMIT %(limit)s
+
 -- name: export_profiles
 SELECT p.document, e.id, e.sense, 0, p.name, p.type, p.description, p.aliases, v.code
 FROM profiles p

@@ -449,6 +449,13 @@ SELECT r.value FROM carray(:rows) r
 WHERE EXISTS (SELECT 1 FROM carray(:accesses) a CROSS JOIN profiles p ON p.entity = r.value AND p.access = a.value
   WHERE @is_kept(p.document))
 
+-- name: listed_entities
+-- By id, starting after one: those that a visible document describes, with a type if one is given.
+SELECT e.row FROM entities e WHERE e.collection = :collection AND e.id > :after AND EXISTS (
+  SELECT 1 FROM carray(:accesses) a CROSS JOIN profiles p ON p.entity = e.row AND p.access = a.value
+  WHERE (:type = '' OR lower(p.type) = :type) AND @is_kept(p.document))
+ORDER BY e.id LIMIT :limit
+
 -- name: profiles_of_documents
 SELECT p.entity, p.access, p.name, p.aliases FROM profiles p WHERE p.document IN carray(:rows)
 

@@ -15,6 +15,7 @@ import pytest
 from waylore import Filter, NewFact, Waylore, WayloreError
 from waylore.config import CacheConfig
 from waylore.errors import ArgumentError, ClosedError, NotFound
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.receipts import record_as
 from waylore.types.author import OWNER
@@ -211,6 +212,13 @@ ROWS = {
     "remember.expires": "E E . . E E",
     "users.after": "E . . E . E",
     "users.limit": "E E E E E E",
+    "enrich.extractor": "E E E E E E",
+    "enrich.where": "E E . E E E",
+    "enrich.user": "E . . E . E",
+    "enrich.limit": "E E E E E E",
+    "enrich.run": "E . . E . E",
+    "enrich.progress": "E E E E E E",
+    "undo_enrichment.run": "E E E E N E",
 }
 
 
@@ -253,6 +261,8 @@ def list_calls(memory: Waylore, folder: Path) -> dict[str, tuple[Callable[..., A
         "profile": (memory.profile, {}),
         "changes": (memory.changes, {}),
         "provenance": (memory.provenance, {"item": memory.get(document.id).passages[0].id}),
+        "enrich": (memory.enrich, {"extractor": RuleExtractor()}),
+        "undo_enrichment": (memory.undo_enrichment, {"run": "one"}),
         "documents": (memory.documents, {}),
         "merges": (memory.merges, {"name": "Ada"}),
         "make_fence": (lambda **options: memory.make_fence(*([options["texts"]] if options else ())), {}),

@@ -140,6 +140,10 @@ class FederatedStore:
         with partial_answers():
             self._members.read_all(lambda _, s: s.count_uses(passages=passages, facts=facts, at=at), attempts=1)
 
+    def most_used(self, *, limit: int, where: Filter = NO_FILTER) -> Ranking:
+        """Return the passages that were used most, each with the number of its uses."""
+        return self._rank(lambda _, s: s.most_used(limit=limit, where=where), limit)
+
     # -- searching -------------------------------------------------------------------------------------
 
     def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:

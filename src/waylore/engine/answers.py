@@ -72,6 +72,10 @@ class Answers:
         """Count the hits of an answer as used by a caller. The counts are written later."""
         self._uses.record(result, caller)
 
+    def write_uses(self) -> None:
+        """Write the counts of uses so far."""
+        self._uses.write()
+
     def close(self) -> None:
         """Write the counts of uses."""
         self._uses.close()

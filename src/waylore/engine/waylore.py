@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -49,12 +50,24 @@ from waylore.store.receipts import hide_name
 from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER, Author
 from waylore.types.identity import document_id, get_file, is_id
-from waylore.types.knowledge import SAME, USER_NAME, Document, Fact, IndexedDocument, Metadata, NewFact, Passage, Source
+from waylore.types.knowledge import (
+    SAME,
+    USER_NAME,
+    Document,
+    Fact,
+    IndexedDocument,
+    Metadata,
+    NewFact,
+    Passage,
+    Source,
+    get_enriched,
+)
 from waylore.types.messages import Message
 from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchResult
 
 if TYPE_CHECKING:  # a search starts without it
+    from waylore.indexing.enrichment import Enrichment
     from waylore.retrieval.relations.predicates import PredicateMatcher
     from waylore.types.relations import Connection, Direction, EntityList, Related
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
@@ -62,6 +75,7 @@ if TYPE_CHECKING:  # a search starts without it
 RULES = RuleExtractor()
 MAX_HOPS = 3
 MAX_MATCHING = 1_000  # passages among which those are searched that contain the words to forget
+MAX_ENRICHED = 10_000  # passages that one call of `enrich` reads
 MAX_AROUND = 50  # turns before and after a passage
 MAX_LISTED_ASSERTIONS = 256  # of one subject and predicate, if that many facts are listed
 EXPIRED_PAGE = 1_000  # expired documents that are read at a time
@@ -418,6 +432,62 @@ class Waylore:
             limits=limits,
             progress=progress,
         )
+
+    @observe
+    def enrich(
+        self,
+        extractor: Extractor,
+        *,
+        where: Where = None,
+        user: str | None = "",
+        limit: int = 10_000,
+        run: str | None = "",
+        progress: Callable[["Enrichment"], None] = _ignore,
+    ) -> "Enrichment":
+        """Let an extractor, such as a language model, add facts to the passages that questions reached most.
+
+        Added facts are staged and of the source system. They are forgotten together with the passage, and
+        `undo_enrichment` removes all of a run.
+
+        extractor: reads the passages; its budget ends the run. Passages that it has read before are left out.
+        where: read the passages of the documents with this metadata instead, the most used first.
+        user: also the passages of this user.
+        limit: the number of passages, at most 10,000.
+        run: the name of the run; the time of its beginning if absent. Use it again to continue an interrupted run.
+        progress: is called with what was added so far.
+        """
+        from waylore.indexing.enrichment import EnrichmentRun, enrich_passages  # noqa: PLC0415 (a search starts without it)
+
+        self._author.require_all()
+        reader = arguments.check_extractor(extractor, RULES)
+        if reader is None:
+            raise ArgumentError("extractor must be an Extractor, for example LLMExtractor(…), got None")
+        name = arguments.check_optional("run", run, MAX_TITLE) or f"{self._clock():%Y%m%d-%H%M%S}"
+        visible = self._narrow(where, user)
+        frame = EnrichmentRun(
+            name, self._clock(), visible, arguments.check_count("limit", limit, MAX_ENRICHED), self._author
+        )
+        self._answers.write_uses()  # which passages are used most
+        return enrich_passages(
+            self._store,
+            self._embedder,
+            reader,
+            frame,
+            by_filter=arguments.to_filter(where) != NO_FILTER,
+            progress=arguments.check_callable("progress", progress),
+        )
+
+    @observe
+    def undo_enrichment(self, run: str) -> Receipt:
+        """Remove everything that a run of `enrich` added, and return a receipt."""
+        from waylore.indexing.enrichment import list_enrichments  # noqa: PLC0415
+
+        self._author.require_all()
+        name = arguments.check_text("run", run, "give the name of a run", MAX_TITLE)
+        found = list_enrichments(self._store, name)
+        if not found:
+            raise NotFound(f"no run {name}; `enrich` returns its name")
+        return self._store.forget(found, author=self._author)
 
     # -- search ----------------------------------------------------------------------------------------
 
@@ -866,7 +936,7 @@ class Waylore:
         last = None if after is None else arguments.check_type("after", after, Document)
         place = (last.uri, last.id) if last else ("", "")
         visible = self._narrow(where, user, include_expired=include_expired)
-        return self._store.list_documents(under=prefix, after=place, limit=page, where=visible)
+        return tuple(islice(self._list_own_documents(prefix, place, page, visible), page))
 
     @check_call
     def merges(self, name: str, *, where: Where = None) -> tuple[Merge, ...]:
@@ -1104,6 +1174,8 @@ class Waylore:
     aadd_facts = make_async(add_facts)
     aremember = make_async(remember)
     aimport_ = make_async(import_)
+    aenrich = make_async(enrich)
+    aundo_enrichment = make_async(undo_enrichment)
     asearch = make_async(search)
     acontext = make_async(context)
     awarm_cache = make_async(warm_cache)
@@ -1159,6 +1231,12 @@ class Waylore:
             if found := tuple(each.id for each in listed if uri in (each.uri, get_file(each.uri))):
                 return found
         return ()
+
+    def _list_own_documents(self, under: str, after: tuple[str, str], limit: int, where: Filter) -> Generator[Document]:
+        """Yield documents by address, without what a model added to their passages."""
+        while page := self._store.list_documents(under=under, after=after, limit=limit, where=where):
+            yield from (document for document in page if not get_enriched(document))
+            after = (page[-1].uri, page[-1].id)
 
     def _make_document(
         self,

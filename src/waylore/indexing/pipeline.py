@@ -159,7 +159,7 @@ def embed_documents(documents: Sequence[IndexedDocument], embedder: Embedder) ->
     return [
         replace(
             d,
-            passages=tuple(replace(p, vector=vectors[p.embeddable]) for p in d.passages),
+            passages=tuple(p if p.is_silent else replace(p, vector=vectors[p.embeddable]) for p in d.passages),
             entities=tuple(replace(e, vector=vectors[e.embeddable]) for e in d.entities),
             facts=tuple(replace(f, vector=vectors[f.embeddable]) for f in d.facts),
             pairs=tuple(replace(p, vector=vectors[p.embeddable]) for p in d.pairs),

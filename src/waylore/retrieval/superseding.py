@@ -15,7 +15,7 @@ from waylore.relations import get_relation_name, is_single_valued, list_asked
 from waylore.retrieval.asked import ABOUT, RELATION, read_question
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.graph.linking import link_entities
-from waylore.retrieval.graph.state import GraphQuery, Loaded
+from waylore.retrieval.graph.state import GraphQuery, Loaded, load_passages
 from waylore.retrieval.graph.validity import (
     MAX_ASSERTIONS,
     Period,
@@ -135,10 +135,9 @@ def mark_superseded(
     """Return the hits with what holds instead of them, and whether they say what begins later."""
     endings = {hit.id: found.endings[hit.id] for hit in hits if hit.id in found.endings}
     missing = {ending.fact.passage_id for ending in endings.values()} - loaded.keys()
-    read_later = (yield from read(Store.passages, sorted(missing), where=query.where)) if missing else {}
-    known = {**{id_: passage for id_, (passage, _) in loaded.items()}, **read_later}
+    known = {**loaded, **(yield from load_passages(query, sorted(missing)))}
     marks = {
-        id_: ending.describe(known[ending.fact.passage_id])
+        id_: ending.describe(known[ending.fact.passage_id][0])
         for id_, ending in endings.items()
         if ending.fact.passage_id in known
     }

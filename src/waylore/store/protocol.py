@@ -5,7 +5,7 @@ many items come as columns (`types.columns`), which make an object when it is lo
 `Filter` and applies it inside the query: items that the caller may not see are not counted, ranked or cut off. Only
 expired documents count until they are forgotten: in the frequencies of words and the numbers of mentions.
 Results have a fixed order, and ties are broken by id, so that equal rows give equal answers on every engine. Only
-`dense` and `nearest_entities` (which scan bits on SQLite), `list_entities` (of a rare type), `export`,
+`dense` and `nearest_entities` (which scan bits on SQLite), `list_entities` (of a rare type), `most_used`, `export`,
 `activate_model`, `find_remains` and `compact` may take time in proportion to the collection.
 `waylore.testing.StoreConformance` tests this protocol.
 """
@@ -108,6 +108,10 @@ class Store(Protocol):
 
         It takes no author, because it counts only items that a caller has just read.
         """
+        ...
+
+    def most_used(self, *, limit: int, where: Filter = NO_FILTER) -> Ranking:
+        """Return the passages that were used most, each with the number of its uses. Reads all counts."""
         ...
 
     # -- searching -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from waylore.engine.waylore import RULES, Waylore
 from waylore.errors import ConfigError
@@ -21,6 +21,9 @@ from waylore.providers.extractors.budget import Budget
 from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe, resolve_method
 from waylore.settings.sections import EmbeddingSettings, ExtractionSettings, SearchSettings, Settings
 from waylore.surfaces.telemetry.setup import instrument
+
+if TYPE_CHECKING:
+    from waylore.providers.extractors.llm import LLMExtractor
 
 DEFAULT_MODELS = {"fastembed": "BAAI/bge-small-en-v1.5", "model2vec": "minishlab/potion-base-8M"}
 
@@ -142,7 +145,8 @@ def _spacy(wanted: ExtractionSettings) -> Extractor:
     return SpacyExtractor(folder if folder.is_dir() else wanted.model or "en_core_web_sm")
 
 
-def _llm(wanted: ExtractionSettings) -> Extractor:
+def create_llm_extractor(wanted: ExtractionSettings) -> "LLMExtractor":
+    """Create the extractor that asks the language model of the settings, whatever provider they name."""
     from waylore.providers.extractors.llm import LLMExtractor  # noqa: PLC0415
 
     if not wanted.model:
@@ -172,7 +176,7 @@ EXTRACTORS: dict[str, Callable[[ExtractionSettings], Extractor | None]] = {
     "none": lambda _: None,
     "rules": lambda _: RULES,
     "spacy": _spacy,
-    "llm": _llm,
+    "llm": create_llm_extractor,
 }
 
 

@@ -6,6 +6,7 @@ from waylore.testing.world import (
     KING,
     MODEL,
     OTHER_EMBEDDER,
+    PUBLIC,
     QUEEN,
     RULES_ID,
     SECRET,
@@ -24,7 +25,7 @@ from waylore.testing.world import (
 )
 from waylore.types.author import OWNER
 from waylore.types.knowledge import NewFact
-from waylore.types.search import Filter
+from waylore.types.search import Filter, Scored
 
 
 class CollectionTests(StoreFixtures):
@@ -63,6 +64,15 @@ class CollectionTests(StoreFixtures):
         assert (fact.access_count, fact.last_accessed) == (3, day("2024-06-01"))
         assert world.version() == version
         assert list(world.export()) == sort_parts(iter(WORLD))
+
+    def test_most_used_passages_are_those_that_the_caller_sees(self, world: Store) -> None:
+        king, queen, secret = (each.passages[0].id for each in (KING, QUEEN, SECRET))
+        world.count_uses(passages=[king, secret], at=day("2024-06-01"))
+        world.count_uses(passages=[secret, secret], facts=[RULES_ID], at=day("2024-06-02"))
+        assert world.most_used(limit=9) == (Scored(secret, 3.0), Scored(king, 1.0))
+        assert world.most_used(limit=1) == (Scored(secret, 3.0),)
+        assert world.most_used(limit=9, where=PUBLIC) == (Scored(king, 1.0),)
+        assert queen not in {scored.id for scored in world.most_used(limit=9)}
 
     def test_secret_belongs_to_collection(self, world: Store, open_store: OpenStore) -> None:
         secret = world.secret()

@@ -22,14 +22,26 @@ from waylore.testing.world import (
     count_items,
     day,
     list_vectors,
+    page,
     question,
     stage_other_model,
 )
 from waylore.types.author import OWNER, Author
-from waylore.types.identity import entity_id
-from waylore.types.knowledge import STATUSES, IndexedDocument
+from waylore.types.identity import entity_id, make_enrichment_uri
+from waylore.types.knowledge import STATUSES, IndexedDocument, NewFact
+from waylore.types.search import Filter
 
 REQUEST = "1" * 32
+
+
+def enrich(indexed: IndexedDocument, *facts: NewFact) -> IndexedDocument:
+    """Return a document that states facts beside another one, in a passage without text."""
+    other = page("…", *facts, uri=make_enrichment_uri(indexed.document.id), metadata=indexed.document.metadata)
+    silent = tuple(replace(passage, text="", vector=None) for passage in other.passages)
+    return replace(other, passages=silent, mentions=())
+
+
+ADDED = enrich(QUEEN, NewFact("Ermengarde of Tours", "daughter", "Bertha"))
 
 
 def replace_text(indexed: IndexedDocument, text: str) -> IndexedDocument:
@@ -49,6 +61,36 @@ class ForgettingTests(StoreFixtures):
         assert list_vectors(world.export()) == list_vectors(other.export())
         assert count_items(world) == count_items(other)
         other.close()
+
+    def test_silent_passage_states_facts_and_is_not_found(self, world: Store) -> None:
+        before, wanted = count_items(world), [("queen", 9), ("Ermengarde", 9)]
+        found = [world.lexical(text, top_k=k) for text, k in wanted]
+        near = world.dense(question("queen"), top_k=9, where=Filter(metadata={"lang": "fr"}))
+        world.write([ADDED], author=OWNER, model=MODEL)
+        assert [world.lexical(text, top_k=k) for text, k in wanted] == found
+        assert world.dense(question("queen"), top_k=9, where=Filter(metadata={"lang": "fr"})) == near
+        assert ADDED.passages[0].id not in {s.id for s in world.dense(question("queen"), top_k=9)}
+        assert world.statistics().passages == before[1]
+        [fact] = world.facts_of_entities([entity_id("Bertha")], per_entity=9)[entity_id("Bertha")]
+        assert fact.passage_id == ADDED.passages[0].id
+        world.forget([ADDED.document.id], author=OWNER)
+        assert count_items(world) == before
+
+    def test_enrichment_is_forgotten_with_its_document(self, world: Store) -> None:
+        world.write([ADDED], author=OWNER, model=MODEL)
+        receipt = world.forget([QUEEN.document.id], author=OWNER)
+        assert set(receipt.documents) == {QUEEN.document.id, ADDED.document.id}
+        assert entity_id("Bertha") in receipt.entities
+        assert world.find_remains(receipt) == ()
+        assert world.documents([ADDED.document.id]) == {}
+
+    def test_enrichment_is_removed_with_the_text_that_it_read(self, world: Store) -> None:
+        world.write([ADDED], author=OWNER, model=MODEL)
+        world.write([replace_text(QUEEN, "A new text.")], author=OWNER, model=MODEL)
+        assert world.documents([ADDED.document.id]) == {}
+        assert world.write([QUEEN, ADDED], author=OWNER, model=MODEL) == 2
+        assert world.write([replace_text(QUEEN, "A new text."), ADDED], author=OWNER, model=MODEL) == 2
+        assert world.documents([ADDED.document.id])
 
     def test_receipt_lists_exactly_the_removed_items(self, world: Store) -> None:
         receipt = world.forget([SECRET.document.id], author=OWNER)

@@ -18,6 +18,11 @@ def get_file(uri: str) -> str:
     return uri.partition("#")[0]
 
 
+def make_enrichment_uri(document: str) -> str:
+    """Return the address of what a model added to the passages of a document. Stores forget both together."""
+    return f"enrich:{document}"
+
+
 def is_id(text: str) -> bool:
     """Return whether a text has the form of an id."""
     return _ID.fullmatch(text) is not None

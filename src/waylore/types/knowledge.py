@@ -33,6 +33,7 @@ STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
 USER_NAME = "user"  # in facts: the person who speaks, or whose memory it is if no user is named
 SAME, RESEMBLES = "same_as", "resembles"  # predicates: two names of one thing, and two similar names
+ENRICHED = "enriched_passage"  # key of metadata: the passage to which a model added the document
 PAIR_WEIGHT, PAIR_CONFIDENCE = 4.0, 0.6
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -67,11 +68,17 @@ class Document:
                 raise ArgumentError(f"metadata {key!r} must be a string, a number, a boolean or a list of those")
 
 
+def get_enriched(document: Document) -> str:
+    """Return the id of the passage to which a model added this document; empty if it is no such document."""
+    return str(document.metadata.get(ENRICHED, ""))
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A part of a document that can be returned as a hit; `start` and `end` are offsets into the original.
 
-    A turn of a conversation has a speaker and a role. `at` is when it was said, or when the event of its document was.
+    A silent passage, without text and title, has no words and no vector, is not counted and is never a hit. A turn of a
+    conversation has a speaker and a role. `at` is when it was said, or when the event of its document was.
     """
 
     id: str
@@ -86,6 +93,11 @@ class Passage:
     speaker: str = ""
     role: Speaking = ""
     at: datetime | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has neither text nor title: no search finds it, and it only states facts."""
+        return not self.text and not self.title
 
     @property
     def embeddable(self) -> str:
@@ -335,7 +347,7 @@ class IndexedDocument:
     @property
     def parts(self) -> Iterator[Embeddable]:
         """Every part that has a vector."""
-        yield from self.passages
+        yield from (passage for passage in self.passages if not passage.is_silent)
         yield from self.entities
         yield from self.facts
         yield from self.pairs

@@ -16,7 +16,7 @@ from waylore.config import TrustConfig, WalkConfig
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import combine_weighted
 from waylore.retrieval.graph.paths import Trails, build_adjacency, find_trails
-from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_entities
+from waylore.retrieval.graph.state import GraphQuery, GraphResult, add_same_entities, attribute_facts
 from waylore.retrieval.graph.walk import compute_trust, read_entity_facts
 from waylore.store.reads import Reads
 from waylore.types.columns import FactColumns, Numbers, to_fact_columns
@@ -30,7 +30,8 @@ def search_activation(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult
     """Add the passages of the activated facts to the hybrid ranking, by the score of the facts."""
     question = yield from add_same_entities(question, recipe)
     with question.trace.measure("walk"):
-        facts = yield from read_activated_facts(question.query, list(question.starts), recipe.walk)
+        found = yield from read_activated_facts(question.query, list(question.starts), recipe.walk)
+        facts = yield from attribute_facts(question.query, found)
     columns = to_fact_columns({"": facts})
     values = score_facts(columns, recipe.trust, question.now).tolist()
     scores = dict(zip(columns.ids, values, strict=True))

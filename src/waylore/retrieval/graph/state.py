@@ -14,7 +14,7 @@ from waylore.retrieval.hybrid import rank_hybrid
 from waylore.retrieval.trace import Trace
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
-from waylore.types.knowledge import Document, Fact, Passage
+from waylore.types.knowledge import Document, Fact, Passage, get_enriched
 from waylore.types.search import GraphPath, Placement, Query, Ranking
 
 if TYPE_CHECKING:
@@ -70,7 +70,24 @@ class GraphResult:
 
 
 def load_passages(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Document]]]:
-    """Load passages with their documents."""
+    """Load passages with their documents. Instead of what a model added to a passage, that passage is loaded."""
+    loaded = yield from _load(query, ids)
+    added = {id_: get_enriched(document) for id_, (passage, document) in loaded.items() if passage.is_silent}
+    known = loaded | (yield from _load(query, sorted({*added.values()} - loaded.keys())))
+    found = {id_: known[of] for id_, of in ((id_, added.get(id_, id_)) for id_ in loaded) if of in known}
+    return {id_: (passage, document) for id_, (passage, document) in found.items() if not passage.is_silent}
+
+
+def attribute_facts(query: Query, facts: Sequence[Fact]) -> Reads[tuple[Fact, ...]]:
+    """Return facts, those that a model added with the passage in which it read them."""
+    added = {fact.passage_id for fact in facts if fact.status == "staged" and fact.source == "system"}
+    loaded = yield from load_passages(query, sorted(added))
+    return tuple(
+        replace(fact, passage_id=loaded[fact.passage_id][0].id) if fact.passage_id in loaded else fact for fact in facts
+    )
+
+
+def _load(query: Query, ids: Sequence[str]) -> Reads[dict[str, tuple[Passage, Document]]]:
     if not ids:
         return {}
     passages, sources = yield from read_together(

@@ -25,7 +25,7 @@ from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import LIVE, Document, Entity, Fact, IndexedDocument, Passage, Status
 from waylore.types.results import Statistics, UserCounts
-from waylore.types.search import FactFilter
+from waylore.types.search import FactFilter, Ranking, Scored
 
 EXPORT_PAGE_DOCUMENTS = 256  # documents per round trip of an export
 
@@ -234,6 +234,12 @@ def users(scope: PostgresScope, *, after: str = "", limit: int = 1_000) -> Steps
     """Return the users of a collection, by name."""
     [found] = yield [make_statement("users", collection=scope.collection.key, after=after, limit=limit)]
     return tuple(UserCounts(*row) for row in found)
+
+
+def most_used(scope: PostgresScope, *, limit: int) -> Steps[Ranking]:
+    """Return the passages that were used most."""
+    [found] = yield [make_statement("most_used", **scope.bindings, limit=limit)]
+    return tuple(Scored(id_.hex(), float(uses)) for id_, uses in found)
 
 
 def fingerprints(scope: PostgresScope, files: Sequence[str]) -> Steps[Mapping[str, str]]:

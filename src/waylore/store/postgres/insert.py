@@ -118,11 +118,12 @@ def _insert_passages(
         into.key,
         [_make_passage_row(p, q, number) for number, (p, q) in zip(numbers, passages, strict=True)],
     )
-    change.passages.update(p.access for p, _ in passages)
+    heard = [(p, q) for p, q in passages if not q.is_silent]
+    change.passages.update(p.access for p, _ in heard)
     change.turns.update(p.access for p, q in passages if q.role)
     next_term = _insert_words(db, into, numbers, passages, change)
-    encoded = make_passage_vectors(_quantise(into, [q.vector for _, q in passages]))
-    vectors = [(q.id, *vector, q.document_id, p.access) for (p, q), vector in zip(passages, encoded, strict=False)]
+    encoded = make_passage_vectors(_quantise(into, [q.vector for _, q in heard]))
+    vectors = [(q.id, *vector, q.document_id, p.access) for (p, q), vector in zip(heard, encoded, strict=False)]
     run_many(db, "insert_passage_vector", into.key, vectors)
     return replace(into, next_passage=into.next_passage + len(passages), next_term=next_term)
 
@@ -163,7 +164,9 @@ def _insert_words(
         counted = {term_numbers[t]: n for t, n in count.items()}
         packed = bm25.pack_terms(Counter(counted))
         turn = columns.make_turn_row(p, q, [term_numbers[t] for t in each])
-        rows.append((number, q.id, count.total(), packed, _join_words(into.mark, counted, p), *turn))
+        rows.append(
+            (number, q.id, count.total(), packed, "" if q.is_silent else _join_words(into.mark, counted, p), *turn)
+        )
         by_access.update((term, p.access) for term in counted)
         change.length[p.access] += count.total()
     run_many(db, "insert_passage_terms", into.key, rows)

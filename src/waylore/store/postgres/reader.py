@@ -61,6 +61,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.first_expiry,
             reading.list_expired,
             reading.users,
+            reading.most_used,
         )
     }
 )

@@ -145,6 +145,10 @@ class PostgresStore:
             writing.count_uses(db, self._key, "passage", passages, at)
             writing.count_uses(db, self._key, "fact", facts, at)
 
+    def most_used(self, *, limit: int, where: Filter = NO_FILTER) -> Ranking:
+        """Return the passages that were used most, each with the number of its uses."""
+        return self._answer(make_request(Store.most_used, limit=limit, where=where))
+
     # -- searching -------------------------------------------------------------------------------------
 
     def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:

@@ -22,7 +22,7 @@ from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids, ru
 from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
 from waylore.store.rows import Change, group_pairs, list_names
 from waylore.types.author import Author
-from waylore.types.identity import get_file, identity
+from waylore.types.identity import get_file, identity, make_enrichment_uri
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
@@ -44,7 +44,8 @@ def write(
     change = Change()
     into = _ensure_model(db, into, [c for c, _ in changed], model)
     replaced = [c.document.id for c, _ in changed if c.document.id in known]
-    _delete_documents(db, into.key, replaced, [known[id_][1] for id_ in replaced], change)
+    gone = _delete_documents(db, into.key, replaced, [known[id_][1] for id_ in replaced], change).documents
+    changed += [fresh[id_] for id_ in gone if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into.key, change)
     return len(changed)
@@ -129,19 +130,22 @@ def _ensure_model(
 def _delete_documents(
     db: Connection, of: int, documents: Sequence[str], accesses: Sequence[int], change: Change
 ) -> Receipt:
-    """Remove documents, given with their permissions, and everything that no other document supports."""
+    """Remove documents, given with their permissions, with their enrichments and all that no other supports."""
     if not documents:
         return Receipt()
+    added = run(db, "enrichments", collection=of, addresses=list(map(make_enrichment_uri, documents))).fetchall()
+    known = dict(zip(documents, accesses, strict=True)) | {id_.hex(): access for id_, access in added}
+    documents, accesses = list(known), list(known.values())
     gone = run_by_ids(db, "delete_passages", documents, collection=of)
     passages = [id_.hex() for id_, *_ in gone]
-    facts = _remove_packs(db, of, {id_.hex(): access for id_, _, access, _ in gone}, change)
+    facts = _remove_packs(db, of, {id_.hex(): access for id_, _, access, *_ in gone}, change)
     entities = _remove_entities(db, of, documents, change)
-    _remove_words(db, of, {number: access for _, number, access, _ in gone}, change)
+    _remove_words(db, of, {number: access for _, number, access, *_ in gone}, change)
     for query in ("delete_passage_vectors", "delete_usage"):
         run_without_rows(db, query, of, passages)
     run_without_rows(db, "unstage", of, passages, kind="passage")
-    change.passages.subtract(access for _, _, access, _ in gone)
-    change.turns.subtract(access for _, _, access, is_turn in gone if is_turn)
+    change.passages.subtract(access for _, _, access, _, is_silent in gone if not is_silent)
+    change.turns.subtract(access for _, _, access, is_turn, _ in gone if is_turn)
     run_many(db, "leave_access", of, list(Counter(accesses).items()))
     run(db, "drop_unused_accesses", collection=of)
     run_without_rows(db, "delete_document_tags", of, documents)

@@ -27,17 +27,18 @@ SQL = load_queries("waylore.store.sqlite")
 
 
 def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Sequence[int], change: Change) -> Receipt:
-    """Remove documents, given by row, and everything that no other document supports."""
+    """Remove documents, given by row, with their enrichments and everything that no other document supports."""
     if not documents:
         return Receipt()
+    documents = [row for (row,) in run_by_rows(db, "with_enrichments", documents)]
     read = run_by_rows(db, "passage_rows_of_documents", documents)
     passages = [row for row, *_ in read]
     tags = run_by_rows(db, "tags_of_documents", documents)
     facts = _remove_packs(db, of, read, change)
     entities = _remove_entities(db, of, documents, change)
     _remove_words(db, of.row, read, tags)
-    for _, _, access, length, _, _, is_turn, _ in read:
-        change.passages[access] -= 1
+    for _, _, access, length, _, _, is_turn, is_silent, _ in read:
+        change.passages[access] -= not is_silent
         change.length[access] -= length
         change.turns[access] -= is_turn
     remove_vectors(db, of, "passage", passages)
@@ -104,7 +105,8 @@ def _remove_words(db: apsw.Connection, of: int, read: Sequence[Any], tags: Seque
     run_by_rows(db, "delete_unused_terms", [term for term, _ in counts])
     words = [
         (row, join_index_words(of, terms[row], access, [tag for owner, tag in tags if owner == document]))
-        for row, document, access, *_ in read
+        for row, document, access, *_, is_silent, _ in read
+        if not is_silent
     ]
     db.executemany(SQL["delete_words"], words)
     run_by_rows(db, "delete_passage_terms", list(terms))

@@ -17,6 +17,7 @@ from waylore.store.sqlite.scope import SqliteScope, run_by_ids, run_by_rows
 from waylore.text import normalise
 from waylore.types.knowledge import Document, Entity, IndexedDocument, Passage
 from waylore.types.results import UserCounts
+from waylore.types.search import Ranking, Scored
 
 SQL = load_queries("waylore.store.sqlite")
 
@@ -104,6 +105,12 @@ def users(db: apsw.Connection, scope: SqliteScope, after: str, limit: int) -> tu
     """Return the users of a collection, by name."""
     bound = {"collection": scope.collection.row, "after": after, "limit": limit}
     return tuple(UserCounts(*row) for row in db.execute(SQL["users"], bound))
+
+
+def most_used(db: apsw.Connection, scope: SqliteScope, limit: int) -> Ranking:
+    """Return the passages that were used most."""
+    found = db.execute(SQL["most_used"], {**scope.bindings, "limit": limit})
+    return tuple(Scored(id_.hex(), float(uses)) for id_, uses in found)
 
 
 def fingerprints(db: apsw.Connection, scope: SqliteScope, files: Sequence[str]) -> Mapping[str, str]:

@@ -107,10 +107,11 @@ def _insert_passages(
             for row, (p, q) in zip(rows, passages, strict=True)
         ],
     )
-    change.passages.update(p.access for p, _ in passages)
+    change.passages.update(p.access for p, q in passages if not q.is_silent)
     change.turns.update(p.access for p, q in passages if q.role)
     _insert_words(db, into.row, rows, passages, change)
-    insert_vectors(db, into, "passage", rows, [q.vector for _, q in passages])
+    found = [(row, q.vector) for row, (_, q) in zip(rows, passages, strict=True) if not q.is_silent]
+    insert_vectors(db, into, "passage", [row for row, _ in found], [vector for _, vector in found])
     return {q.id: row for row, (_, q) in zip(rows, passages, strict=True)}, next_row
 
 
@@ -141,7 +142,8 @@ def _insert_words(
         SQL["insert_words"],
         [
             (row, join_index_words(into, [term_rows[t] for t in count], p.access, p.tags))
-            for row, (p, _), count in zip(rows, passages, counts, strict=True)
+            for row, (p, q), count in zip(rows, passages, counts, strict=True)
+            if not q.is_silent
         ],
     )
     for (p, _), count in zip(passages, counts, strict=True):

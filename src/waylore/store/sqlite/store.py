@@ -157,6 +157,11 @@ class SqliteStore:
         with self._transaction() as db:
             writing.count_uses(db, self._row, passages=passages, facts=facts, at=at)
 
+    def most_used(self, *, limit: int, where: Filter = NO_FILTER) -> Ranking:
+        """Return the passages that were used most, each with the number of its uses."""
+        with self._snapshot(where) as (db, scope):
+            return reading.most_used(db, scope, limit)
+
     # -- searching -------------------------------------------------------------------------------------
 
     def dense(self, vector: Vector, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:

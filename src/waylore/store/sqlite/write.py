@@ -38,8 +38,9 @@ def write(
         return 0
     change = Change()
     into = _ensure_model(db, into, name, [c for c, _ in changed], model)
-    replaced = [known[c.document.id][0] for c, _ in changed if c.document.id in known]
-    delete_documents(db, into, replaced, change)
+    replaced = {c.document.id: known[c.document.id][0] for c, _ in changed if c.document.id in known}
+    removed = delete_documents(db, into, list(replaced.values()), change).documents
+    changed += [fresh[id_] for id_ in removed if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into, change)
     return len(changed)

@@ -1,4 +1,4 @@
-"""`waylore add` and `waylore import`: put files, texts and what other programs know into a collection.
+"""`waylore add`, `import` and `enrich`: put files, texts and what others know or read into a collection.
 
 The engine does the work. A command that is interrupted continues when it is run again.
 """
@@ -29,12 +29,18 @@ from waylore.surfaces.cli.options import (
     Expires,
     StoreUrl,
     UserName,
+    Where,
+    build_filter,
     find_file,
     load_settings,
+    open_for_search,
     open_for_writing,
+    open_without_models,
     read_metadata,
 )
+from waylore.surfaces.cli.options import Labels as ReaderLabels
 from waylore.surfaces.cli.setup import set_up_if_unset
+from waylore.surfaces.open import create_llm_extractor
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import (
@@ -242,3 +248,70 @@ def _summarise_import(report: ImportReport) -> str:
     name = f" ({report.format})" if report.format else ""
     documents = shown.count(report.documents, "document")
     return f"{documents}{name}: {report.written:,} new or changed{repeated}{skipped}"
+
+
+# -- enrich --------------------------------------------------------------------------------------------
+
+
+def enrich(
+    budget: Annotated[int, typer.Option("--budget", metavar="TOKENS", min=0, help="Maximum tokens to spend.")] = 0,
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="Language model; extraction.model if absent.")
+    ] = "",
+    label: ReaderLabels = [],  # noqa: B006
+    where: Where = [],  # noqa: B006
+    user: UserName = "",
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Maximum number of passages.")] = 1_000,
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="Run to continue, or the name of a new one.")] = "",
+    undo: Annotated[
+        str, typer.Option("--undo", metavar="RUN", help="Remove the facts of a run, and read nothing.")
+    ] = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let a language model add facts to the passages that questions reach most, within a budget.
+
+    With --label or --where, it reads the passages that they select. Added facts are staged, and never hits.
+
+    Example: `waylore enrich --budget 200000 --model qwen2.5:7b`
+    """
+    if undo:
+        _undo_enrichment(undo, store, collection, as_json)
+        return
+    with report_errors():
+        if not budget:
+            raise ConfigError("--budget is missing: name the maximum number of tokens that the model may cost")
+        named = {"max_tokens": budget, **({"model": model} if model else {})}
+        wanted = load_settings(store, collection).extraction.model_copy(update=named)
+    with open_for_search(store, collection, "hybrid") as memory, create_llm_extractor(wanted) as extractor:
+        name = run or f"{memory.now():%Y%m%d-%H%M%S}"
+        selected = build_filter(label, where)
+        with (
+            handle_interrupt(f"Run the same command with --run {name} to continue."),
+            show_progress(f"reading with {extractor.name}") as show,
+        ):
+            added = memory.enrich(
+                extractor,
+                where=selected,
+                user=user,
+                limit=limit,
+                run=name,
+                progress=lambda done: show(done.read, limit, f"{done.read:,} passages, {done.facts:,} facts"),
+            )
+        cost = extractor.report
+    result = {
+        **added.to_dict(),
+        "calls": cost.calls,
+        "from_cache": cost.from_cache,
+        "tokens_sent": cost.tokens.sent,
+        "tokens_answered": cost.tokens.answered,
+    }
+    print_result(result, f"{added}\n{cost}\nundo it with `waylore enrich --undo {name}`", as_json)
+
+
+def _undo_enrichment(run: str, store: str, collection: str, as_json: bool) -> None:
+    with open_without_models(store, collection) as memory:
+        receipt = memory.undo_enrichment(run)
+    removed = f"removed what run {run} added to {shown.count(len(receipt.documents), 'passage')}"
+    print_result(wire.Receipt.of(receipt), f"{removed}: {shown.count(len(receipt.facts), 'fact')}", as_json)

@@ -52,6 +52,7 @@ COMMANDS = {
     "forget": CommandEntry(MAINTAIN, "maintain:forget"),
     "compact": CommandEntry(MAINTAIN, "maintain:compact"),
     "export": CommandEntry(MAINTAIN, "maintain:export"),
+    "enrich": CommandEntry(MAINTAIN, "add:enrich"),
     "reembed": CommandEntry(MAINTAIN, "maintain:reembed"),
     "eval": CommandEntry(
         MAINTAIN,

@@ -345,6 +345,10 @@ FROM documents d WHERE d.collection = %(collection)s AND d.id > %(after)s::uuid 
 -- name: delete_documents
 DELETE FROM documents WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[]) RETURNING id, uri
 
+-- name: enrichments
+-- What `waylore enrich` added to the passages of documents.
+SELECT id, access FROM documents WHERE collection = %(collection)s AND address = ANY(%(addresses)s::text[])
+
 -- name: delete_document_tags
 DELETE FROM document_tags WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[])
 
@@ -406,7 +410,8 @@ LEFT JOIN LATERAL (SELECT w.* FROM passage_vectors w WHERE w.collection = %(coll
 WHERE p.collection = %(collection)s AND p.document = ANY(%(ids)s::uuid[]) ORDER BY p.document, p.position, p.id
 
 -- name: delete_passages
-DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[]) RETURNING id, number, access, role > ''
+DELETE FROM passages WHERE collection = %(collection)s AND document = ANY(%(ids)s::uuid[]) 
+RETURNING id, number, access, role > '', text = '' AND title = ''
 
 -- name: insert_passage_vector
 INSERT INTO passage_vectors (collection, id, vector, dimension, document, access)
@@ -940,6 +945,13 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int8[], %b::int8[]) u(id) ORDER BY u.id
 ON CONFLICT (collection, id) DO UPDATE SET access_count = usage.access_count + excluded.access_count,
   last_accessed = greatest(usage.last_accessed, excluded.last_accessed)
 
+-- name: most_used
+-- The passages that the caller may see and that were used most.
+SELECT p.id, u.access_count FROM usage u
+CROSS JOIN LATERAL (SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = u.id LIMIT 1) p
+WHERE u.collection = %(collection)s AND @is_shown(p)
+ORDER BY u.access_count DESC, p.id LIMIT %(limit)s
+
 -- name: delete_usage
 DELETE FROM usage WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
@@ -950,7 +962,7 @@ SELECT id FROM staged WHERE collection = %(collection)s AND kind = %(kind)s AND 
 
 -- name: unembedded_passage
 SELECT p.id, p.id, p.document, p.text, p.title, p.position, p.start, p."end", p.headings, NULL::bytea, p.speaker, p.role, p.at
-FROM passages p WHERE p.collection = %(collection)s AND p.id >= %(after)s::uuid AND (
+FROM passages p WHERE p.collection = %(collection)s AND p.id >= %(after)s::uuid AND (p.text > '' OR p.title > '') AND (
   SELECT 1 FROM staged s WHERE s.collection = %(collection)s AND s.model = %(model)s AND s.kind = 'passage' AND s.id = p.id LIMIT 1) IS NULL
 ORDER BY p.id LIMIT %(limit)s
 
@@ -1040,7 +1052,7 @@ WHERE a.collection = %(collection)s AND a.documents <> (
   SELECT count(*) FROM documents d WHERE d.collection = %(collection)s AND d.access = a.access)
 UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of passages, terms or facts' FROM accesses a
-LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length, count(*) FILTER (WHERE p.role > '') AS turns FROM passages p
+LEFT JOIN (SELECT p.access, count(*) FILTER (WHERE p.text > '' OR p.title > '') AS passages, sum(t.length) AS length, count(*) FILTER (WHERE p.role > '') AS turns FROM passages p
   CROSS JOIN LATERAL (SELECT u.length FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
   WHERE p.collection = %(collection)s GROUP BY p.access) p ON p.access = a.access
 LEFT JOIN (SELECT p.access, sum(cardinality(k.facts)) AS assertions FROM passages p

@@ -246,6 +246,13 @@ DELETE FROM files WHERE (collection, uri) IN (
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
 FROM documents d WHERE d.collection = :collection ORDER BY d.id
 
+-- name: with_enrichments
+-- Documents, given by row, and what `waylore enrich` added to their passages.
+SELECT d.row FROM documents d WHERE d.row IN carray(:rows)
+UNION
+SELECT e.row FROM carray(:rows) r CROSS JOIN documents d ON d.row = r.value
+CROSS JOIN documents e ON e.collection = d.collection AND e.uri = 'enrich:' || lower(hex(d.id))
+
 -- name: document_accesses
 SELECT access FROM documents WHERE row IN carray(:rows)
 
@@ -313,7 +320,7 @@ SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end"
 FROM passages p LEFT JOIN passage_vectors v ON v.row = p.row WHERE p.document = :document ORDER BY p.position, p.id
 
 -- name: passage_rows_of_documents
-SELECT p.row, p.document, p.access, t.length, t.terms, p.id, p.role > '', k.pack
+SELECT p.row, p.document, p.access, t.length, t.terms, p.id, p.role > '', p.text = '' AND p.title = '', k.pack
 FROM passages p JOIN passage_terms t ON t.row = p.row JOIN packs k ON k.row = p.row
 WHERE p.document IN carray(:rows)
 
@@ -656,6 +663,12 @@ ON CONFLICT DO UPDATE SET access_count = access_count + excluded.access_count, l
 -- name: delete_usage
 DELETE FROM usage WHERE collection = :collection AND kind = :kind AND row IN carray(:rows)
 
+-- name: most_used
+-- The passages that the caller may see and that were used most.
+SELECT p.id, u.access_count FROM usage u CROSS JOIN passages p ON p.row = u.row
+WHERE u.collection = :collection AND u.kind = 'passage' AND @is_shown(p)
+ORDER BY u.access_count DESC, p.id LIMIT :limit
+
 -- name: uses_of_facts
 SELECT row, access_count, last_accessed FROM usage
 WHERE collection = :collection AND kind = 'fact' AND row IN carray(:facts)
@@ -667,7 +680,7 @@ SELECT coalesce(max(row), 0) FROM staged WHERE collection = :collection AND mode
 
 -- name: unembedded_passage
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings, NULL, p.speaker, p.role, p.at
-FROM passages p WHERE p.row >= :after AND p.collection = :collection AND NOT EXISTS (
+FROM passages p WHERE p.row >= :after AND p.collection = :collection AND (p.text > '' OR p.title > '') AND NOT EXISTS (
   SELECT 1 FROM staged s WHERE s.collection = p.collection AND s.model = :model AND s.kind = 'passage' AND s.row = p.row)
 ORDER BY p.row LIMIT :limit
 
@@ -741,7 +754,7 @@ SELECT count(*), 'sets of labels have a wrong number of documents' FROM accesses
 WHERE a.documents <> (SELECT count(*) FROM documents d WHERE d.access = a.row)
 UNION ALL
 SELECT count(*), 'sets of labels have a wrong number of passages, terms or facts' FROM accesses a
-LEFT JOIN (SELECT p.access, count(*) AS passages, sum(t.length) AS length, sum(p.role > '') AS turns
+LEFT JOIN (SELECT p.access, sum(p.text > '' OR p.title > '') AS passages, sum(t.length) AS length, sum(p.role > '') AS turns
   FROM passages p JOIN passage_terms t ON t.row = p.row GROUP BY p.access) p ON p.access = a.row
 LEFT JOIN (SELECT p.access, sum(k.facts) AS assertions FROM packs k JOIN passages p ON p.row = k.row GROUP BY p.access) s
   ON s.access = a.row

@@ -59,6 +59,19 @@ _DAYS = frozenset(
 )
 _MEASURES = re.compile(r"(?:[A-Za-z]{1,2}[:=] ?\d[\d.]*%?[\s,;/]*)+")  # `V:47, I:398`, `w=20`
 
+# Kinds of things: an ordinary word with a capital before one of them is part of a name, as in `the Search team`.
+_KIND = re.compile(
+    r" (?:team|service|squad|guild|department|committee|project|app|API|library|database|cluster|server|tool)\b"
+)
+# Relations whose object is a thing. A capitalised word after one of them is a name, even if it is an ordinary word.
+_RELATIONS = (
+    "depends? on|relies on|rely on|needs?|requires?|uses?|calls?|owns|maintains?|replaces?|supersedes?|extends?|"
+    "(?:based|built|hosted|deployed|runs?|running) on|(?:owned|maintained|used|called|replaced|superseded|built|run|"
+    "written|led|managed|operated|provided|powered) by|(?:connects?|talks?|writes?|belongs?) to|reads? from|part of"
+)
+_BEFORE_RELATED = re.compile(rf"\b(?:{_RELATIONS}) (?:[A-Z]\w+(?:, and |, or |, | and | or ))*$")
+_AFTER_RELATED = re.compile(r"[.,;)]|$| (?:and|or|for|to|as|in|on|at|when|while|which|that|with|from|by|but|via)\b")
+
 
 def find_names(sentence: MarkedSentence, spelling: Spelling) -> dict[str, str]:
     """Return the names in a sentence with their types, in the order of the text."""
@@ -155,13 +168,30 @@ def _find_runs(sentence: str, spelling: Spelling, *, is_item: bool) -> Iterator[
             is_phrase = begins and is_item and len(sentence) > len(text) and not text.isupper()
             if is_phrase and not spelling.is_name(text):
                 continue
-            if (text[0].isupper() or text[0].isdigit()) and _is_named_alone(text, spelling, begins=begins):
+            is_named = _is_named_alone(text, spelling, begins=begins) or _is_related(sentence, match)
+            if (text[0].isupper() or text[0].isdigit()) and is_named:
                 yield match.span()
+            elif not begins and (end := _find_kind(sentence, text, match.end())):
+                yield start, end
             continue
         for run in _split_run(match, begins=begins):
             kept = _trim_run(run, spelling)
             if kept and _is_named_run(kept, spelling, is_inside=not begins):
                 yield kept[0].start, kept[-1].end
+            elif len(kept) == 1 and not kept[0].begins and (end := _find_kind(sentence, kept[0].text, kept[0].end)):
+                yield kept[0].start, end
+
+
+def _find_kind(sentence: str, word: str, end: int) -> int:
+    """Return the end of the kind of thing that follows a capitalised word, or 0."""
+    kind = _KIND.match(sentence, end) if word.isalpha() and word[0].isupper() else None
+    return kind.end() if kind else 0
+
+
+def _is_related(sentence: str, word: re.Match[str]) -> bool:
+    """Return whether a word is all that follows a relation, as in `depends on Quarry`."""
+    is_alone = _AFTER_RELATED.match(sentence, word.end()) is not None
+    return is_alone and _BEFORE_RELATED.search(sentence, 0, word.start()) is not None
 
 
 def _is_beginning(sentence: str, place: int) -> bool:

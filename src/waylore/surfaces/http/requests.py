@@ -266,9 +266,17 @@ class NewFacts(Body):
 
 
 class ForgetRequest(Body):
-    """Documents to forget: those that are named, or all that the other fields select."""
+    """Documents to forget: those that are named, or all that the other fields select.
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_require_value(name) for name in SELECTING]})
+    `matching` selects documents by their words, without `documents` and `expired`.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [_require_value(name) for name in SELECTING],
+            "not": {**_require_value("matching"), "anyOf": [_require_value("documents"), _require_value("expired")]},
+        }
+    )
     documents: list[Name] = Field(default=[], max_length=1_000, description="Ids or addresses of documents.")
     user: UserName = ""
     agent: AgentName = ""

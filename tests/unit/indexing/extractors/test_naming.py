@@ -42,6 +42,25 @@ def test_names_are_found_by_spelling(sentence: str, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("It depends on Quarry.", ["Quarry"]),
+        (
+            "This app is owned by Storage and uses Search, Vault and Queue for reports.",
+            ["Storage", "Search", "Vault", "Queue"],
+        ),
+        ("It is owned by the Logistics team.", ["Logistics team"]),
+        ("The Payments service calls it.", ["Payments service"]),
+        ("It depends on the quarry and needs Web components.", []),
+        ("Use the Settings page.", []),
+        ("The team is small.", []),
+    ],
+)
+def test_ordinary_words_are_names_after_a_relation_and_before_a_kind(sentence: str, names: list[str]) -> None:
+    assert names_of(sentence) == names
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "Check the pods first. Note that it fails. Click the button. Running it takes long.",

@@ -108,7 +108,7 @@ def test_connect_finds_the_shortest_path(drawn: tuple[DrawnPage, ...], caller: F
             assert answers == {other: plain.connect(one, other, max_hops=max_hops, where=caller) for other in NAMES}
     for other, answer in answers.items():
         unknown = [name for name in dict.fromkeys((one, other)) if entity_id(name) not in seen.entities]
-        distance = None if unknown else measure_distance(seen, one, other)
+        distance = None if unknown else measure_distance(seen, entity_id(one), entity_id(other))
         assert bool(answer.paths) == (distance is not None and distance <= max_hops)
         assert answer.exhaustive
         assert list(answer.unknown) == unknown
@@ -140,7 +140,7 @@ def test_connect_says_if_a_bound_cut_it(
             patch.setattr(connect, name, most)
         patch.setattr(connect, "MAX_LOOKED_AT", left)
         for other in NAMES:
-            distance = measure_distance(seen, one, other)
+            distance = measure_distance(seen, entity_id(one), entity_id(other))
             answer = memory.connect(one, other, max_hops=4, where=caller)
             if answer.exhaustive and not answer.unknown:
                 assert bool(answer.paths) == (distance is not None and distance <= 4)

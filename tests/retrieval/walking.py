@@ -116,7 +116,8 @@ class SeenGraph:
 
     def list_relations(self) -> list[Fact]:
         """Return the facts that relate two things or give a value."""
-        return [fact for fact in self.facts.values() if fact.predicate not in ("same_as", "not needs")]
+        stated = self.facts.values()
+        return [f for f in stated if f.predicate != "same_as" and not f.predicate.startswith("not ")]
 
 
 def see_graph(export: Iterable[IndexedDocument], caller: Filter, as_of: datetime | None = None) -> SeenGraph:
@@ -180,14 +181,14 @@ def _is_wanted(seen: SeenGraph, fact: Fact, near: str, asked: str, direction: st
 
 
 def measure_distance(seen: SeenGraph, one: str, other: str) -> int | None:
-    """Return the number of steps between two names over facts and pairs; None if there is no path."""
+    """Return the number of steps between two entities over facts and pairs; None if there is no path."""
     near: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for fact in (*seen.list_relations(), *seen.pairs):
         if len(fact.ends) == 2:
             first, second = map(seen.get_thing, fact.ends)
             near[first].add(second)
             near[second].add(first)
-    start, end = seen.get_thing(entity_id(one)), seen.get_thing(entity_id(other))
+    start, end = seen.get_thing(one), seen.get_thing(other)
     distances = {start: 0}
     pending = deque([start])
     while pending:

@@ -6,6 +6,9 @@ Every fact has the same subject, and the question names it; this is the worst ca
 benchmark prints how many rows each verb of the store returned, the maximum that the limits of the recipe allow,
 and the time of the question. It fails if a limit is exceeded. The embedder is the hashing one, because the
 meaning of vectors does not matter here.
+
+Then it prints the processor time of questions about the graph (`related`, `connect`) as a multiple of that of the search,
+and how many facts each has looked at.
 """
 
 import argparse
@@ -18,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from waylore import Waylore
 from waylore.indexing import pipeline
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import CHAIN, Recipe
@@ -26,6 +30,7 @@ from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER
 from waylore.types.identity import document_id
 from waylore.types.knowledge import EPOCH, Document, IndexedDocument, NewFact
+from waylore.types.relations import Connection, Related
 from waylore.types.search import Query
 
 QUESTION = "Which harbour does the Hub supply with grain in winter?"
@@ -61,6 +66,7 @@ class CountingStore(SqliteStore):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
+        self.path = path
         self.counts: Counter[str] = Counter()
 
 
@@ -125,6 +131,37 @@ def measure_milliseconds(stores: Sequence[CountingStore], recipe: Recipe, runs: 
     return [1000 * float(np.median(seconds[1:])) for seconds in taken]
 
 
+GRAPH_QUESTIONS: dict[str, Callable[[Waylore], Related | Connection]] = {
+    "related to the hub": lambda memory: memory.related("Hub"),
+    "related to a harbour": lambda memory: memory.related("Harbour 3"),
+    "connect two harbours over the hub": lambda memory: memory.connect("Harbour 3", "Harbour 900"),
+    "connect the hub and a harbour": lambda memory: memory.connect("Hub", "Harbour 900"),
+    "connect the hub and a stranger": lambda memory: memory.connect("Hub", "Stranger"),
+}
+
+
+def measure_processor(memory: Waylore, ask: Callable[[Waylore], object], runs: int) -> float:
+    """Return the median processor time of a question in milliseconds."""
+    taken = []
+    for _ in range(runs + 1):
+        start = time.process_time()
+        ask(memory)
+        taken.append(time.process_time() - start)
+    return 1000 * float(np.median(taken[1:]))
+
+
+def print_graph_questions(store: CountingStore, runs: int) -> None:
+    """Print the time of each question about the graph, compared with a search."""
+    with Waylore(SqliteStore(store.path), HashingEmbedder(64, quiet=True), cache=None) as memory:
+        memory.add_facts([("Stranger", "knows", "nobody here")], source="file")
+        base = measure_processor(memory, lambda m: m.search(QUESTION, method="chain", record_use=False), runs)
+        print(f"  a chain search takes {base:.1f} ms of processor time")
+        for name, ask in GRAPH_QUESTIONS.items():
+            taken, answer = measure_processor(memory, ask, runs), ask(memory)
+            looked = f"{answer.facts:,} facts looked at" if isinstance(answer, Connection) else f"{answer.extent} facts"
+            print(f"  {name:34s} {taken:6.1f} ms, {taken / base:5.2f}x; {looked}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sizes", type=int, nargs=2, default=[10_000, 1_000_000], help="facts of the two hubs")
@@ -139,6 +176,7 @@ def main() -> None:
         print(f"\n{store.statistics().facts:,} facts, one hub: {median:.1f} ms")
         for verb in VERBS:
             print(f"  {verb:22s} returned {store.counts[verb]:5d} of at most {limits[verb]:5d}")
+        print_graph_questions(store, options.runs)
         exceeded = [verb for verb in VERBS if store.counts[verb] > limits[verb]]
         store.close()
         if exceeded:

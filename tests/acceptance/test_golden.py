@@ -111,7 +111,7 @@ QUESTIONS = load_questions()
 # -- the worlds ----------------------------------------------------------------------------------------
 
 
-def fill_memory(path: Path, embedder: Embedder, world: str) -> Waylore:
+def fill_memory(path: Path, embedder: Embedder | None, world: str) -> Waylore:
     """Open a new collection with the documents of a world, each recorded at its time."""
     plain = read_json(world)
     now = parse_day(plain["now"])

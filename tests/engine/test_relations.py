@@ -9,6 +9,7 @@ import pytest
 from waylore import Filter, NewFact, Waylore
 from waylore.engine.arguments import FactLike
 from waylore.providers.embedders.hashing import HashingEmbedder
+from waylore.retrieval.relations import connect
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SERVICES: list[FactLike] = [
@@ -144,6 +145,18 @@ def test_path_over_a_hub_does_not_read_the_hub(memory: Waylore) -> None:
     assert (hub.complete, hub.extent.is_exact) == (False, False)
     most = memory.related("Hub", limit=1_000)
     assert (most.shown, str(most.extent)) == (1_000, "1,000 of at least 1,000")
+
+
+def test_two_hubs_with_more_facts_than_are_read_are_not_searched_exhaustively(
+    memory: Waylore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strong = [NewFact(hub, "supplies", f"{hub} {number}", weight=9) for hub in ("East", "West") for number in range(5)]
+    memory.add_facts([*strong, NewFact("East", "knows", "West", weight=1)], source="file")
+    assert str(memory.connect("East", "West").paths[0]) == "East —knows→ West"
+    monkeypatch.setattr(connect, "FACTS_PER_ENTITY", 3)
+    cut = memory.connect("East", "West")
+    assert (cut.paths, cut.exhaustive) == ((), False)
+    assert "so there may be one" in str(cut)
 
 
 def test_entities_are_listed_by_type_and_relation(memory: Waylore) -> None:

@@ -30,6 +30,7 @@ from waylore.types.search import Filter
 names = st.sampled_from(NAMES)
 askings = st.sampled_from(["", "", *ASKED])
 directions = st.sampled_from(["both", "in", "out"])
+BOUNDS = ("FACTS_PER_ENTITY", "PAIRS_PER_ENTITY", "PASSAGES_PER_ENTITY", "MAX_LOOKED_AT")
 moments = st.sampled_from([None, None, None, DAYS[1], DAYS[3]])
 
 
@@ -108,7 +109,7 @@ def test_connect_finds_the_shortest_path(drawn: tuple[DrawnPage, ...], caller: F
             assert answers == {other: plain.connect(one, other, max_hops=max_hops, where=caller) for other in NAMES}
     for other, answer in answers.items():
         unknown = [name for name in dict.fromkeys((one, other)) if entity_id(name) not in seen.entities]
-        distance = None if unknown else measure_distance(seen, one, other)
+        distance = None if unknown else measure_distance(seen, entity_id(one), entity_id(other))
         assert bool(answer.paths) == (distance is not None and distance <= max_hops)
         assert answer.exhaustive
         assert list(answer.unknown) == unknown
@@ -130,17 +131,16 @@ def check_path(path: ConnectingPath, seen: SeenGraph) -> None:
         at = far
 
 
-@promise(40, graphs, callers, names, st.integers(1, 4), st.integers(1, 6))
+@promise(60, graphs, callers, names, st.sampled_from(BOUNDS), st.integers(1, 4))
 def test_connect_says_if_a_bound_cut_it(
-    drawn: tuple[DrawnPage, ...], caller: Filter, one: str, most: int, left: int
+    drawn: tuple[DrawnPage, ...], caller: Filter, one: str, bound: str, most: int
 ) -> None:
     seen = see(drawn, caller)
     with pytest.MonkeyPatch.context() as patch, open_memory(drawn) as memory:
-        for name in ("FACTS_PER_ENTITY", "PAIRS_PER_ENTITY", "PASSAGES_PER_ENTITY", "ENTITIES_AT_ONCE"):
-            patch.setattr(connect, name, most)
-        patch.setattr(connect, "MAX_LOOKED_AT", left)
+        patch.setattr(connect, "ENTITIES_AT_ONCE", 1)
+        patch.setattr(connect, bound, most)
         for other in NAMES:
-            distance = measure_distance(seen, one, other)
+            distance = measure_distance(seen, entity_id(one), entity_id(other))
             answer = memory.connect(one, other, max_hops=4, where=caller)
             if answer.exhaustive and not answer.unknown:
                 assert bool(answer.paths) == (distance is not None and distance <= 4)

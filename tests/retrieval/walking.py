@@ -33,11 +33,11 @@ told = st.builds(
     weight=st.integers(1, 10).map(float),
     confidence=st.sampled_from([1.0, 0.5]),
     source=st.sampled_from(SOURCES),
-    status=st.sampled_from(["confirmed", "confirmed", "confirmed", "staged", "retracted"]),
-    valid_from=st.sampled_from([None, None, DAYS[1]]),
-    valid_to=st.sampled_from([None, None, DAYS[2]]),
+    status=st.sampled_from([*["confirmed"] * 8, "staged", "retracted"]),
+    valid_from=st.sampled_from([*[None] * 5, DAYS[1]]),
+    valid_to=st.sampled_from([*[None] * 5, DAYS[2]]),
     subject_type=st.sampled_from(TYPES),
-    is_value=st.sampled_from([False, False, False, True]),
+    is_value=st.sampled_from([*[False] * 7, True]),
 )
 same = st.builds(NewFact, st.sampled_from(NAMES), st.just("same_as"), st.sampled_from(NAMES))
 pairs = st.builds(
@@ -45,6 +45,10 @@ pairs = st.builds(
     st.sampled_from(NAMES),
     st.sampled_from(NAMES),
 )
+
+
+# Of ten facts, one is a pair, and one says that two names are one. More would make one thing of all.
+kinds = st.integers(0, 9).flatmap(lambda number: {0: same, 1: pairs}.get(number, told))
 
 
 @dataclass(frozen=True)
@@ -59,16 +63,16 @@ class DrawnPage:
 
 pages = st.builds(
     DrawnPage,
-    st.lists(st.one_of(told, told, told, told, pairs, same), min_size=1, max_size=5).map(tuple),
-    st.sampled_from([frozenset(), frozenset(), frozenset({"red"}), frozenset({"blue"})]),
-    st.sampled_from(["", "", "ann", "ben"]),
-    st.sampled_from(["", "en"]),
+    st.lists(kinds, min_size=2, max_size=5).map(tuple),
+    st.sampled_from([*[frozenset()] * 4, frozenset({"red"}), frozenset({"blue"})]),
+    st.sampled_from([*[""] * 4, "ann", "ben"]),
+    st.sampled_from(["en", "en", ""]),
 )
-graphs = st.lists(pages, min_size=1, max_size=8).map(tuple)
+graphs = st.lists(pages, min_size=3, max_size=6).map(tuple)
 callers = st.builds(
     Filter,
     labels=st.sampled_from([None, None, frozenset({"red"}), frozenset()]),
-    user=st.sampled_from(["", "", "ann"]),
+    user=st.sampled_from(["", "ann"]),
     metadata=st.sampled_from([{}, {}, {}, {"lang": "en"}]),
 )
 
@@ -116,7 +120,8 @@ class SeenGraph:
 
     def list_relations(self) -> list[Fact]:
         """Return the facts that relate two things or give a value."""
-        return [fact for fact in self.facts.values() if fact.predicate not in ("same_as", "not needs")]
+        stated = self.facts.values()
+        return [f for f in stated if f.predicate != "same_as" and not f.predicate.startswith("not ")]
 
 
 def see_graph(export: Iterable[IndexedDocument], caller: Filter, as_of: datetime | None = None) -> SeenGraph:
@@ -180,14 +185,14 @@ def _is_wanted(seen: SeenGraph, fact: Fact, near: str, asked: str, direction: st
 
 
 def measure_distance(seen: SeenGraph, one: str, other: str) -> int | None:
-    """Return the number of steps between two names over facts and pairs; None if there is no path."""
+    """Return the number of steps between two entities over facts and pairs; None if there is no path."""
     near: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for fact in (*seen.list_relations(), *seen.pairs):
         if len(fact.ends) == 2:
             first, second = map(seen.get_thing, fact.ends)
             near[first].add(second)
             near[second].add(first)
-    start, end = seen.get_thing(entity_id(one)), seen.get_thing(entity_id(other))
+    start, end = seen.get_thing(one), seen.get_thing(other)
     distances = {start: 0}
     pending = deque([start])
     while pending:

@@ -58,7 +58,7 @@ class _Search:
     things: Things = field(default_factory=Things)
     facts: set[str] = field(default_factory=set)
     entities: set[str] = field(default_factory=set)
-    left: int = MAX_LOOKED_AT
+    left: int = field(default_factory=lambda: MAX_LOOKED_AT)
     is_cut: bool = False
 
 

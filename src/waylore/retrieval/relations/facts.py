@@ -24,7 +24,7 @@ FEW = 64  # facts of each entity that are read first, if there are many entities
 class ReadBudget:
     """How many more facts a call may read, and whether a bound has cut its answer."""
 
-    left: int = MAX_READ
+    left: int = field(default_factory=lambda: MAX_READ)
     is_cut: bool = False
 
 

@@ -23,7 +23,7 @@ MAX_UNMATCHED = 10  # predicates that are listed although they do not match
 PASSIVE = "by"  # the last word of a predicate that leads from object to subject
 SMALL = frozenset(
     """a an the is are was were be been being has have had do does did its their will can also now still currently
-    directly indirectly mainly mostly heavily strongly partly usually primarily""".split()
+    directly indirectly mainly mostly heavily strongly partly usually primarily info details metadata spec""".split()
 )
 PREPOSITIONS = frozenset("on in at to of for from with into as".split())
 NEGATING = ("dis", "un", "non", "in")
@@ -124,8 +124,14 @@ def _split(vectors: Vectors, *sizes: int) -> tuple[Vectors, Vectors, Vectors]:
 
 
 def name_relation(fact: Fact) -> str:
-    """Return the normalised predicate of a fact, without the name of its subject: `Search is built on` has one."""
-    return normalise(fact.predicate).removeprefix(f"{normalise(fact.subject)} ")
+    """Return the normalised predicate of a fact, without the name of its subject: `Search is built on` has one.
+
+    A single word with a capital is a heading or a column, so `Chairs` is the plural of chair and not the verb.
+    """
+    name = normalise(fact.predicate)
+    if fact.predicate[:1].isupper() and (noun := name.removesuffix("s")) in _load_groups()[0]:
+        return noun
+    return name.removeprefix(f"{normalise(fact.subject)} ")
 
 
 # -- the words -----------------------------------------------------------------------------------------

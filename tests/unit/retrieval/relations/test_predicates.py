@@ -114,3 +114,10 @@ def test_name_of_the_subject_is_no_part_of_a_predicate() -> None:
     matcher = learn(["depends on"], "Ada is built on", "Adam is built on", "currently depends on")
     assert [find(matcher, name) for name in ("Ada is built on", "Adam is built on")] == ["same", None]
     assert matcher.spellings == ["depends on", "Ada is built on", "currently depends on"]
+
+
+def test_column_with_a_capital_is_a_noun() -> None:
+    matcher = learn(["chairs"], "chairs", "Chairs", "chair", "CHAIRS")
+    assert [find(matcher, name) for name in ("chairs", "Chairs", "chair")] == ["same", "inverse", "inverse"]
+    assert find(learn(["works at"], "info employer"), "info employer") == "same"
+    assert find(learn(["needs"], "Needs"), "Needs") == "same"

@@ -3,6 +3,7 @@
 set positional-arguments
 
 sets := "../shared/data"
+folders := "../shared/folders"
 hashed := "--embedder hashing"
 
 default:
@@ -114,6 +115,7 @@ benchmarks folder:
     python -m waylore.evaluation --data {{sets}} --sets musique-train100 locomo --sample 10 {{hashed}} --folder {{folder}} \
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
     python -m waylore.evaluation --data {{sets}} --sets musique-train100 --sample 5 {{hashed}} --read-by rules
+    python -m waylore.evaluation --folders {{folders}} --only notes --sets --json {{folder}}/set_answers.json
     python -m benchmarks.stores --data {{sets}} --sets musique-train100 --sample 5 {{hashed}}
 
 # Compute the table of docs/benchmarks.md; the first run embeds for more than an hour

@@ -27,6 +27,7 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[.;:()|<>\[\]\"“”„«»]|, (?!and|or)")
+_WHICH = re.compile(r"^\)?(?:\s*\([^()]{1,40}\))?\s*,?\s+(?:which|who)\s+|^\)(?=\s)")
 _AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
 _AND_SAYS = re.compile(r"\s*,?\s*and\s+(?=\w)")
 _LEAD = re.compile(r"(?!(?:if|when|while|as|this|it|they|we|you|i|there)\b)[^\W\d_][\w -]{2,60}", re.IGNORECASE)
@@ -169,7 +170,11 @@ def _read_lead(before: str) -> str:
 
 
 def _read_predicate(between: str) -> str:
-    """Return the few words between two names if they say more than a preposition does, or an empty string."""
+    """Return the few words between two names if they say more than a preposition does, or an empty string.
+
+    What follows "which" after a name says it of that name.
+    """
+    between = _WHICH.sub(" ", between)
     if len(between) > MAX_PREDICATE_CHARACTERS or _BREAK.search(between) or between[:1] in "'’":
         return ""
     words = between.split()

@@ -187,6 +187,11 @@ def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
         ("Opal returns the URL.", ["Opal", "URL"], set()),
         ("We like Opal, which is sold by Beryl.", ["Opal", "Beryl"], {("Opal", "is sold by", "Beryl")}),
         ("Ask Opal (v1), which talks to Beryl.", ["Opal", "Beryl"], {("Opal", "talks to", "Beryl")}),
+        (
+            "Opal (a shop) sells Beryl (Quartz) and Jade.",
+            ["Opal", "Beryl", "Quartz", "Jade"],
+            {("Opal", "sells", "Beryl"), ("Opal", "sells", "Jade")},
+        ),
         ("A shop (Opal) is run by Beryl.", ["Opal", "Beryl"], {("Opal", "is run by", "Beryl")}),
         ("Opal, which Quartz sells to Beryl.", ["Opal", "Quartz", "Beryl"], {("Quartz", "sells to", "Beryl")}),
     ],

@@ -3,6 +3,7 @@
 set positional-arguments
 
 sets := "../shared/data"
+folders := "../shared/folders"
 hashed := "--embedder hashing"
 small := "2wiki-fastgraphrag-51"  # 421 pages, for samples in CI
 
@@ -116,6 +117,7 @@ benchmarks folder:
       --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
     python -m waylore.evaluation --data {{sets}} --sets {{small}} --sample 5 {{hashed}} --read-by rules
     python -m benchmarks.stores --data {{sets}} --sets {{small}} --sample 5 {{hashed}}
+    python -m waylore.evaluation --folders {{folders}} --only notes --sets --json {{folder}}/set_answers.json
 
 # Compute the table of docs/benchmarks.md; the first run embeds for more than an hour
 evaluation *arguments:

@@ -107,7 +107,7 @@ def is_unspaced(text: str) -> bool:
 
 def strip_parentheses(title: str) -> str:
     """Remove the parts of a title in parentheses: `Mercury (planet)` names Mercury."""
-    return _ASIDE.sub("", title).strip()
+    return " ".join(_ASIDE.sub("", title).split())
 
 
 def count_occurrences(name: str, text: str) -> int:

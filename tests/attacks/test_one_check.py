@@ -13,6 +13,7 @@ CALLERS = {  # they pass on the author that they are given
     "cells/sync.py",
     "engine/transfer.py",
     "engine/waylore.py",
+    "indexing/enrichment.py",
     "indexing/files/add.py",
     "indexing/importers/dispatch.py",
     "indexing/memory/repeats.py",

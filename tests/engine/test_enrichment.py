@@ -84,6 +84,13 @@ def test_enrichment_names_its_passage_and_run(memory: Waylore, server: Script) -
     assert (own.agent, own.source, own.metadata["enriched_passage"]) == ("enrich:one", "system", hit.id)
 
 
+def test_related_shows_the_passage_that_was_read(memory: Waylore, server: Script) -> None:
+    enrich(memory, server, where={"page": list(TEXTS)})
+    found = memory.related("Quarry", predicates=["needs"], direction="in")
+    [fact] = found.facts
+    assert (fact.assertion.fact.subject, fact.assertion.document.uri, found.complete) == ("Ridge", "ridge.md", True)
+
+
 @pytest.mark.parametrize("method", ["keyword", "vector", "hybrid", "chain", "activation", "neighbourhood", "guided"])
 def test_enrichment_is_never_a_hit(memory: Waylore, server: Script, method: str) -> None:
     before = {hit.id for hit in memory.search("What feeds Ledger?", method="hybrid", top_k=9)}

@@ -2,6 +2,7 @@
 
     python -m waylore.evaluation FOLDER --questions FILE
     python -m waylore.evaluation --folders DIR --model WEIGHTS
+    python -m waylore.evaluation --folders DIR --sets
     python -m waylore.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
     python -m waylore.evaluation --data SETS --conversations --model WEIGHTS
 
@@ -10,7 +11,8 @@ its own triples and, with `--read-by`, also from its text alone. `--vectors` and
 folders and sets for the next run; `--store` stores them on a server or in cells instead. `--sample` limits the
 number of questions of a set, `--json` writes figures and rankings, and `--beside` compares with the JSON of other runs.
 `--fusions weighted anchored` compares hybrid search with each of these fusions in one run. `--conversations` prints
-one table of LoCoMo and LongMemEval.
+one table of LoCoMo and LongMemEval. `--folders DIR --sets` asks for sets ("what depends on …") instead of passages, and
+prints how complete the answers of `related` are; `--write` writes these questions.
 """
 
 import argparse
@@ -26,6 +28,7 @@ from waylore.evaluation import sets
 from waylore.evaluation.conversations import table
 from waylore.evaluation.folders import command, own
 from waylore.evaluation.index import add_embedder_options, load_embedder
+from waylore.evaluation.relations import command as relations
 from waylore.protocols import Embedder
 from waylore.recipes import AUTO, RECIPES
 
@@ -47,6 +50,8 @@ def main(
     try:
         if options.path:
             own.run(options, partial(_create_embedder, options, create_default))
+        elif options.folders and options.sets is not None:
+            relations.run(options)
         elif options.folders:
             command.run(options)
         elif options.conversations:
@@ -64,6 +69,9 @@ def _find_problem(options: argparse.Namespace) -> str:
     ways = [options.path, options.folders, options.data and options.sets, options.data and options.conversations]
     if sum(map(bool, ways)) != 1:
         return "pass either FOLDER, --folders DIR, or --data DIR with --sets NAME or --conversations"
+    asks_sets = options.folders and options.sets is not None
+    if options.sets if asks_sets else options.write:
+        return "--sets takes no names with --folders; --write needs both"
     if options.questions and not options.path:
         return "--questions needs FOLDER; folders of --folders have their own"
     if (options.only or options.split) and not options.folders:
@@ -115,7 +123,13 @@ def _add_folder_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_set_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="Directory of benchmark sets")
-    parser.add_argument("--sets", nargs="+", metavar="NAME", help="Benchmark sets to measure")
+    parser.add_argument(
+        "--sets",
+        nargs="*",
+        metavar="NAME",
+        help="Benchmark sets to measure; without names, questions that ask for sets about --folders",
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="File for the questions that ask for sets")
     parser.add_argument(
         "--fusions", nargs="*", choices=get_args(Fusion), default=[], help="Fusions with which hybrid search is run too"
     )

@@ -27,6 +27,8 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[.;:()|<>\[\]\"“”„«»]|, (?!and|or)")
+_ASIDE = re.compile(r"^\s*\([^()]{1,60}\)")
+_WHICH = re.compile(r"^\)?\s*,?\s+(?:which|who)\s+|^\)(?=\s)")
 _AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
 _AND_SAYS = re.compile(r"\s*,?\s*and\s+(?=\w)")
 _LEAD = re.compile(r"(?!(?:if|when|while|as|this|it|they|we|you|i|there)\b)[^\W\d_][\w -]{2,60}", re.IGNORECASE)
@@ -126,13 +128,14 @@ def _find_relations(text: str, names: Iterable[str], about: str = "") -> Iterato
     `A uses B and C` says it of C too, and `A is made by B and sold by C` says both of A. Acronyms that name a kind of
     thing, such as URL, have no relations.
     """
-    places = [place for place in _place_names(text, names) if place[2].lower() not in _KINDS]
+    named = [place for place in _place_names(text, names) if place[2].lower() not in _KINDS]
+    places = list(_drop_asides(text, named))
     subject = predicate = ""
     if about and places and (words := _read_lead(text[: places[0][0]])):
         subject, predicate = about, words
         yield about, words, places[0][2]
     for (_, end, one), (start, _, other) in pairwise(places):
-        between = text[end:start]
+        between = _ASIDE.sub("", text[end:start])
         if subject and _AND.fullmatch(between):
             yield subject, predicate, other
         elif subject and (more := _AND_SAYS.match(between)) and (words := _read_predicate(between[more.end() :])):
@@ -143,6 +146,15 @@ def _find_relations(text: str, names: Iterable[str], about: str = "") -> Iterato
             yield one, words, other
         else:
             subject = ""
+
+
+def _drop_asides(text: str, places: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of names without those that stand in parentheses behind another name."""
+    last = None
+    for start, end, name in places:
+        if last is None or text[last:start].strip() != "(" or text[end : end + 1] != ")":
+            yield start, end, name
+            last = end
 
 
 def _place_names(text: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
@@ -169,7 +181,11 @@ def _read_lead(before: str) -> str:
 
 
 def _read_predicate(between: str) -> str:
-    """Return the few words between two names if they say more than a preposition does, or an empty string."""
+    """Return the few words between two names if they say more than a preposition does, or an empty string.
+
+    What follows "which" after a name says it of that name.
+    """
+    between = _WHICH.sub(" ", between)
     if len(between) > MAX_PREDICATE_CHARACTERS or _BREAK.search(between) or between[:1] in "'’":
         return ""
     words = between.split()

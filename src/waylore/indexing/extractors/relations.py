@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from waylore.indexing.blocks import Block, Mark
 from waylore.indexing.extractors.marked import is_anchor
@@ -28,6 +29,7 @@ MAX_VALUE_CHARACTERS = 60  # a longer value is not a name
 MAX_OBJECT_CHARACTERS = 240
 MAX_PLAIN_WORDS = 2  # of a name without a capital or a sign
 MAX_PHRASE_WORDS = 4  # a longer value is a text, unless most of its words have a capital
+MAX_LISTED_WORDS = 5  # of each name in a long list
 MAX_ITEM_WORDS = 3  # of an item that is one name as a whole
 WORDS_BEFORE_LINK = 5
 _PLAIN = re.compile(r"[\W\d]*(?:[TZ][\W\d]*)?|true|false|yes|no|none|null|n/?a", re.IGNORECASE)
@@ -38,29 +40,47 @@ _FOLDER_PAGES = frozenset(["index", "readme"])  # pages that stand for their fol
 _AFTER_NAME = re.compile(r"\s*(?:$|[,(:;–—]|- )")
 # Keys that say how a page is shown or where, not what it is about.
 _PRESENTATION = frozenset("layout template permalink redirect_from sidebar_position toc weight".split())
+Cells: TypeAlias = tuple[tuple[str, str], ...]
 _IDLE = frozenset("a an and as at by for from in is it of on or our see that the this to via with your".split())
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
-    """A block of a passage without markup: its text on one line, its marks in it, and its sentences."""
+    """A block of a passage without markup: its text on one line, its marks in it, and its sentences.
+
+    `links` are the texts of all links of a row, also if a part of it is in another passage.
+    """
 
     block: Block
     text: str
     marks: tuple[Mark, ...]
     sentences: Sequence[MarkedSentence]
+    links: tuple[str, ...] = ()
 
 
-def build_field_facts(subject: str, blocks: Iterable[ReadBlock], metadata: Container[str] = ()) -> Iterator[NewFact]:
-    """Yield the facts of fields and of table rows; fields of the head that are metadata are left out."""
-    read = list(blocks)
-    for number, one in enumerate(read):
-        if one.block.kind == "field" and (one.block.headings or one.block.key not in metadata):
+def build_field_facts(
+    subject: str, blocks: Iterable[ReadBlock], metadata: Container[str] = (), single: Container[Cells] = ()
+) -> Iterator[NewFact]:
+    """Yield the facts of fields, of entries in entries and of table rows.
+
+    Fields of the head that are metadata are left out. `single` are the cells of rows that are the only one of a table.
+    """
+    for one in blocks:
+        block = one.block
+        if block.kind == "field" and (block.headings or block.key not in metadata):
             yield from _read_field(subject, one)
-        elif one.block.kind == "row" and len(one.block.cells) > 1:
-            around = read[max(number - 1, 0) : number + 2]
-            rows = [other for other in around if other.block.kind == "row" and other.block.cells]
-            yield from _read_row(subject, one, is_single=len(rows) == 1)
+        elif block.kind == "heading" and block.about:
+            for relation, name in block.cells:
+                yield from _build_fact(block.about, relation, name, f"{block.about} {relation}: {name}")
+        elif block.kind == "row" and len(block.cells) > 1:
+            yield from _read_row(subject, one, is_single=block.cells in single)
+
+
+def find_single_rows(blocks: Sequence[Block]) -> frozenset[Cells]:
+    """Return the cells of the rows that are the only one of their table."""
+    is_row = [block.kind == "row" and bool(block.cells) for block in blocks]
+    around = zip([False, *is_row], is_row, [*is_row[1:], False], blocks, strict=False)
+    return frozenset(block.cells for before, is_one, after, block in around if is_one and not before and not after)
 
 
 def build_list_facts(
@@ -86,8 +106,9 @@ def build_value_fact(subject: str, key: str, value: str, statement: str = "") ->
     if key.lower() in _PRESENTATION:
         return
     bare = _ADDRESS.sub("", value).strip()
-    is_list = len(bare) <= 2 * MAX_VALUE_CHARACTERS and not is_measure(bare)
-    parts = _SEPARATOR.split(bare) if is_list else [bare]
+    parts = _SEPARATOR.split(bare)
+    is_list = len(bare) <= 2 * MAX_VALUE_CHARACTERS or all(len(part.split()) <= MAX_LISTED_WORDS for part in parts)
+    parts = parts if is_list and not is_measure(bare) else [bare]
     for part in parts or [value]:
         said = statement or f"{subject} {key}: {part}"
         if "://" in part or part[:1] == "/":
@@ -140,14 +161,21 @@ def _read_row(subject: str, one: ReadBlock, *, is_single: bool) -> Iterator[NewF
     about = heading if is_single or is_plain_value(first) else first
     statement = _make_statement(subject, one)
     for column, cell in columns if is_single else columns[1:]:
-        if cell.strip(" -?*") and cell != about:
-            yield from build_value_fact(about, column or "is", _find_linked_text(cell, one), statement)
+        for line in (bare for part in cell.split("\n") if (bare := part.strip(" -?*"))):
+            for value in _list_linked(line, one):
+                if value != about:
+                    yield from build_value_fact(about, column or "is", value, statement)
 
 
-def _find_linked_text(cell: str, one: ReadBlock) -> str:
-    """Return the text of the link that makes up most of a cell, or the cell."""
-    links = (one.text[mark.start : mark.end] for mark in one.marks if mark.kind == "link")
-    return next((link for link in links if link in cell and 2 * len(link) > len(cell)), cell)
+def _list_linked(cell: str, one: ReadBlock) -> list[str]:
+    """Return the links of a cell that is a list of links, the link that is most of it or begins it, or the cell."""
+    inside = sorted((link for link in dict.fromkeys(one.links) if link in cell), key=len, reverse=True)
+    rest = cell
+    for link in inside:
+        rest = rest.replace(link, "")
+    if len(inside) > 1 and not rest.strip(" ,;&*"):
+        return sorted(inside, key=cell.index)
+    return [next((each for each in inside if 2 * len(each) > len(cell) or cell.startswith(f"{each},")), cell)]
 
 
 def _get_heading(subject: str, block: Block, lead: str) -> str:

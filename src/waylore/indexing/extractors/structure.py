@@ -14,12 +14,18 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import PurePosixPath
 
-from waylore.indexing.blocks import Reading
+from waylore.indexing.blocks import Block, Reading
 from waylore.indexing.extractors.markup import cut_block, read_block
-from waylore.indexing.extractors.relations import ReadBlock, build_field_facts, build_value_fact, name_page
+from waylore.indexing.extractors.relations import (
+    ReadBlock,
+    build_field_facts,
+    build_value_fact,
+    find_single_rows,
+    name_page,
+)
 from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import normalise
+from waylore.text import normalise, strip_parentheses
 from waylore.types.knowledge import Document, Metadata, NewFact, Passage
 
 CONFIDENCE = 0.9
@@ -32,6 +38,10 @@ _ENTRY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$|^[ \t]+-[ \t]+(.+)$|^-[ \t]
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|([^\]\n]{1,200}))?\]\]")
 _LINK = re.compile(r"(!?)\[([^\[\]\n]{1,200})\]\(<?([^)\s>]{1,500})>?(?:\s+[\"'][^)]{0,200})?\)")
 _PLAIN = re.compile(r"^(?:[\d\s.,:/TZ+-]+|true|false|yes|no|null|~)$", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"requires?|replace|supersede|obsolete|update|amend|extend|depends|see[- ]also|related|refers", re.IGNORECASE
+)  # keys of references to pages of the same series
+_NUMBERS = re.compile(r"\d{1,6}(?:[, ]+\d{1,6})*")
 _PYTHON = (
     r"^[ \t]*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+))",
     r"^[ \t]*(?:async\s+def|def|class)\s+(\w+)",
@@ -94,10 +104,10 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
     Metadata belongs to the whole document and is listed with the first passage.
     """
     subject = _get_subject(document, document.title)
-    found = []
+    found, single = [], find_single_rows(reading.blocks)
     for number, blocks in enumerate(read_passages(reading, passages)):
         facts = [*(_read_metadata(subject, reading.metadata) if not number else ())]
-        structure = _build_structure("", [*facts, *build_field_facts(subject, blocks, reading.metadata)])
+        structure = _build_structure("", [*facts, *build_field_facts(subject, blocks, reading.metadata, single)])
         aliases = {} if number else _get_aliases(subject, document)
         names = {**structure.names, **dict.fromkeys(aliases, "")}
         found.append(Extraction(structure.facts, names, aliases=aliases))
@@ -105,10 +115,15 @@ def extract_declared(reading: Reading, document: Document, passages: Sequence[Pa
 
 
 def _get_aliases(subject: str, document: Document) -> dict[str, tuple[str, ...]]:
-    """Return the name of a file as another name of its page if it has several words, because links use it so."""
+    """Return other names of a page: its title with what stands in parentheses, and its file's name.
+
+    Links use the name of a file if it has several words.
+    """
     name = name_page(document.uri)
     is_other = name and normalise(subject) != name.lower() and not is_source_code(document)
-    return {subject: (name,)} if subject and is_other and not document.uri.count("#") else {}
+    file = [name] if is_other and not document.uri.count("#") else []
+    title = [document.title] if "(" in document.title and strip_parentheses(document.title) == subject else []
+    return {subject: (*title, *file)} if subject and (title or file) else {}
 
 
 def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:
@@ -116,7 +131,15 @@ def _read_metadata(subject: str, metadata: Metadata) -> Iterator[NewFact]:
     for key, value in metadata.items():
         for one in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []:
             if isinstance(one, str) and one.strip() and f"{key} {one}" != subject:
-                yield from build_value_fact(subject, key, one.strip())
+                yield from build_value_fact(subject, key, _name_numbers(subject, key, one.strip()))
+
+
+def _name_numbers(subject: str, key: str, value: str) -> str:
+    """Return a value with the names of the pages that it refers to by number: `Replaces: 386` in PEP 440 is PEP 386."""
+    series, _, number = subject.rpartition(" ")
+    if not (series.isupper() and number.isdecimal() and _REFERENCE.match(key) and _NUMBERS.fullmatch(value)):
+        return value
+    return ", ".join(f"{series} {int(each)}" for each in value.replace(",", " ").split())
 
 
 def _get_subject(document: Document, title: str) -> str:
@@ -136,8 +159,16 @@ def read_passages(reading: Reading, passages: Sequence[Passage]) -> Iterator[lis
             marks = tuple(mark for mark in block.marks if start <= mark.start and mark.end <= end)
             part = replace(block, start=max(block.start, start), end=min(block.end, end), marks=marks)
             read = read_block(reading, part)
-            found.append(ReadBlock(part, read.text, read.marks, () if block.kind == "code" else cut_block(read)))
+            sentences = () if block.kind == "code" else cut_block(read)
+            links = tuple(_list_links(reading, block)) if block.kind == "row" else ()
+            found.append(ReadBlock(part, read.text, read.marks, sentences, links))
         yield found
+
+
+def _list_links(reading: Reading, block: Block) -> Iterator[str]:
+    """Yield the texts of the links of a block."""
+    read = read_block(reading, block)
+    yield from (read.text[mark.start : mark.end] for mark in read.marks if mark.kind == "link")
 
 
 def is_source_code(document: Document) -> bool:

@@ -21,6 +21,7 @@ from waylore.indexing.readers.structure.titles import get_own_title, name_file
 from waylore.indexing.readers.structure.yaml_tree import MAX_DEPTH, Mapping, Node, Scalar, Sequence, parse_yaml
 
 _NAMES = ("name", "title", "id", "label", "term", "word", "slug", "key")
+_OWN_NAMES = ("name", "title")
 _NAME_ENDS = ("name", "title", "id")
 _MAX_NAME = 100
 _REPEAT_PATH = 400  # characters after which a heading names the whole path again: less than half a passage
@@ -116,7 +117,7 @@ class _FieldWriter(TextWriter):
             inner = self._add_heading(key, key, path) if key else path
             for item in node.items:
                 if isinstance(item, Mapping):
-                    self._add_entry(item, inner)
+                    self._add_entry(item, inner, key)
                 else:
                     self.add_node("", item, inner)
 
@@ -132,6 +133,9 @@ class _FieldWriter(TextWriter):
 
     def _add_mapping(self, key: str, node: Mapping, path: tuple[str, ...]) -> None:
         inner = self._add_heading(key, key, path) if key else path
+        if self._entry and has_own_name(node):
+            self._add_entry(node, inner, key)
+            return
         if self._entry or not has_keyed_entries(node):
             self._add_pairs(node.pairs, inner)
             return
@@ -148,8 +152,11 @@ class _FieldWriter(TextWriter):
         yield
         self._entry = outer
 
-    def _add_entry(self, node: Mapping, path: tuple[str, ...]) -> None:
-        """Add an entry of a list: its name is a heading, its other values are fields below."""
+    def _add_entry(self, node: Mapping, path: tuple[str, ...], relation: str) -> None:
+        """Add an entry of a list: its name is a heading, its other values are fields below.
+
+        `relation` is the key of the list, by which the entry belongs to the one around it.
+        """
         named = find_name(node)
         if named is None:
             self._add_pairs(node.pairs, path)
@@ -157,8 +164,9 @@ class _FieldWriter(TextWriter):
         key, value = named
         if node.pairs:
             self._announce(node.pairs[0][0])
-        inner = self._add_heading(f"{key.text}: {value.text.strip()}", value.text.strip(), path, key.text)
-        with self._begin_entry(value.text.strip()):
+        name = value.text.strip()
+        inner = self._add_heading(f"{key.text}: {name}", name, path, key.text, [(relation, name)])
+        with self._begin_entry(name):
             self._add_pairs([pair for pair in node.pairs if pair[0] is not key], inner)
 
     def _add_pairs(self, pairs: list[tuple[Scalar, Node]], path: tuple[str, ...]) -> None:
@@ -173,14 +181,16 @@ class _FieldWriter(TextWriter):
         elif queue := self._above.get(key.text):
             self._add_comment(queue.popleft())
 
-    def _add_heading(self, text: str, name: str, path: tuple[str, ...], key: str = "") -> tuple[str, ...]:
+    def _add_heading(
+        self, text: str, name: str, path: tuple[str, ...], key: str = "", cells: list[tuple[str, str]] | None = None
+    ) -> tuple[str, ...]:
         """Add a heading and return the path below it; after a while, it repeats the path above."""
         shown = text
         if self._since_path > _REPEAT_PATH and path:
             shown = f"{' / '.join(path)} / {text}"
             self._since_path = 0
         inner = (*path, name)
-        self.add("heading", shown, inner, key=key, about=self._entry)
+        self.add("heading", shown, inner, key=key, cells=cells if cells and self._entry else (), about=self._entry)
         self._since_path += len(shown)
         return inner
 
@@ -207,6 +217,11 @@ def has_keyed_entries(node: Mapping) -> bool:
     entries = [value for _, value in node.pairs if isinstance(value, Mapping)]
     keys = Counter(key for entry in entries for key in {key.text for key, _ in entry.pairs})
     return len(entries) == len(node.pairs) and max(keys.values(), default=0) > 1
+
+
+def has_own_name(node: Mapping) -> bool:
+    """Return whether a mapping says its name."""
+    return any(key.text.lower() in _OWN_NAMES and isinstance(value, Scalar) for key, value in node.pairs)
 
 
 def find_name(node: Mapping) -> tuple[Scalar, Scalar] | None:

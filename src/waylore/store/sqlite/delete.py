@@ -30,7 +30,7 @@ def delete_documents(db: apsw.Connection, of: SqliteCollection, documents: Seque
     """Remove documents, given by row, with their enrichments and everything that no other document supports."""
     if not documents:
         return Receipt()
-    documents = [row for (row,) in run_by_rows(db, "with_enrichments", documents)]
+    documents = sorted({*documents, *(row for (row,) in run_by_rows(db, "enrichments", documents))})
     read = run_by_rows(db, "passage_rows_of_documents", documents)
     passages = [row for row, *_ in read]
     tags = run_by_rows(db, "tags_of_documents", documents)

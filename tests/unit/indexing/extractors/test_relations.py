@@ -35,6 +35,30 @@ LINES = """# Minutes
 **Chair:** Mara Lindqvist
 **Present:** Kofi Mensah, Ana Silva
 """
+NESTED = """services:
+  - name: granite
+    team:
+      leads:
+        - {name: Mara Lindqvist, mail: mara@example.org}
+    contact:
+      channel: "#boats"
+      deputy: {name: Kofi Mensah, mail: kofi@example.org}
+"""
+NUMBERED = """PEP: 440
+Title: Versions
+Author: Ann Baker <ann@example.org>, Ben Carter <ben@example.org>, Cleo Dorn-Hammarskjöld <cleo@example.org>,
+ Dan Ekberg <dan@example.org>, Eva Falk <eva@example.org>, Finn Grey <finn@example.org>, Gustav Adolf Hall <g@x.io>,
+ Hana Ito <hana@example.org>
+Replaces: 386, 12
+Version: 2
+"""
+CELLS = """# Services
+
+| Service | Owners | Guides |
+|---|---|---|
+| Granite | * [Mara](https://x), Inc<br>* [Kofi](https://x), Inc | [Start](https://x), [Stop it](https://x) |
+| Opal | | |
+"""
 PROSE = """# Minutes
 
 Chair: Mara Lindqvist opened the meeting.
@@ -94,6 +118,51 @@ def test_fields_are_about_what_they_stand_in(
     assert {(subject.rpartition(" / ")[2], predicate, object_) for subject, predicate, object_ in found} == expected
 
 
+def test_entries_belong_to_the_entry_around_them(tmp_path: Path) -> None:
+    assert list_facts(tmp_path / "plan.yaml", NESTED) == {
+        ("granite", "leads", "Mara Lindqvist"),
+        ("Mara Lindqvist", "mail", "mara@example.org"),
+        ("granite", "channel", "#boats"),
+        ("granite", "deputy", "Kofi Mensah"),
+        ("Kofi Mensah", "mail", "kofi@example.org"),
+    }
+
+
+def test_numbers_refer_to_pages_of_the_series(tmp_path: Path) -> None:
+    found = list_facts(tmp_path / "0440.rst", NUMBERED + "\nAbstract\n========\n\nThe text.\n")
+    assert {(predicate, object_) for _, predicate, object_ in found if predicate in {"Replaces", "Version"}} == {
+        ("Replaces", "PEP 386"),
+        ("Replaces", "PEP 12"),
+        ("Version", "2"),
+    }
+    assert len([1 for subject, predicate, _ in found if (subject, predicate) == ("PEP 440", "Author")]) == 8
+
+
+def test_lines_and_links_of_a_cell_are_values(tmp_path: Path) -> None:
+    assert list_facts(tmp_path / "a.md", CELLS) == {
+        ("Granite", "Owners", "Mara"),
+        ("Granite", "Owners", "Kofi"),
+        ("Granite", "Guides", "Start"),
+        ("Granite", "Guides", "Stop it"),
+    }
+
+
+def test_row_alone_in_its_passage_is_about_its_first_cell(tmp_path: Path) -> None:
+    reading = read_document(
+        tmp_path / "a.md", "# A\n\n| Service | Owner |\n|---|---|\n| Granite | Mara |\n| Opal | Kofi |\n"
+    )
+    document = Document("d", reading.title, reading.uri)
+    start, end = reading.text.index("| Opal"), len(reading.text)
+    [found] = extract_declared(reading, document, [Passage("p", "d", "", start=start, end=end)])
+    assert [(fact.subject, fact.predicate, fact.object) for fact in found.facts] == [("Opal", "Owner", "Kofi")]
+
+
+def test_page_is_also_called_by_its_whole_title(tmp_path: Path) -> None:
+    reading = read_document(tmp_path / "dns.md", "# Domain names (DNS) and records\n\nText.\n")
+    [found] = extract_declared(reading, Document("d", reading.title, "dns.md"), [Passage("p", "d", reading.text)])
+    assert found.aliases == {"Domain names and records": ("Domain names (DNS) and records",)}
+
+
 def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
     html = "<title>{}</title><h1>Opening hours</h1><p>We open at nine.</p>"
     assert read_document(tmp_path / "a.html", html.format("Opening hours | Clock Museum")).title == "Opening hours"
@@ -116,6 +185,15 @@ def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
         ("If the guide was recorded by Radio Jura, ask.", ["Radio Jura"], set()),
         ("Opal returns the URL of Beryl.", ["Opal", "URL", "Beryl"], {("Opal", "returns the URL of", "Beryl")}),
         ("Opal returns the URL.", ["Opal", "URL"], set()),
+        ("We like Opal, which is sold by Beryl.", ["Opal", "Beryl"], {("Opal", "is sold by", "Beryl")}),
+        ("Ask Opal (v1), which talks to Beryl.", ["Opal", "Beryl"], {("Opal", "talks to", "Beryl")}),
+        (
+            "Opal (a shop) sells Beryl (Quartz) and Jade.",
+            ["Opal", "Beryl", "Quartz", "Jade"],
+            {("Opal", "sells", "Beryl"), ("Opal", "sells", "Jade")},
+        ),
+        ("A shop (Opal) is run by Beryl.", ["Opal", "Beryl"], {("Opal", "is run by", "Beryl")}),
+        ("Opal, which Quartz sells to Beryl.", ["Opal", "Quartz", "Beryl"], {("Quartz", "sells to", "Beryl")}),
     ],
 )
 def test_sentences_say_relations(sentence: str, names: list[str], expected: set[tuple[str, str, str]]) -> None:

@@ -41,7 +41,7 @@ def test_yaml_is_read_as_fields(tmp_path: Path) -> None:
         ("field", "depends_on: sessions, opal"),
         ("heading", "leads"),
         ("heading", "chair"),
-        ("field", "name: Kofi"),
+        ("heading", "name: Kofi"),
         ("field", "since: 2021-05-01"),
         ("paragraph", "a note"),
         ("field", "run: # no comment make"),
@@ -51,7 +51,9 @@ def test_yaml_is_read_as_fields(tmp_path: Path) -> None:
     owner, depends = found.blocks[5:7]
     assert owner.headings == ("services", "Granite")
     assert depends.cells == (("depends_on", "sessions"), ("depends_on", "opal"))
-    assert [block.key for block in found.blocks if block.kind == "heading"] == ["", "name", "", "", "name"]
+    assert [block.key for block in found.blocks if block.kind == "heading"] == ["", "name", "", "", "name", "name"]
+    chair = next(block for block in found.blocks if block.headings[-1:] == ("Kofi",))
+    assert (chair.about, chair.cells) == ("Granite", (("chair", "Kofi"),))
 
 
 def test_toml_and_json_are_read_like_yaml(tmp_path: Path) -> None:

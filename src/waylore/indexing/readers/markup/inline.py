@@ -56,8 +56,9 @@ class MarkFinder:
 
     @property
     def plain(self) -> str:
-        """The visible text, in one line."""
-        return " ".join("".join(self.words).split())
+        """The visible text, in one line; that of a cell has the lines that its author breaks."""
+        lines = "".join(self.words).split("\n") if self._is_row else ["".join(self.words)]
+        return "\n".join(" ".join(line.split()) for line in lines if line.strip())
 
     def _find(self, piece: str) -> int:
         return self._text.find(piece, self._cursor, min(self._end, self._cursor + _WINDOW + len(piece)))
@@ -149,3 +150,5 @@ class MarkFinder:
             self._cursor = start + len(token.content)
             if token.content.startswith("<!--"):
                 self._remove(start, self._cursor)
+        if self._is_row and token.content.startswith("<br"):
+            self.words.append("\n")

@@ -41,6 +41,7 @@ _NOT_PROSE = ("code", "literalinclude", "math", "mermaid", "eval-rst", "sourceco
 _LANGUAGES = frozenset("r python bash sh sql julia js ojs stan rcpp".split())  # of chunks in R Markdown
 _MAX_DIRECTIVES = 2  # nested ones, after which the content counts as code
 _OPTION = re.compile(r"(?:[ \t]*:[\w-]+:[^\r\n]*(?:\r\n?|\n|\Z))*")
+_FOOTNOTE = re.compile(r"<sup>\s*\d{1,2}\s*</sup>", re.IGNORECASE)  # the mark of a note to a column
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>")
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
@@ -261,6 +262,8 @@ class _BlockFinder:
         while tokens[number].type != "tr_close":
             inner += [tokens[number].content] if tokens[number].type == "inline" else []
             number += 1
+        if self._is_head:
+            inner = [_FOOTNOTE.sub("", cell) for cell in inner]
         marks, shown = self._parse_inline(start, end, inner, is_row=True)
         self._columns = shown if self._is_head else self._columns
         cells = () if self._is_head else tuple(zip(self._columns, shown, strict=False))

@@ -246,10 +246,8 @@ DELETE FROM files WHERE (collection, uri) IN (
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
 FROM documents d WHERE d.collection = :collection ORDER BY d.id
 
--- name: with_enrichments
--- Documents, given by row, and what `waylore enrich` added to their passages.
-SELECT d.row FROM documents d WHERE d.row IN carray(:rows)
-UNION
+-- name: enrichments
+-- What `waylore enrich` added to the passages of documents.
 SELECT e.row FROM carray(:rows) r CROSS JOIN documents d ON d.row = r.value
 CROSS JOIN documents e ON e.collection = d.collection AND e.uri = 'enrich:' || lower(hex(d.id))
 

@@ -764,7 +764,10 @@ class Waylore:
         """
         from waylore.retrieval.relations import connect  # noqa: PLC0415
 
-        ends = (arguments.check_text("a", a, "give a name", MAX_TITLE), arguments.check_text("b", b, "", MAX_TITLE))
+        ends = (
+            arguments.check_text("a", a, "give a name", MAX_TITLE),
+            arguments.check_text("b", b, "give a name", MAX_TITLE),
+        )
         options = connect.ConnectOptions(
             arguments.check_count("max_hops", max_hops, arguments.MAX_GRAPH_HOPS),
             arguments.check_count("limit", limit, connect.MAX_PATHS),
@@ -936,7 +939,9 @@ class Waylore:
         last = None if after is None else arguments.check_type("after", after, Document)
         place = (last.uri, last.id) if last else ("", "")
         visible = self._narrow(where, user, include_expired=include_expired)
-        return tuple(islice(self._list_own_documents(prefix, place, page, visible), page))
+        listed = pipeline.list_documents(self._store, prefix, where=visible, after=place, size=page)
+        own = (document for document in listed if not get_enriched(document))  # not what a model added to passages
+        return tuple(islice(own, page))
 
     @check_call
     def merges(self, name: str, *, where: Where = None) -> tuple[Merge, ...]:
@@ -1058,10 +1063,8 @@ class Waylore:
 
     def _select_documents(self, where: Filter) -> Generator[str]:
         """Yield the ids of all documents that a filter selects; with a user, of that user alone."""
-        after = ("", "")
-        while page := self._store.list_documents(after=after, limit=arguments.MAX_LIMIT, where=where):
-            yield from (each.id for each in page if each.user == where.user)
-            after = (page[-1].uri, page[-1].id)
+        found = pipeline.list_documents(self._store, where=where)
+        yield from (each.id for each in found if each.user == where.user)
 
     @check_call
     def get_receipt(self, receipt: str) -> Receipt:
@@ -1231,12 +1234,6 @@ class Waylore:
             if found := tuple(each.id for each in listed if uri in (each.uri, get_file(each.uri))):
                 return found
         return ()
-
-    def _list_own_documents(self, under: str, after: tuple[str, str], limit: int, where: Filter) -> Generator[Document]:
-        """Yield documents by address, without what a model added to their passages."""
-        while page := self._store.list_documents(under=under, after=after, limit=limit, where=where):
-            yield from (document for document in page if not get_enriched(document))
-            after = (page[-1].uri, page[-1].id)
 
     def _make_document(
         self,

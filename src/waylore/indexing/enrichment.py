@@ -27,7 +27,6 @@ from waylore.types.search import NO_FILTER, Filter
 AGENT = "enrich:"  # before the name of a run, as the agent of its documents
 BATCH_PASSAGES = 32  # read before new facts are written
 MAX_KNOWN_FACTS = 10_000  # of a passage
-PAGE = 1_000  # documents that are listed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +96,13 @@ def enrich_passages(
 def list_enrichments(store: Store, run: str) -> list[str]:
     """Return the ids of the documents of a run, of all users."""
     users, found = [""], dict[str, None]()
-    while page := store.users(after=users[-1], limit=PAGE):
+    while page := store.users(after=users[-1], limit=pipeline.PAGE):
         users += [each.user for each in page]
     for user in users:
         where = Filter(agent=AGENT + run, user=user)
-        found |= dict.fromkeys(document.id for document in _list_documents(store, where, under=make_enrichment_uri("")))
+        found |= dict.fromkeys(
+            document.id for document in pipeline.list_documents(store, make_enrichment_uri(""), where=where)
+        )
     return list(found)
 
 
@@ -118,17 +119,10 @@ def _list_passages(store: Store, run: EnrichmentRun) -> Iterator[str]:
     used = list(_list_used(store, run))
     yield from used
     seen = set(used)
-    for batch in pipeline.split_into_batches(_list_documents(store, run.where), BATCH_PASSAGES):
+    for batch in pipeline.split_into_batches(pipeline.list_documents(store, where=run.where), BATCH_PASSAGES):
         indexed = store.get_indexed_documents([each.id for each in batch], where=run.where)
         passages = (passage for each in batch if each.id in indexed for passage in indexed[each.id].passages)
         yield from (passage.id for passage in passages if passage.id not in seen and not passage.is_silent)
-
-
-def _list_documents(store: Store, where: Filter, under: str = "") -> Iterator[Document]:
-    after = ("", "")
-    while page := store.list_documents(under=under, after=after, limit=PAGE, where=where):
-        yield from page
-        after = (page[-1].uri, page[-1].id)
 
 
 def _select_new(

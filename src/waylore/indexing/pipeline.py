@@ -33,8 +33,10 @@ from waylore.types.author import Author
 from waylore.types.identity import add_scope, entity_id, identity
 from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument, NewFact, Passage
 from waylore.types.messages import Message
+from waylore.types.search import NO_FILTER, Filter
 
 EMBED_TEXTS = 1_024  # in one call of an embedder; the deadline is checked between two
+PAGE = 1_000  # documents that are listed at a time
 T = TypeVar("T")
 
 
@@ -137,6 +139,15 @@ def write(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDo
     if embedder is None:
         return store.write(changed, author=author, model=None)
     return store.write(embed_documents(changed, embedder), author=author, model=embedder.name)
+
+
+def list_documents(
+    store: Store, under: str = "", *, where: Filter = NO_FILTER, after: tuple[str, str] = ("", ""), size: int = PAGE
+) -> Iterator[Document]:
+    """Yield the documents whose addresses begin with a text, by address, read `size` at a time."""
+    while page := store.list_documents(under=under, after=after, limit=size, where=where):
+        yield from page
+        after = (page[-1].uri, page[-1].id)
 
 
 def split_into_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -28,7 +28,7 @@ from waylore.store.reads import Reads, read, run_together
 from waylore.text import normalise
 from waylore.types.knowledge import Fact
 from waylore.types.search import EndKind, Query
-from waylore.types.views import Assertion
+from waylore.types.views import Assertion, AssertionEnd
 
 MAX_SAID = 256  # assertions of one subject and relation that are read, the newest
 
@@ -104,6 +104,11 @@ def find_assertion(fact: Fact | None, loaded: Loaded) -> Assertion | None:
     if fact is None or fact.passage_id not in loaded:
         return None
     return Assertion(fact, *loaded[fact.passage_id])
+
+
+def find_end(held: HeldPeriod, loaded: Loaded) -> AssertionEnd | None:
+    """Return how and when a period ended, with the assertion that ended it; None if it did not."""
+    return AssertionEnd(held.kind, held.at, find_assertion(held.by, loaded)) if held.kind else None
 
 
 # -- computing -----------------------------------------------------------------------------------------

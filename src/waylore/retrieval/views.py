@@ -16,6 +16,7 @@ from waylore.retrieval.graph.validity import ALWAYS, FOREVER, get_key, make_orde
 from waylore.retrieval.history import (
     HeldPeriod,
     find_assertion,
+    find_end,
     find_entities,
     load_stating,
     read_facts,
@@ -28,7 +29,6 @@ from waylore.types.knowledge import EPOCH, Fact, Passage
 from waylore.types.search import Query
 from waylore.types.views import (
     Assertion,
-    AssertionEnd,
     ChangeKind,
     ChangeList,
     MemoryChange,
@@ -90,7 +90,7 @@ def _make_entry(fact: Fact, held: Sequence[HeldPeriod], loaded: Loaded, now: dat
     said = find_assertion(last.period.limit(fact), loaded)
     if said is None:
         return None
-    end = AssertionEnd(last.kind, last.at, find_assertion(last.by, loaded)) if last.kind else None
+    end = find_end(last, loaded)
     periods = [(_to_known(each.period.start), _to_known(each.period.end)) for each in held if each.has_held]
     return TimelineEntry(said, tuple(periods), end, is_planned=last.has_held and held[0].period.start > now)
 

@@ -168,8 +168,8 @@ def _find_runs(sentence: str, spelling: Spelling, *, is_item: bool) -> Iterator[
             is_phrase = begins and is_item and len(sentence) > len(text) and not text.isupper()
             if is_phrase and not spelling.is_name(text):
                 continue
-            is_named = _is_named_alone(text, spelling, begins=begins) or _is_related(sentence, match)
-            if (text[0].isupper() or text[0].isdigit()) and is_named:
+            may_be_name = text[0].isupper() or text[0].isdigit()
+            if may_be_name and (_is_named_alone(text, spelling, begins=begins) or _is_related(sentence, match)):
                 yield match.span()
             elif not begins and (end := _find_kind(sentence, text, match.end())):
                 yield start, end

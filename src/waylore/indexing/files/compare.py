@@ -112,7 +112,7 @@ def _find_vanished(store: Store, path: Path, folder: Path, existing: Sequence[Pa
     """Yield the ids of those whose addresses begin in a folder."""
     under = f"{make_address(path, folder).uri}/" if folder in path.parents else ""
     seen = {make_address(file, folder).uri for file in existing}
-    for batch in pipeline.split_into_batches(list_documents(store, under), LOOKUP_SIZE):
+    for batch in pipeline.split_into_batches(pipeline.list_documents(store, under), LOOKUP_SIZE):
         files = {document.id: get_file(document.uri) for document in batch}
         stored = store.fingerprints(sorted(set(files.values()) - seen))
         gone = {uri for uri, text in stored.items() if Address(uri, make_place(folder)).names(Fingerprint.parse(text))}
@@ -125,15 +125,7 @@ def _find_vanished(store: Store, path: Path, folder: Path, existing: Sequence[Pa
 def list_file_documents(store: Store, file: str) -> Iterator[Document]:
     """Yield the documents of a file: one with its address, or those of its rows and parts."""
     own = store.list_documents(under=file, limit=1)
-    return chain((d for d in own if d.uri == file), list_documents(store, f"{file}#"))
-
-
-def list_documents(store: Store, under: str) -> Iterator[Document]:
-    """Yield the documents whose addresses begin with a text."""
-    after = ("", "")
-    while page := store.list_documents(under=under, after=after, limit=LOOKUP_SIZE):
-        yield from page
-        after = (page[-1].uri, page[-1].id)
+    return chain((d for d in own if d.uri == file), pipeline.list_documents(store, f"{file}#"))
 
 
 def hash_content(path: Path) -> str:

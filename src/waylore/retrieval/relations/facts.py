@@ -6,6 +6,7 @@ A read says whether facts may be missing: it asks for one fact more than counts,
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from waylore.retrieval.graph.validity import may_end
 from waylore.retrieval.history import HeldPeriod, read_held
@@ -17,6 +18,7 @@ from waylore.types.search import Query
 
 MAX_TOTAL = 1_000  # facts up to which a total is exact, and facts of one entity that are read
 MAX_READ = 10_000  # facts that one call reads in all
+HeldFacts: TypeAlias = Mapping[str, Sequence[HeldPeriod]]
 FEW = 64  # facts of each entity that are read first, if there are many entities
 
 
@@ -26,13 +28,6 @@ class ReadBudget:
 
     left: int = field(default_factory=lambda: MAX_READ)
     is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HeldFacts:
-    """When facts held that another assertion may end, by the id of the fact."""
-
-    periods: Mapping[str, Sequence[HeldPeriod]] = field(default_factory=dict)
 
 
 def read_entity_facts(
@@ -81,22 +76,22 @@ def is_relation(fact: Fact) -> bool:
 def read_held_facts(
     query: Query, facts: Iterable[Fact], single_valued: Sequence[str], budget: ReadBudget
 ) -> Reads[HeldFacts]:
-    """Return when facts held, of those that another assertion may end."""
+    """Return when facts held, by id, of those that another assertion may end."""
     named = frozenset(map(normalise, single_valued))
     contested = [fact for fact in facts if may_end(fact, named)]
     if not contested:
-        return HeldFacts()
+        return {}
     held, is_old = yield from read_held(query, contested, single_valued)
     budget.is_cut |= is_old and query.as_of is not None
     periods: dict[str, list[HeldPeriod]] = defaultdict(list)
     for each in held:
         periods[each.first.id].append(each)
-    return HeldFacts({fact.id: periods.get(fact.id, ()) for fact in contested})
+    return {fact.id: periods.get(fact.id, ()) for fact in contested}
 
 
 def find_period(query: Query, held: HeldFacts, fact: Fact) -> tuple[bool, HeldPeriod | None]:
     """Return whether a fact counts, and its period: that which holds at the time asked for, else the last one."""
-    periods = held.periods.get(fact.id)
+    periods = held.get(fact.id)
     if not periods:
         return periods is None or query.as_of is None, None
     if query.as_of is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from waylore.retrieval.graph.state import Loaded
-from waylore.retrieval.history import HeldPeriod, find_assertion, load_stating
+from waylore.retrieval.history import HeldPeriod, find_assertion, find_end, load_stating
 from waylore.retrieval.relations.facts import (
     MAX_TOTAL,
     ReadBudget,
@@ -204,12 +204,7 @@ def show_fact(
     assertion = find_assertion(found.fact, loaded)
     if assertion is None:
         return None
-    end = _find_end(found, loaded)
+    end = find_end(found.period, loaded) if found.period else None
+    if end is None and found.fact.valid_to:
+        end = AssertionEnd("ended", found.fact.valid_to)
     return RelatedFact(assertion, found.is_forward, entities.get(found.far), end, branches)
-
-
-def _find_end(found: FoundFact, loaded: Loaded) -> AssertionEnd | None:
-    period = found.period
-    if period and period.kind:
-        return AssertionEnd(period.kind, period.at, find_assertion(period.by, loaded))
-    return AssertionEnd("ended", found.fact.valid_to) if found.fact.valid_to else None

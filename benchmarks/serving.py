@@ -6,7 +6,8 @@ The benchmark starts a real PostgreSQL server and a real `waylore serve` with `-
 the whole set. Searches use its questions. One in ten requests adds a new note, so cached answers are seldom
 valid for long. Requests are sent when they are due, and waiting for a connection counts as waiting, so slow
 answers do not reduce the rate. For each rate it prints the answered requests, times, errors, memory before and
-after, and the processor time by process. It stops at the first rate that meets the p99 goal.
+after, and the processor time by process. It stops at the first rate that meets the p99 goal. `--callers 1` sends
+each request when the one before is answered instead, and prints how many requests a second that gives.
 """
 
 import argparse
@@ -207,17 +208,41 @@ async def send_requests(service: Service, questions: list[str], rate: float, sec
         start = due = time.perf_counter()
         while due < start + seconds:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            collection = f"{service.url}/v1/collections/{chance.choice(service.collections)}"
-            if chance.random() < adds:
-                note = f"Note {sent}: {chance.choice(questions)} Asked at {time.time():.3f} by caller {sent}."
-                requests.create_task(_send(session, f"{collection}/documents", {"text": note}, "add", due, run))
-            else:
-                body = {"query": chance.choice(questions)}
-                requests.create_task(_send(session, f"{collection}/search", body, "search", due, run))
+            request = choose_request(service, questions, chance, sent, adds)
+            requests.create_task(_send(session, *request, due, run))
             sent += 1
             due += chance.expovariate(rate)
     run.took = time.perf_counter() - start
     return run
+
+
+async def send_in_turn(service: Service, questions: list[str], callers: int, seconds: float, adds: float) -> RateResult:
+    """Let some callers each send their next request when they have the answer to the one before."""
+    run, start = RateResult(0), time.perf_counter()
+
+    async def call(number: int, session: aiohttp.ClientSession) -> None:
+        chance = Random(number)
+        while (due := time.perf_counter()) < start + seconds:
+            await _send(session, *choose_request(service, questions, chance, number, adds), due, run)
+
+    headers = {"Authorization": f"Bearer {service.key}"}
+    async with aiohttp.ClientSession(headers=headers) as session, asyncio.TaskGroup() as group:
+        for number in range(callers):
+            group.create_task(call(number, session))
+    run.took = time.perf_counter() - start
+    run.rate = run.answered
+    return run
+
+
+def choose_request(
+    service: Service, questions: list[str], chance: Random, sent: int, adds: float
+) -> tuple[str, dict[str, str], str]:
+    """Choose a search or, for a share of the requests, a note to add; return address, body and kind."""
+    collection = f"{service.url}/v1/collections/{chance.choice(service.collections)}"
+    if chance.random() < adds:
+        note = f"Note {sent}: {chance.choice(questions)} Asked at {time.time():.3f} by caller {sent}."
+        return f"{collection}/documents", {"text": note}, "add"
+    return f"{collection}/search", {"query": chance.choice(questions)}, "search"
 
 
 async def _send(
@@ -236,7 +261,10 @@ async def _send(
 def measure_rate(service: Service, questions: list[str], rate: float, options: argparse.Namespace) -> RateResult:
     """Measure one rate, with memory and processor time."""
     memory, before = service.measure_megabytes(), service.read_processor_seconds()
-    run = asyncio.run(send_requests(service, questions, rate, options.seconds, options.adds))
+    if options.callers:
+        run = asyncio.run(send_in_turn(service, questions, options.callers, options.seconds, options.adds))
+    else:
+        run = asyncio.run(send_requests(service, questions, rate, options.seconds, options.adds))
     run.memory = (memory, service.measure_megabytes())
     after = service.read_processor_seconds()
     run.processor = {name: (after[name] - before[name]) / run.took for name in after}
@@ -252,7 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
         asyncio.run(send_requests(service, questions, 10, min(options.seconds, 10), options.adds))  # warm
         print("    sent  answered      p50     p95     p99")
         runs = []
-        for rate in options.rates:
+        for rate in [0.0] if options.callers else options.rates:
             runs.append(measure_rate(service, questions, rate, options))
             print(runs[-1], flush=True)
             if runs[-1].is_within_goal:
@@ -276,6 +304,7 @@ def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--rates", type=float, nargs="+", default=[200, 100, 70, 50, 40, 30, 20], help="requests per second"
     )
+    parser.add_argument("--callers", type=int, help="callers that send one request after the other, instead of rates")
     parser.add_argument("--seconds", type=float, default=60, help="duration of each rate")
     parser.add_argument("--adds", type=float, default=0.1, help="share of requests that add a note")
     parser.add_argument("--collections", type=int, default=4, help="number of collections")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from waylore.evaluation.__main__ import main
-from waylore.evaluation.relations.measure import SetAnswer, score_answers
+from waylore.evaluation.relations.measure import MeasuredSet, score_answers
 from waylore.evaluation.relations.questions import SetQuestion, choose_split, read_by_hand
 from waylore.evaluation.relations.structure import make_questions
 
@@ -143,9 +143,9 @@ def test_questions_by_hand_are_half_dev_and_half_test() -> None:
 def test_scores_count_things_and_broken_promises() -> None:
     question = SetQuestion("f", "a.md", "dev", "A", "uses", "out", (("B",), ("C",)))
     answers = [
-        SetAnswer(question, ("B", "C"), (), (), is_complete=True, is_ambiguous=False),
-        SetAnswer(question, ("B",), ("D",), ("C",), is_complete=True, is_ambiguous=False),
-        SetAnswer(question, (), (), ("B", "C"), is_complete=False, is_ambiguous=True),
+        MeasuredSet(question, ("B", "C"), (), (), is_complete=True, is_ambiguous=False),
+        MeasuredSet(question, ("B",), ("D",), ("C",), is_complete=True, is_ambiguous=False),
+        MeasuredSet(question, (), (), ("B", "C"), is_complete=False, is_ambiguous=True),
     ]
     scores = score_answers(answers)
     assert (scores.questions, scores.things, scores.broken, scores.ambiguous) == (3, 6, 1, 1)

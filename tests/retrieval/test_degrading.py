@@ -170,8 +170,8 @@ def test_graph_failure_keeps_hybrid_hits(case: Case, broken: frozenset[str]) -> 
         found, hybrid = case.ask(store), case.hybrid(store)
     assert {s.id for s in hybrid.ranking} <= {s.id for s in found.ranking}
     failed = {missing.partition(":")[0] for missing in found.missing if "is broken" in missing}
-    assert (found.skip_reason == GRAPH_FAILED) == bool(failed - {"scores"})
-    assert failed <= {"link", "graph", "scores"}
+    assert (found.skip_reason == GRAPH_FAILED) == bool(failed - {"scores", "set"})
+    assert failed <= {"link", "graph", "scores", "set"}
     if found.skip_reason:
         assert found.hits == hybrid.hits
 

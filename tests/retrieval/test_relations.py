@@ -189,3 +189,21 @@ def _list_subjects(seen: SeenGraph, asked: str, about: str) -> set[str]:
         elif subject in thing and seen.get_thing(object_) == thing:
             found.add(object_)
     return found
+
+
+@promise(30, graphs, callers, st.sampled_from(sorted(ASKED)), names)
+def test_search_begins_with_the_set_that_the_question_asks_for(
+    drawn: tuple[DrawnPage, ...], caller: Filter, asked: str, name: str
+) -> None:
+    with open_memory(drawn) as memory:
+        result = memory.search(f"What {asked} {name}?", method="chain", where=caller, record_use=False)
+        expected = memory.related(name, predicates=asked, direction="in", as_of=memory.now(), where=caller)
+        plain = memory.search(f"What {asked} {name}?", method="hybrid", where=caller, record_use=False)
+    assert plain.set_answer is None
+    if result.set_answer is None:
+        assert not expected.total
+        return
+    assert result.set_answer.is_complete == expected.complete
+    assert len(result.set_answer.lines) == expected.shown
+    for line, fact in zip(result.set_answer.lines, expected, strict=True):
+        assert str(fact.assertion.fact) in line

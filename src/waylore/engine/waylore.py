@@ -587,7 +587,8 @@ class Waylore:
         wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
         if max_tokens is not None:
             wanted = replace(wanted, max_tokens=arguments.check_count("max_tokens", max_tokens))
-        fence = make_fence(self._get_secret(), [hit.passage.text for hit in result.hits])
+        lines = result.set_answer.lines if result.set_answer else ()
+        fence = make_fence(self._get_secret(), [*(hit.passage.text for hit in result.hits), *lines])
         return render_context(result, layout=arguments.check_layout(layout), config=wanted, count=count, fence=fence)
 
     @check_call

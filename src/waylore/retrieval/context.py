@@ -1,7 +1,8 @@
 """Write a search result as text for a model, within a token budget.
 
 There are three layouts: `passages` has passages with citation marks; `graph` and `narrative` put a block of
-entities and facts before them. Parts are chosen by the sum of the tokens of their lines. The whole text is
+entities and facts before them. If the question asks for a set, the text begins with it, in at most a third of the
+budget. Parts are chosen by the sum of the tokens of their lines. The whole text is
 counted at the end, so the budget holds for any tokenizer, also if the tokens of two texts do not add up. The
 text contains only parts of the `SearchResult`, made neutral, with each passage in a fence (`waylore.fence`).
 This module reads no store, calls no model and does not summarise; long texts are cut at the end of a sentence.
@@ -21,11 +22,12 @@ from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_
 from waylore.protocols import CountTokens
 from waylore.text import normalise
 from waylore.types.knowledge import Fact
-from waylore.types.search import Hit, SearchResult
+from waylore.types.search import Hit, SearchResult, SetAnswer
 
 Layout = Literal["passages", "graph", "narrative"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
+SET_SHARE = 3  # a set takes at most this fraction of the budget: one third
 _MIN_CUT_CHARACTERS = 80  # a shorter part of a passage is left out
 _MAX_SHORT_CHARACTERS = 240  # of a description, a statement or a value
 _USER_NAMES = ("user", "i", "me")
@@ -68,7 +70,8 @@ def render_context(
 
     The note and the marks of the fence count too.
     """
-    block = _fit_graph_block(result, layout, config, count)
+    opening = _fit_set(result.set_answer, config, count, fence) if result.set_answer else ""
+    block = _join(opening, _fit_graph_block(result, layout, config, count, opening))
 
     def format_page(cited: _CitedTexts) -> str:
         return _format_page(block, cited, include_sources=config.include_sources)
@@ -113,6 +116,28 @@ def _find_beginning(facts: Sequence[Fact], at: int, back: dict[str, list[int]], 
             return at
         chain.append(before[0])
     return chain[-1]
+
+
+def _fit_set(answer: SetAnswer, config: ContextConfig, count: CountTokens, fence: Fence) -> str:
+    """Return the summary of a set and as many of its lines as fit into their share of the budget."""
+
+    def write(number: int) -> str:
+        left_out = len(answer.lines) - number
+        note = f" ({left_out} {'lines do' if left_out > 1 else 'line does'} not fit here)" if left_out else ""
+        lines = fence.enclose("\n".join(answer.lines[:number])) if number else ""
+        return "\n".join(filter(None, [f"## From the graph\n{answer.summary}{note}", lines]))
+
+    def fits(number: int) -> bool:
+        return count(_format_page(write(number), (), include_sources=False)) <= config.max_tokens // SET_SHARE
+
+    number = bisect_left(range(1, len(answer.lines) + 1), True, key=lambda number: not fits(number))
+    while number and not fits(number):
+        number -= 1
+    return write(number) if fits(number) else ""
+
+
+def _join(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))
 
 
 def _count_by_line(count: CountTokens) -> CountTokens:
@@ -160,7 +185,7 @@ def _format_page(block: str, cited: _CitedTexts, *, include_sources: bool) -> st
     heading = "## Passages" if block and cited else ""
     passages = [f"{f'[{c.mark}] {to_title(c.title)}'.rstrip()}\n{text}" for c, text in cited]
     sources = _format_sources([citation for citation, _ in cited]) if include_sources else ""
-    return "\n\n".join(filter(None, [note, block, heading, *passages, sources]))
+    return _join(note, block, heading, *passages, sources)
 
 
 def _count_removed(hits: Iterable[Hit], cited: Iterable[Citation]) -> int:
@@ -205,10 +230,12 @@ class _Part(NamedTuple):
     text: str = ""
 
 
-def _fit_graph_block(result: SearchResult, layout: Layout, config: ContextConfig, count: CountTokens) -> str:
+def _fit_graph_block(
+    result: SearchResult, layout: Layout, config: ContextConfig, count: CountTokens, opening: str
+) -> str:
     """Add parts in order of priority until the budget is used, then print them by section.
 
-    The note before it counts against the whole text, not against the budget of the block.
+    The note and the opening before it count against the whole text, not against the budget of the block.
     """
     title = "## Knowledge Graph Context\n" if layout == "graph" else ""
     by_line = _count_by_line(count)
@@ -216,7 +243,7 @@ def _fit_graph_block(result: SearchResult, layout: Layout, config: ContextConfig
 
     def fits(parts: Sequence[_Part], count: CountTokens) -> bool:
         block = _format_sections(parts, title)
-        page = _format_page(block, (), include_sources=False)
+        page = _format_page(_join(opening, block), (), include_sources=False)
         return count(block) <= config.graph_tokens and count(page) <= config.max_tokens
 
     for part in dict.fromkeys(_list_parts(result, layout, config)):

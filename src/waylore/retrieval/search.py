@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.plugins import import_later
 from waylore.protocols import Embedder, Reranker
-from waylore.recipes import Recipe, TurnShare
+from waylore.recipes import CHAIN, Recipe, TurnShare
+from waylore.retrieval.asked import may_ask_for_set
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.gate import GateDecision, decide
 from waylore.retrieval.graph.chain import search_chain
@@ -32,7 +33,7 @@ from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
 from waylore.types.knowledge import Document, Fact
-from waylore.types.search import NEWER, Filter, GraphPath, Hit, Query, Ranking, Scored, SearchResult, Step
+from waylore.types.search import NEWER, Filter, GraphPath, Hit, Query, Ranking, Scored, SearchResult, SetAnswer, Step
 
 if TYPE_CHECKING:
     from waylore.retrieval.superseding import Superseding
@@ -55,6 +56,7 @@ MAX_COMPARED = 100  # candidates that are compared with what was said later
 find_superseded = import_later("waylore.retrieval.superseding", "find_superseded")
 mark_superseded = import_later("waylore.retrieval.superseding", "mark_superseded")
 search_conversation: GraphSearch = import_later("waylore.retrieval.conversation", "search_conversation")
+answer_set_question = import_later("waylore.retrieval.relations.questions", "answer_set_question")
 mix_turns: MixTurns = import_later("waylore.retrieval.conversation", "mix_turns")
 
 
@@ -97,6 +99,7 @@ def _run_stages(
     with trace.measure("hits"):
         graph, superseding = yield from _put_superseded_below(question, graph, recipe)
         hits, texts = yield from _choose_hits(query, graph, recipe, superseding)
+    set_answer = yield from _answer_set_question(question, named, recipe)
     relevance = judge_relevance(query, first, texts)
     if superseding and hits and superseding.answers(hits[0]):
         relevance = Relevance(is_relevant=True)
@@ -118,6 +121,7 @@ def _run_stages(
         is_relevant=relevance.is_relevant,
         relevance_reason=relevance.reason,
         spans=graph.spans,
+        set_answer=set_answer,
         missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,
@@ -292,6 +296,15 @@ def find_grouped(found: Iterable[tuple[str, str]], loaded: Loaded) -> Iterator[s
         if document.session and session in seen:
             yield id_
         seen.add(session)
+
+
+def _answer_set_question(question: GraphQuery, named: NamedEntities | None, recipe: Recipe) -> Reads[SetAnswer | None]:
+    """Return the set that the question asks for, if the recipe is for any question and the caller sees facts."""
+    if recipe.graph != CHAIN.graph or named is None or not named[0] or not may_ask_for_set(question.query.text):
+        return None
+    stage = answer_set_question(question.query, recipe.walk.single_valued)
+    answer: SetAnswer | None = yield from question.trace.run_stage("set", stage, default=None)
+    return answer
 
 
 def _find_dissimilar(query: Query, graph: GraphResult) -> Reads[set[str]]:

@@ -171,12 +171,21 @@ class Hit(Wire):
     explanation: Explanation | None
 
 
+class SetAnswer(Wire):
+    """What the graph states for a question that asks for a set or a connection, and how much of it is shown."""
+
+    summary: str
+    lines: list[str]
+    is_complete: bool
+
+
 class SearchResult(Wire):
     """The hits of a question, best first.
 
     `route_reason` is the reason for the choice of the recipe, `skip_reason` the reason why the graph was not used.
     `is_relevant` is whether the best hit likely answers the question, null if that cannot be judged.
-    `spans` are the days that the question names, if turns near them were preferred.
+    `spans` are the days that the question names, if turns near them were preferred. `set_answer` is null unless the
+    question asks for a set or a connection that the graph states.
     `facts` has every fact of the paths, and facts of the entities that the question names; each fact once. `missing`
     lists the searches that could not run. `seconds` and `candidates` are by stage.
     """
@@ -190,6 +199,7 @@ class SearchResult(Wire):
     is_relevant: bool | None
     relevance_reason: str
     spans: list[Days]
+    set_answer: SetAnswer | None
     entities: list[Entity]
     facts: list[Fact]
     missing: list[str]

@@ -352,6 +352,23 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAnswer:
+    """What the graph states for a question that asks for a set or a connection, such as "what depends on Quarry?".
+
+    `summary` says what was asked and how much of it is shown: "all 7 facts: “depends on” Quarry". Each of the `lines`
+    is a fact with its source, indented by hops, or a path. `is_complete` if nothing is missing that the store holds.
+    """
+
+    summary: str
+    lines: tuple[str, ...] = ()
+    is_complete: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values, as every surface writes it in JSON."""
+        return {"summary": self.summary, "lines": list(self.lines), "is_complete": self.is_complete}
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The hits of a question, best first, with what the graph knows of it and what could not be searched.
 
@@ -360,7 +377,8 @@ class SearchResult:
     gives the outcome in a word. `entities` are those that the question names, `facts` connect them to the hits.
     `is_relevant` is whether the best hit likely answers the question, with `relevance_reason` if it does not. It is
     None if that cannot be judged, as without vectors.
-    `spans` are the days that the question names, if turns near them were preferred.
+    `spans` are the days that the question names, if turns near them were preferred. `set_answer` is what the graph
+    states if the question asks for a set or a connection, None otherwise.
     `ranking` lists all candidates, also those with the same text as another.
     `missing` lists the searches that could not run. `candidates`, `seconds` and `started` are by stage (`started`
     on the clock of `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer
@@ -386,6 +404,7 @@ class SearchResult:
     is_relevant: bool | None = None
     relevance_reason: str = ""
     spans: "tuple[Span, ...]" = ()
+    set_answer: SetAnswer | None = None
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -410,6 +429,7 @@ class SearchResult:
             "is_relevant": self.is_relevant,
             "relevance_reason": self.relevance_reason,
             "spans": [_dump_span(span) for span in self.spans],
+            "set_answer": self.set_answer.to_dict() if self.set_answer else None,
             "entities": [dump_entity(entity) for entity in self.entities],
             "facts": [dump_fact(fact) for fact in self._list_facts()],
             "missing": list(self.missing),

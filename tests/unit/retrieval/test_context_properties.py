@@ -13,7 +13,7 @@ from waylore.protocols import CountTokens
 from waylore.retrieval.context import Layout, order_facts
 from waylore.text import estimate_tokens
 from waylore.types.knowledge import Fact
-from waylore.types.search import SearchResult
+from waylore.types.search import SearchResult, SetAnswer
 
 COUNTS: dict[str, CountTokens] = {
     "pieces": estimate_tokens,
@@ -66,6 +66,23 @@ def test_context_never_exceeds_budget(what: SearchResult, layout: Layout, config
     assert block.tokens <= config.max_tokens
     assert not block.text or COUNTS[by](unfence(block.text)) <= config.graph_tokens
     assert answer.text.startswith(block.text)
+
+
+@EVERY
+def test_set_opens_the_context_in_a_third_of_the_budget(
+    what: SearchResult, layout: Layout, config: ContextConfig, by: str
+) -> None:
+    lines = tuple(f"- Service {name} —depends on→ Quarry" for name in "ABCDEFGH")
+    count = COUNTS[by]
+    asked = replace(what, set_answer=SetAnswer("all 8 facts: “depends on” Quarry", lines))
+    answer = render(asked, layout, config=config, count=count)
+    assert answer.tokens == count(answer.text) <= config.max_tokens
+    opening = render(replace(make_result(), set_answer=asked.set_answer), layout, config=config, count=count)
+    assert opening.tokens <= config.max_tokens / 3
+    assert unfence(answer.text).startswith(unfence(opening.text))
+    shown = sum(line in opening.text for line in lines)
+    left = re.search(r"\((\d+) lines? do(?:es)? not fit here\)", opening.text)
+    assert not opening.text or shown + (int(left[1]) if left else 0) == len(lines)
 
 
 @EVERY

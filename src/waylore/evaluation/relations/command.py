@@ -8,7 +8,7 @@ from pathlib import Path
 from waylore.evaluation.folders.index import index_folder, open_cached, open_memory
 from waylore.evaluation.folders.questions import FILES, list_folders
 from waylore.evaluation.index import load_embedder
-from waylore.evaluation.relations.measure import SetAnswer, ask_questions, score_answers
+from waylore.evaluation.relations.measure import MeasuredSet, ask_questions, score_answers
 from waylore.evaluation.relations.questions import SetQuestion, read_by_hand, write_questions
 from waylore.evaluation.relations.structure import make_questions
 from waylore.evaluation.run import show_progress
@@ -31,7 +31,7 @@ HEAD = [
 
 def run(options: argparse.Namespace) -> None:
     """Measure the folders that the options name; print the tables, and write the questions and the answers."""
-    answers: list[SetAnswer] = []
+    answers: list[MeasuredSet] = []
     named = options.embedder or options.model
     with open_cached(load_embedder(options.embedder, options.model) if named else None, options.vectors) as model:
         for folder in list_folders(options.folders, options.only):
@@ -52,7 +52,7 @@ def list_questions(folder: Path) -> list[SetQuestion]:
     return [*make_questions(folder, folder / FILES), *(each for each in read_by_hand() if each.folder == folder.name)]
 
 
-def format_report(answers: Sequence[SetAnswer]) -> str:
+def format_report(answers: Sequence[MeasuredSet]) -> str:
     """Return the table, and examples of dev that are wrong. Answers of test are only counted."""
     table = format_markdown(HEAD, list(_list_rows(answers)), names=3)
     wrong = [each for each in answers if each.question.split == "dev" and (each.missing or each.wrong)]
@@ -61,7 +61,7 @@ def format_report(answers: Sequence[SetAnswer]) -> str:
     return "\n\n".join([table, *(["## Examples of dev\n\n" + "\n".join(lost)] if lost else [])])
 
 
-def _list_rows(answers: Sequence[SetAnswer]) -> Iterator[list[str]]:
+def _list_rows(answers: Sequence[MeasuredSet]) -> Iterator[list[str]]:
     """Yield the figures by kind and split, then by folder."""
     folders = dict.fromkeys(each.question.folder for each in answers)
     for kind in ("structure", "sentences"):
@@ -73,17 +73,17 @@ def _list_rows(answers: Sequence[SetAnswer]) -> Iterator[list[str]]:
                     yield [kind, split, folder, *_format_scores(chosen)]
 
 
-def _format_scores(answers: Sequence[SetAnswer]) -> list[str]:
+def _format_scores(answers: Sequence[MeasuredSet]) -> list[str]:
     scores = score_answers(answers)
     shares = (f"{share:.3f}" for share in (scores.precision, scores.recall, scores.exact))
     return [str(scores.questions), str(scores.things), *shares, str(scores.broken), str(scores.ambiguous)]
 
 
-def _take(answers: Sequence[SetAnswer], kind: str) -> list[SetAnswer]:
+def _take(answers: Sequence[MeasuredSet], kind: str) -> list[MeasuredSet]:
     return [each for each in answers if each.question.kind == kind][:MAX_EXAMPLES]
 
 
-def _describe(answer: SetAnswer) -> str:
+def _describe(answer: MeasuredSet) -> str:
     question = answer.question
     lines = [f"- {question.folder}/{question.file}: {question.text}"]
     lines += [f"  missing: {', '.join(answer.missing)}"] if answer.missing else []

@@ -13,7 +13,7 @@ LIMIT = 1_000  # facts of an answer
 
 
 @dataclass(frozen=True, slots=True)
-class SetAnswer:
+class MeasuredSet:
     """An answer: the right things, the wrong things, the missing ones, and whether it claims to be complete."""
 
     question: SetQuestion
@@ -48,7 +48,7 @@ class SetScores:
 
 def ask_questions(
     memory: Waylore, questions: Sequence[SetQuestion], progress: Callable[[int, int], None] = lambda *_: None
-) -> list[SetAnswer]:
+) -> list[MeasuredSet]:
     """Ask questions about an indexed folder."""
     answers = []
     for number, question in enumerate(questions, 1):
@@ -57,7 +57,7 @@ def ask_questions(
     return answers
 
 
-def _ask(memory: Waylore, question: SetQuestion) -> SetAnswer:
+def _ask(memory: Waylore, question: SetQuestion) -> MeasuredSet:
     found = memory.related(question.entity, predicates=[question.predicate], direction=question.direction, limit=LIMIT)
     spellings = [_list_names(fact) for fact in found.facts]
     wanted = [frozenset(map(normalise, answer)) for answer in question.answers]
@@ -68,7 +68,7 @@ def _ask(memory: Waylore, question: SetQuestion) -> SetAnswer:
     missing = [answer[0] for answer in question.answers if answer not in right]
     is_ambiguous = bool(found.candidates)
     names = tuple(answer[0] for answer in right)
-    return SetAnswer(question, names, tuple(wrong), tuple(missing), found.complete and not is_ambiguous, is_ambiguous)
+    return MeasuredSet(question, names, tuple(wrong), tuple(missing), found.complete and not is_ambiguous, is_ambiguous)
 
 
 def _has(things: Iterable[frozenset[str]], names: frozenset[str]) -> bool:
@@ -82,7 +82,7 @@ def _list_names(fact: RelatedFact) -> Answer:
     return (end, fact.entity.name, *fact.entity.aliases) if fact.entity else (end,)
 
 
-def score_answers(answers: Sequence[SetAnswer]) -> SetScores:
+def score_answers(answers: Sequence[MeasuredSet]) -> SetScores:
     """Return the figures of answers."""
     right, wrong, missing = (
         sum(len(getattr(each, name)) for each in answers) for name in ("right", "wrong", "missing")

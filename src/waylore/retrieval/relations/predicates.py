@@ -150,6 +150,11 @@ def compare_predicates(asked: str, name: str) -> Match | None:
     return "inverse" if one[0] == other[0] else None
 
 
+def is_in_table(predicate: str) -> bool:
+    """Return whether the table has a predicate, by its stems."""
+    return bool(_find_groups(normalise(predicate)))
+
+
 def _are_apart(asked: str, name: str) -> bool:
     """Return whether the table knows both predicates, or one is the other with a prefix that negates it."""
     if _find_groups(asked) and _find_groups(name):

@@ -25,9 +25,10 @@ SNIPPET_CHARACTERS = 220  # of a passage in a card
 ADDRESS_CHARACTERS = 32  # of an address in a card
 MAX_SEARCHED_CHARACTERS = 20_000  # of a passage, in which the snippet is chosen
 BAR_WIDTH = 10
+MAX_SET_LINES = 12  # of a set that the question asks for
 MAX_OTHERS = 3  # documents with the same text that a card names
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
-STAGES = ("embedding", "unit", "vector", "keyword", "link", "scores", "graph", "hits", "reranker")
+STAGES = ("embedding", "unit", "vector", "keyword", "link", "scores", "graph", "hits", "set", "reranker")
 SEARCHES = {"vector": "meaning", "keyword": "words", "graph": "graph"}
 _WORD = re.compile(r"\w+")
 
@@ -43,10 +44,22 @@ def count(number: int, noun: str) -> str:
 
 def render_result(result: SearchResult, seconds: float, *, explained: bool = False) -> RenderableType:
     """Render the hits as cards, best first, and a footer."""
-    cards: list[RenderableType] = []
+    cards: list[RenderableType] = [*render_set(result)]
     for rank, hit in enumerate(result.hits, 1):
         cards += [render_card(rank, hit, result.query), *([_indent(render_reasons(hit))] if explained else []), Text()]
     return Group(*cards, *render_footer(result, seconds))
+
+
+def render_set(result: SearchResult) -> Iterator[RenderableType]:
+    """Yield the set that the question asks for, if the graph states one: its summary and its first lines."""
+    if result.set_answer is None:
+        return
+    lines = result.set_answer.lines
+    yield Text(result.set_answer.summary, NAME)
+    yield from (_indent(Text(line, overflow="ellipsis", no_wrap=True)) for line in lines[:MAX_SET_LINES])
+    if len(lines) > MAX_SET_LINES:
+        yield _indent(Text(f"… and {count(len(lines) - MAX_SET_LINES, 'line')}: waylore related shows all", DIM))
+    yield Text()
 
 
 def render_card(rank: int, hit: Hit, question: str) -> RenderableType:

@@ -29,7 +29,7 @@ def run_tests(arguments: list[str]) -> tuple[int, str]:
         "pytest",
         "-q",
         "-n",
-        "2",
+        "3",
         "--dist",
         "loadfile",
         "--no-loadscope-reorder",

@@ -18,7 +18,7 @@ from waylore.types.author import OWNER
 from waylore.types.knowledge import IndexedDocument
 
 DOCUMENTS = 150
-KILLS = 16
+KILLS = [5, pytest.param(16, marks=pytest.mark.full)]
 OPEN = """
 import sys
 from waylore.store.sqlite.store import SqliteStore
@@ -51,7 +51,8 @@ def read_content(path: Path) -> dict[str, IndexedDocument]:
 
 
 @pytest.mark.timeout(300)
-def test_killed_rewrite_leaves_a_file_that_answers(old: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_killed_rewrite_leaves_a_file_that_answers(old: Path, tmp_path: Path, kills: int) -> None:
     path = tmp_path / "a.waylore"
     shutil.copy(old, path)
     command = [sys.executable, "-c", OPEN, str(path)]
@@ -59,11 +60,11 @@ def test_killed_rewrite_leaves_a_file_that_answers(old: Path, tmp_path: Path) ->
     assert check_pages(str(path)).has_checksums
     expected = read_content(path)
     finished = []
-    for number in range(KILLS):
+    for number in range(kills):
         for file in tmp_path.glob("a.waylore*"):
             file.unlink()
         shutil.copy(old, path)
-        finished.append(start_and_kill(command, tmp_path, whole * number / KILLS))
+        finished.append(start_and_kill(command, tmp_path, whole * number / kills))
         assert check_pages(str(path)).damaged == ()
         assert read_content(path) == expected
         checked = check_pages(str(path))

@@ -23,7 +23,7 @@ from waylore.types.knowledge import STATUSES, IndexedDocument
 from waylore.types.results import Receipt
 
 DOCUMENTS = 150
-KILLS = 20
+KILLS = [5, pytest.param(20, marks=pytest.mark.full)]
 OPEN = """
 import sys
 from waylore.store.protocol import Store
@@ -114,7 +114,8 @@ def test_staged_vectors_survive_and_those_of_facts_are_made_again(tmp_path: Path
 
 
 @pytest.mark.timeout(300)
-def test_killed_process_leaves_a_file_that_is_carried_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_killed_process_leaves_a_file_that_is_carried_over(tmp_path: Path, kills: int) -> None:
     old, path = tmp_path / "old.waylore", tmp_path / "a.waylore"
     write(old, [make_document(Edition(number, 1)) for number in range(DOCUMENTS)], None)
     expected = read_all(old)
@@ -123,10 +124,10 @@ def test_killed_process_leaves_a_file_that_is_carried_over(tmp_path: Path) -> No
     command = [sys.executable, "-c", OPEN, str(path)]
     whole = measure_seconds(command)
     finished = []
-    for number in range(KILLS):
+    for number in range(kills):
         for file in tmp_path.glob("a.waylore*"):
             file.unlink()
         shutil.copy(old, path)
-        finished.append(start_and_kill(command, tmp_path, whole * number / KILLS))
+        finished.append(start_and_kill(command, tmp_path, whole * number / kills))
         assert read_all(path) == expected
     assert not all(finished)

@@ -25,7 +25,7 @@ from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
 DOCUMENTS = 120
-KILLS = 10
+KILLS = [3, pytest.param(20, marks=pytest.mark.full)]
 NEWEST = len(load_migrations("waylore.store.postgres"))
 OPEN = """
 import sys
@@ -112,16 +112,17 @@ def test_staged_vectors_survive_and_those_of_facts_are_made_again() -> None:
 
 
 @pytest.mark.timeout(300)
-def test_killed_process_leaves_a_schema_that_is_carried_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_killed_process_leaves_a_schema_that_is_carried_over(tmp_path: Path, kills: int) -> None:
     old = create_database()
     write(old, [make_document(Edition(number, 1)) for number in range(DOCUMENTS)], None)
     expected = read_all(old)
     restore_tables(old)
     whole = measure_seconds([sys.executable, "-c", OPEN, copy_database(old, "whole")])
     layouts = []
-    for number in range(KILLS):
+    for number in range(kills):
         url = copy_database(old, f"killed_{number}")
-        start_and_kill([sys.executable, "-c", OPEN, url], tmp_path, whole * number / KILLS)
+        start_and_kill([sys.executable, "-c", OPEN, url], tmp_path, whole * number / kills)
         layouts.append(check_layout(url))
         assert read_all(url) == expected
     assert LAST in layouts

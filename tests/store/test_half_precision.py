@@ -20,7 +20,7 @@ from waylore.testing.world import EMBEDDER, MODEL, WORLD, page, question
 from waylore.types.author import OWNER
 from waylore.types.knowledge import Vector
 
-KILLS = 8
+KILLS = [3, pytest.param(8, marks=pytest.mark.full)]
 PAGES = 300
 
 
@@ -87,7 +87,8 @@ def test_bits_are_derived_from_the_codes(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_killed_process_leaves_a_file_that_is_converted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_killed_process_leaves_a_file_that_is_converted(tmp_path: Path, kills: int) -> None:
     old, path = tmp_path / "old.waylore", tmp_path / "a.waylore"
     write(old, [page(f"Page {number} tells of falcon {number}.") for number in range(PAGES)], MODEL)
     expected = read_all(old)
@@ -96,10 +97,10 @@ def test_killed_process_leaves_a_file_that_is_converted(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OPEN, str(path)]
     whole = measure_seconds(command)
     finished = []
-    for number in range(KILLS):
+    for number in range(kills):
         for file in tmp_path.glob("a.waylore*"):
             file.unlink()
         shutil.copy(old, path)
-        finished.append(start_and_kill(command, tmp_path, whole * number / KILLS))
+        finished.append(start_and_kill(command, tmp_path, whole * number / kills))
         assert read_all(path) == expected
     assert not all(finished)

@@ -17,7 +17,7 @@ from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import EMBEDDER, MODEL, WORLD, page, question
 from waylore.types.author import OWNER
 
-KILLS = 6
+KILLS = [2, pytest.param(6, marks=pytest.mark.full)]
 PAGES = 150
 QUESTIONS = ("king of lotharingia", "falcon", "tours")
 
@@ -67,16 +67,17 @@ def test_engines_find_the_same_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_killed_process_leaves_a_schema_that_is_converted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_killed_process_leaves_a_schema_that_is_converted(tmp_path: Path, kills: int) -> None:
     old = create_database()
     write(old, [page(f"Page {number} tells of falcon {number}.") for number in range(PAGES)], MODEL)
     expected = read_all(old)
     restore_halves(old)
     whole = measure_seconds([sys.executable, "-c", OPEN, copy_database(old, "whole")])
     layouts = []
-    for number in range(KILLS):
+    for number in range(kills):
         url = copy_database(old, f"killed_{number}")
-        start_and_kill([sys.executable, "-c", OPEN, url], tmp_path, whole * number / KILLS)
+        start_and_kill([sys.executable, "-c", OPEN, url], tmp_path, whole * number / kills)
         layouts.append(check_layout(url))
         assert read_all(url) == expected
     assert LAST_HALF in layouts

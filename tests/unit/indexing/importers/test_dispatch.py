@@ -151,7 +151,7 @@ def import_into(path: Path, format_: str, store: SqliteStore) -> ImportReport:
     return dispatch.import_file(store, None, path, format_, FRAME, author=OWNER)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(chosen=formats, content=anything)
 def test_any_file_is_imported_and_repeating_changes_nothing(
     chosen: tuple[str, str], content: bytes, tmp_path_factory: pytest.TempPathFactory
@@ -180,7 +180,7 @@ def get_fields(of: ImportReport) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a busy machine takes minutes to draw the rows
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(values=st.lists(rows, max_size=5), format_=st.sampled_from(["triples", "mcp-memory"]))
 def test_lines_are_imported_independently(
     values: list[Any], format_: str, tmp_path_factory: pytest.TempPathFactory

@@ -86,8 +86,7 @@ def test_answer_is_never_complete_if_a_bound_cut_it(
 ) -> None:
     seen = see(drawn, caller)
     with pytest.MonkeyPatch.context() as patch, open_memory(drawn) as memory:
-        for module in (facts, related):
-            patch.setattr(module, "MAX_TOTAL", most)
+        patch.setattr(related, "COUNTED", most)
         patch.setattr(facts, "FEW", 1)
         patch.setattr(facts, "MAX_READ", few)
         for name in NAMES[:4]:

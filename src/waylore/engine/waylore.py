@@ -724,7 +724,7 @@ class Waylore:
         as_of: only facts that were valid at this time and said before it; None returns all, with their periods.
         where: metadata that a document must have, as a dict or a Filter.
         user: also what documents of this user say.
-        limit: the number of facts to show, at most 1,000. Up to 1,000 facts are counted exactly.
+        limit: the number of facts to show, at most 1,000. Up to 500 facts are counted exactly, or as many as this.
         """
         from waylore.retrieval.relations import facts, related  # noqa: PLC0415 (a search starts without it)
         from waylore.types.relations import Direction  # noqa: PLC0415

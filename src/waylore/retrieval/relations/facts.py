@@ -16,7 +16,7 @@ from waylore.text import normalise
 from waylore.types.knowledge import SAME, Fact
 from waylore.types.search import Query
 
-MAX_TOTAL = 1_000  # facts up to which a total is exact, and facts of one entity that are read
+MAX_TOTAL = 1_000  # items that a caller may ask for, and up to which a list is counted
 MAX_READ = 10_000  # facts that one call reads in all
 HeldFacts: TypeAlias = Mapping[str, Sequence[HeldPeriod]]
 FEW = 64  # facts of each entity that are read first, if there are many entities
@@ -24,8 +24,9 @@ FEW = 64  # facts of each entity that are read first, if there are many entities
 
 @dataclass(slots=True)
 class ReadBudget:
-    """How many more facts a call may read, and whether a bound has cut its answer."""
+    """How many facts of one entity count, how many more a call may read, and whether a bound has cut its answer."""
 
+    most: int = MAX_TOTAL
     left: int = field(default_factory=lambda: MAX_READ)
     is_cut: bool = False
 
@@ -38,14 +39,14 @@ def read_entity_facts(
     Few facts of each are read first, and all of those that have more.
     """
     found: dict[str, tuple[Fact, ...]] = {}
-    cap = min(MAX_TOTAL + 1, max(FEW, MAX_READ // max(len(ids), 1)))
+    cap = min(budget.most + 1, max(FEW, MAX_READ // max(len(ids), 1)))
     size = MAX_READ // cap
     for start in range(0, len(ids), size):
         yield from _read_some(query, ids[start : start + size], cap, budget, predicates, found)
-    more = [id_ for id_, facts in found.items() if cap <= len(facts) <= MAX_TOTAL]
+    more = [id_ for id_, facts in found.items() if cap <= len(facts) <= budget.most]
     for id_ in more:
-        yield from _read_some(query, [id_], MAX_TOTAL + 1, budget, predicates, found)
-    budget.is_cut |= any(len(facts) > MAX_TOTAL for facts in found.values())
+        yield from _read_some(query, [id_], budget.most + 1, budget, predicates, found)
+    budget.is_cut |= any(len(facts) > budget.most for facts in found.values())
     return found
 
 

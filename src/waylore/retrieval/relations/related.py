@@ -1,7 +1,7 @@
 """Read the facts of a thing as a tree, hop by hop, and count them.
 
 Each fact appears once, at the first place that reaches it, and each thing is followed once. All facts are counted up to
-`MAX_TOTAL`; the first ones are shown. What denies a relation is no fact here; it ends one.
+`COUNTED`, or as many as are shown. What denies a relation is no fact here; it ends one.
 """
 
 from collections import defaultdict
@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from waylore.retrieval.graph.state import Loaded
 from waylore.retrieval.history import HeldPeriod, find_assertion, find_end, load_stating
 from waylore.retrieval.relations.facts import (
-    MAX_TOTAL,
     ReadBudget,
     find_period,
     is_relation,
@@ -26,6 +25,8 @@ from waylore.types.knowledge import Entity, Fact
 from waylore.types.relations import Direction, Extent, Related, RelatedFact
 from waylore.types.search import Query
 from waylore.types.views import AssertionEnd
+
+COUNTED = 500  # facts up to which a total is exact, if no more are shown; reading them costs a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class _Tree:
 
 def read_related(query: Query, options: RelatedOptions) -> Reads[Related]:
     """Return the facts around the thing that `query.text` names."""
-    things, budget, tree = Things(), ReadBudget(), _Tree()
+    things, budget, tree = Things(), ReadBudget(max(COUNTED, options.limit)), _Tree()
     named = yield from resolve_name(query, query.text, things)
     if not named.leader:
         return Related(query.text, candidates=named.candidates, extent=Extent(is_exact=not named.candidates))
@@ -108,7 +109,7 @@ def _read_matching(
     """Return the facts of entities. Of an entity with too many, also those with the spellings that match."""
     facts = yield from read_entity_facts(query, ids, budget)
     matcher.learn(fact for of_one in facts.values() for fact in of_one if is_relation(fact))
-    crowded = [id_ for id_, of_one in facts.items() if len(of_one) > MAX_TOTAL]
+    crowded = [id_ for id_, of_one in facts.items() if len(of_one) > budget.most]
     if crowded and matcher.is_asked:
         spelled = yield from read_entity_facts(query, crowded, budget, matcher.spellings)
         matcher.learn(fact for of_one in spelled.values() for fact in of_one if is_relation(fact))
@@ -136,7 +137,7 @@ def _add_level(found: Sequence[FoundFact], tree: _Tree, budget: ReadBudget) -> d
     for each in found:
         if each.fact.id in tree.found:
             continue
-        if len(tree.found) >= MAX_TOTAL:
+        if len(tree.found) >= budget.most:
             budget.is_cut = True
             break
         tree.found[each.fact.id] = each

@@ -172,6 +172,7 @@ READS: tuple[Way, ...] = (
     get("get_job", f"{HERE}/jobs/{{job}}"),
     get("follow_job", f"{HERE}/jobs/{{job}}/events"),
     get("list_keys", "/v1/keys?limit=100", is_general=True),
+    post("search", "ask for a set", f"{HERE}/search", lambda t, _: {"query": f"What does {t.subject} work at?"}),
     post("search", "search", f"{HERE}/search", lambda t, _: {"query": f"vault of {t.subject}", "top_k": 50}),
     post("search", "search as others", f"{HERE}/search", lambda t, _: {"query": t.name, "labels": list(ALL_LABELS)}),
     post("search", "search words", f"{HERE}/search", lambda t, _: {"query": f"vault {t.name}", "method": "keyword"}),

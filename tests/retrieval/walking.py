@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from hypothesis import strategies as st
 
@@ -114,6 +115,17 @@ class SeenGraph:
     entities: dict[str, list[Entity]] = field(default_factory=lambda: defaultdict(list))
     things: dict[str, frozenset[str]] = field(default_factory=dict)
 
+    @cached_property
+    def neighbours(self) -> dict[frozenset[str], set[frozenset[str]]]:
+        """The things that facts and pairs connect with each thing."""
+        near: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
+        for fact in (*self.list_relations(), *self.pairs):
+            if len(fact.ends) == 2:
+                first, second = map(self.get_thing, fact.ends)
+                near[first].add(second)
+                near[second].add(first)
+        return near
+
     def get_thing(self, entity: str) -> frozenset[str]:
         """Return all entities that are the same as one."""
         return self.things.get(entity, frozenset({entity}))
@@ -186,18 +198,12 @@ def _is_wanted(seen: SeenGraph, fact: Fact, near: str, asked: str, direction: st
 
 def measure_distance(seen: SeenGraph, one: str, other: str) -> int | None:
     """Return the number of steps between two entities over facts and pairs; None if there is no path."""
-    near: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
-    for fact in (*seen.list_relations(), *seen.pairs):
-        if len(fact.ends) == 2:
-            first, second = map(seen.get_thing, fact.ends)
-            near[first].add(second)
-            near[second].add(first)
     start, end = seen.get_thing(one), seen.get_thing(other)
     distances = {start: 0}
     pending = deque([start])
-    while pending:
+    while pending and end not in distances:
         thing = pending.popleft()
-        for beyond in near[thing] - distances.keys():
+        for beyond in seen.neighbours[thing] - distances.keys():
             distances[beyond] = distances[thing] + 1
             pending.append(beyond)
     return distances.get(end)

@@ -24,8 +24,8 @@ from waylore.types.knowledge import Entity, Fact
 from waylore.types.relations import ConnectingPath, Connection
 from waylore.types.search import Query
 
-FACTS_PER_ENTITY = 128
-PAIRS_PER_ENTITY, PASSAGES_PER_ENTITY = 64, 16
+FACTS_PER_ENTITY = 256
+PAIRS_PER_ENTITY, PASSAGES_PER_ENTITY = 256, 64  # with 64 and 16, 8 of 160 paths in real folders were missed
 MAX_LOOKED_AT = 8_000  # facts and pairs that one call reads in all
 ENTITIES_AT_ONCE = 64
 MAX_PATHS = 100  # that a caller may ask for

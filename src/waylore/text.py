@@ -76,6 +76,24 @@ _PIECES = (
     ("[\U00010000-\U0010ffff]", 3.0),  # emoji
 )
 _ASCII_PIECES = "|".join(pattern for pattern, _ in _PIECES[:2])
+# Tokens of what a text has, fitted to o200k: `python -m benchmarks.tokens` compares them.
+_WORD_COST, _LONG_COST, _NAME_COST, _INNER_CAPITAL_COST = 0.88, 0.33, 0.6, 0.2
+_LONG_LETTERS, _NAME_LETTERS = 8, 5  # a letter beyond the eighth costs more, and so does a name of more than five
+_SIGN_COSTS = (
+    ("[0-9]{1,3}", 1.0),
+    (" (?=[0-9])", 1.5),
+    ("[^\\sA-Za-z0-9\u0080-\U0010ffff]+", 1.15),
+    ("\n+|\t+", 1.0),
+)
+_OTHER_COSTS = (
+    ("[\u0080-\u036f\u1e00-\u1eff]", 0.6),  # letters with accents
+    ("[\u0370-\u03ff]", 0.5),  # Greek
+    ("[\u0400-\u04ff]", 0.35),  # Cyrillic
+    ("[\u0590-\u10ff]", 0.5),  # Hebrew to Georgian
+    ("[\u2e80-\ud7ff\uf900-\uffff]", 0.8),  # Han, kana, Hangul
+    ("[\u0500-\u058f\u1100-\u1dff\u1f00-\u2e7f\ud800-\uf8ff]", 1.0),
+    ("[\U00010000-\U0010ffff]", 2.5),  # emoji
+)
 
 STOP_WORDS = frozenset(
     """a an and are as at be been being but by can could did do does for from had has have he her his how i if
@@ -137,7 +155,19 @@ def terms(text: str) -> list[str]:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text without a tokenizer; rather too many than too few."""
+    """Estimate the number of tokens of a text without a tokenizer, within a tenth of what o200k counts in pages."""
+    words = re.findall("[A-Za-z]+", text)
+    capital = [len(word) for word in words if word < "a"]
+    tokens = _WORD_COST * len(words) + _NAME_COST * sum(length > _NAME_LETTERS for length in capital)
+    tokens += _LONG_COST * sum(len(word) - _LONG_LETTERS for word in words if len(word) > _LONG_LETTERS)
+    tokens += _INNER_CAPITAL_COST * (len(re.findall("[A-Z]", text)) - len(capital))
+    for pattern, cost in _SIGN_COSTS if text.isascii() else (*_SIGN_COSTS, *_OTHER_COSTS):
+        tokens += cost * len(re.findall(pattern, text))
+    return math.ceil(tokens)
+
+
+def count_pieces(text: str) -> int:
+    """Return how many tokens a text has at most, or nearly so. Passages are cut by this measure."""
     if text.isascii():
         return len(re.findall(_ASCII_PIECES, text))
     return math.ceil(sum(cost * len(re.findall(pattern, text)) for pattern, cost in _PIECES))

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waylore import text
-from waylore.text import _PIECES, STOP_WORDS, _fold, estimate_tokens, normalise, terms
+from waylore.text import _PIECES, STOP_WORDS, _fold, count_pieces, normalise, terms
 
 NAMES = st.text() | st.text(alphabet="aB1é _-+#!")
 HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF)
@@ -179,4 +179,4 @@ def test_ascii_is_folded_and_counted_as_any_text(text: str) -> None:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     assert terms(text) == terms(f"{text} é")[:-1]
     assert _fold(text) == folded
-    assert estimate_tokens(text) == sum(len(re.findall(pattern, text)) for pattern, _ in _PIECES[:2])
+    assert count_pieces(text) == sum(len(re.findall(pattern, text)) for pattern, _ in _PIECES[:2])

@@ -39,7 +39,7 @@ from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.project import find_project_folder
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
 from waylore.recipes import AUTO, Recipe, TurnShare
-from waylore.retrieval.context import Layout, RenderedContext, render_context
+from waylore.retrieval.context import Layout, RenderedContext, count_hits, render_context
 from waylore.retrieval.graph import same_as
 from waylore.retrieval.graph.browse import browse
 from waylore.retrieval.graph.validity import MAX_ASSERTIONS, select_current
@@ -565,7 +565,7 @@ class Waylore:
         self,
         result: SearchResult | str,
         *,
-        layout: Layout = "graph",
+        layout: Layout = "passages",
         max_tokens: int | None = None,
         config: ContextConfig | None = None,
         count: CountTokens = texts.estimate_tokens,
@@ -574,19 +574,20 @@ class Waylore:
 
         Each passage is put between the marks of a fence, and the first sentence says that it is data.
 
-        result: the result of `search`, or a question to search for first.
-        layout: passages, graph or narrative.
+        result: the result of `search`, or a question to search for first, with as many hits as fill the budget.
+        layout: passages; graph and narrative put a block of entities and facts of up to 500 tokens before them.
         max_tokens: length of the text in tokens; None takes the config's (4,000).
         config: which parts the text has; None takes the default.
         count: counts the tokens of a text; `waylore.providers.tokens` has exact counters.
         """
-        if isinstance(result, str):
-            result = self.search(arguments.check_text("result", result, "ask one question", MAX_QUERY))
-        arguments.check_type("result", result, SearchResult)
         arguments.check_callable("count", count)
         wanted = ContextConfig() if config is None else arguments.check_type("config", config, ContextConfig)
         if max_tokens is not None:
             wanted = replace(wanted, max_tokens=arguments.check_count("max_tokens", max_tokens))
+        if isinstance(result, str):
+            question = arguments.check_text("result", result, "ask one question", MAX_QUERY)
+            result = self.search(question, top_k=count_hits(wanted.max_tokens))
+        arguments.check_type("result", result, SearchResult)
         lines = result.set_answer.lines if result.set_answer else ()
         fence = make_fence(self._get_secret(), [*(hit.passage.text for hit in result.hits), *lines])
         return render_context(result, layout=arguments.check_layout(layout), config=wanted, count=count, fence=fence)

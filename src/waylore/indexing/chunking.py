@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import Block, Reading, has_words
-from waylore.text import estimate_tokens
+from waylore.text import count_pieces
 from waylore.types.identity import passage_id
 from waylore.types.knowledge import Document, Passage
 
@@ -45,7 +45,7 @@ def split_into_passages(
     *,
     max_tokens: int = MAX_TOKENS,
     overlap_tokens: int = OVERLAP_TOKENS,
-    count: Count = estimate_tokens,
+    count: Count = count_pieces,
 ) -> list[Passage]:
     """Split a document into passages; a text that occurs again is listed once, at its first place."""
     passages: dict[str, Passage] = {}
@@ -60,7 +60,7 @@ def split_into_passages(
 
 
 def find_spans(
-    reading: Reading, *, max_tokens: int, overlap_tokens: int = 0, count: Count = estimate_tokens
+    reading: Reading, *, max_tokens: int, overlap_tokens: int = 0, count: Count = count_pieces
 ) -> Iterator[PassageOffsets]:
     """Yield the spans of the passages of a reading; together they cover all its blocks except text without words."""
     if not 0 <= overlap_tokens < max_tokens:

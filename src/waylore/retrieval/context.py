@@ -27,6 +27,7 @@ from waylore.types.search import Hit, SearchResult, SetAnswer
 Layout = Literal["passages", "graph", "narrative"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
+MIN_HITS, MAX_HITS, TOKENS_PER_HIT = 10, 40, 100  # how many hits fill a budget
 SET_SHARE = 3  # a set takes at most this fraction of the budget: one third
 _MIN_CUT_CHARACTERS = 80  # a shorter part of a passage is left out
 _MAX_SHORT_CHARACTERS = 240  # of a description, a statement or a value
@@ -61,6 +62,11 @@ class RenderedContext:
         """Return the context as plain values, as every surface writes it in JSON."""
         sources = [asdict(citation) for citation in self.sources]
         return {"text": self.text, "tokens": self.tokens, "sources": sources, "removed": self.removed}
+
+
+def count_hits(max_tokens: int) -> int:
+    """Return how many hits to search for, so that their passages fill a budget."""
+    return min(max(max_tokens // TOKENS_PER_HIT, MIN_HITS), MAX_HITS)
 
 
 def render_context(

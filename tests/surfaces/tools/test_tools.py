@@ -55,7 +55,7 @@ def open_agent(documents: list[dict[str, str]]) -> Iterator[Agent]:
 def check_size(answer: Any, tokens: int) -> Any:
     """Check that the JSON and the text of an answer are within the budget. Return the JSON."""
     data = answer.model_dump(mode="json")
-    assert estimate_tokens(json.dumps(data, ensure_ascii=False)) <= tokens
+    assert estimate_tokens(json.dumps(data, ensure_ascii=False, separators=(",", ":"))) <= tokens
     assert estimate_tokens(answer.to_text()) <= tokens
     return data
 

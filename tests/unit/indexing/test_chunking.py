@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import Block, BlockKind, Reading, has_words
 from waylore.indexing.chunking import find_spans, split_into_passages
-from waylore.text import estimate_tokens as tokens
+from waylore.text import count_pieces as tokens
 from waylore.types.knowledge import Document, Passage
 
 DOCUMENT = Document("d", title="Guide")

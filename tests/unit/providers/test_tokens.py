@@ -1,4 +1,4 @@
-"""Token counts are tiktoken's if it is installed, else an estimate that is rather too high."""
+"""Token counts are tiktoken's if it is installed, else an estimate near them; passages are cut by pieces."""
 
 import sys
 from pathlib import Path
@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requirements import find_model
+from requirements import find_model, find_set
 from waylore.errors import ModelUnavailable
+from waylore.evaluation.datasets import read_dataset
+from waylore.protocols import CountTokens
 from waylore.providers.tokens import create_counter
-from waylore.text import estimate_tokens
+from waylore.text import count_pieces, estimate_tokens
 
 ROOT = Path(__file__).parents[3]
 ENCODINGS = ["cl100k_base", "o200k_base"]
@@ -71,15 +73,40 @@ def test_counter_accepts_any_text() -> None:
 @pytest.mark.usefixtures("vocabularies")
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_estimate_is_rarely_low(text: str, name: str) -> None:
-    assert estimate_tokens(TEXTS[text]) >= 0.93 * create_counter(name)(TEXTS[text])
+def test_pieces_are_rarely_fewer_than_tokens(text: str, name: str) -> None:
+    assert count_pieces(TEXTS[text]) >= 0.93 * create_counter(name)(TEXTS[text])
 
 
 @pytest.mark.model
 @pytest.mark.usefixtures("vocabularies")
 @pytest.mark.parametrize("text", ["README.md", "ARCHITECTURE.md", "English", "names", "German", "Chinese"])
-def test_estimate_is_not_much_too_high(text: str) -> None:
-    assert estimate_tokens(TEXTS[text]) <= 2 * create_counter()(TEXTS[text])
+def test_pieces_are_at_most_twice_the_tokens(text: str) -> None:
+    assert count_pieces(TEXTS[text]) <= 2 * create_counter()(TEXTS[text])
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("vocabularies")
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("text", ["README.md", "ARCHITECTURE.md", "code", "English", "JSON", "indented"])
+def test_estimate_is_within_a_tenth(text: str, name: str) -> None:
+    assert estimate_tokens(TEXTS[text]) == pytest.approx(create_counter(name)(TEXTS[text]), rel=0.1)
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("vocabularies")
+@pytest.mark.parametrize("text", TEXTS)
+def test_estimate_is_near_in_any_script(text: str) -> None:
+    counted = create_counter()(TEXTS[text])
+    assert 0.65 * counted <= estimate_tokens(TEXTS[text]) <= 1.75 * counted
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("vocabularies")
+@pytest.mark.parametrize("name", ["musique-train100", "locomo", "longmemeval-oracle", "peerread-citations"])
+def test_estimate_is_within_a_tenth_on_sets(name: str) -> None:
+    texts = [passage.text for page in read_dataset(find_set(name)).pages[:200] for passage in page.passages]
+    for encoding in ENCODINGS:
+        assert sum(map(estimate_tokens, texts)) == pytest.approx(sum(map(create_counter(encoding), texts)), rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -98,19 +125,21 @@ def test_estimate_is_not_much_too_high(text: str) -> None:
         ("\0", 1),
     ],
 )
-def test_estimate_for_each_kind_of_text(text: str, expected: int) -> None:
-    assert estimate_tokens(text) == expected
+def test_pieces_of_each_kind_of_text(text: str, expected: int) -> None:
+    assert count_pieces(text) == expected
 
 
-@given(st.text())
-def test_estimate_counts_every_sign(text: str) -> None:
-    assert estimate_tokens(text) >= estimate_tokens(text.strip()) >= bool(text.strip())
-    assert estimate_tokens(text) <= 3 * len(text)
+@pytest.mark.parametrize("count", [count_pieces, estimate_tokens])
+@given(text=st.text())
+def test_every_sign_is_counted(count: CountTokens, text: str) -> None:
+    assert count(text) >= count(text.strip()) >= bool(text.strip())
+    assert count(text) <= 3 * len(text)
 
 
-@given(st.characters(exclude_categories=["Zs", "Cc"]))
-def test_estimate_counts_every_character(character: str) -> None:
-    assert estimate_tokens(character) >= 1
+@pytest.mark.parametrize("count", [count_pieces, estimate_tokens])
+@given(character=st.characters(exclude_categories=["Zs", "Cc"]))
+def test_every_character_is_counted(count: CountTokens, character: str) -> None:
+    assert count(character) >= 1
 
 
 def test_unknown_encoding_raises() -> None:

@@ -66,7 +66,7 @@ class LLMExtractor:
         timeout: float = 120.0,
         retries: int = 5,
         backoff: float = 0.5,
-        count: CountTokens = text.estimate_tokens,
+        count: CountTokens = text.count_pieces,
     ) -> None:
         if concurrency < 1 or max_tokens < 1:
             raise ConfigError("concurrency and max_tokens must be at least 1")

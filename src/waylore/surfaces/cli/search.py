@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from waylore.errors import NotFound
-from waylore.retrieval.context import Layout
+from waylore.retrieval.context import Layout, count_hits
 from waylore.surfaces.cli.options import (
     AsOf,
     CollectionName,
@@ -59,7 +59,7 @@ def search(
     context: Annotated[bool, typer.Option("--context", help="Print the text for a model instead of hits.")] = False,
     layout: Annotated[
         Layout, typer.Option(metavar="NAME", help="Layout of that text: passages, graph or narrative.")
-    ] = "graph",
+    ] = "passages",
     max_tokens: Annotated[
         int, typer.Option("--max-tokens", metavar="N", min=1, help="Length of that text in tokens.")
     ] = 4_000,
@@ -78,7 +78,8 @@ def search(
     with open_for_search(store, collection, method) as memory:
         started = time.perf_counter()
         scope = {"user": user, "session": session, "since": since, "until": until, "group_by": group_by}
-        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope
+        hits = count_hits(max_tokens) if context and top_k is None else top_k
+        options = _read_options(method, recipe, hits, label, where, as_of, min_similarity) | scope
         result = memory.search(question, **options)
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)

@@ -365,7 +365,7 @@ class SearchRequest(QuestionBody):
 class ContextRequest(QuestionBody):
     """A question, with the layout and length of the text for a model."""
 
-    layout: Layout = "graph"
+    layout: Layout = "passages"
     max_tokens: Whole = Field(default=4_000, ge=100, le=100_000)
 
 

@@ -9,6 +9,7 @@ from pydantic import StringConstraints
 from waylore import types
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
+from waylore.retrieval.context import count_hits
 from waylore.surfaces.http.access import ReadAccess, create_router
 from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit, OfUser
 from waylore.surfaces.http.requests import (
@@ -75,7 +76,8 @@ async def render_context(access: ReadAccess, body: ContextRequest) -> Response:
     """Return the text to hand to a model, with citation marks, within a budget of tokens."""
 
     def render(waylore: Waylore) -> Response:
-        context = waylore.context(_search(waylore, body), layout=body.layout, max_tokens=body.max_tokens)
+        result = _search(waylore, body, body.top_k or count_hits(body.max_tokens))
+        context = waylore.context(result, layout=body.layout, max_tokens=body.max_tokens)
         return make_json_response(context.to_dict())
 
     return await access.run(render)
@@ -233,12 +235,12 @@ async def get_provenance(access: ReadAccess, passage: PassageId, around: Around 
     return await access.run(read)
 
 
-def _search(waylore: Waylore, body: QuestionBody) -> types.SearchResult:
+def _search(waylore: Waylore, body: QuestionBody, top_k: int | None = None) -> types.SearchResult:
     labels = None if body.labels is None else frozenset(body.labels)
     where = types.Filter(labels=labels, metadata=body.where)
     return waylore.search(
         body.query,
-        top_k=body.top_k,
+        top_k=top_k or body.top_k,
         method=body.method,
         where=where,
         as_of=body.as_of,

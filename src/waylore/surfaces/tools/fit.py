@@ -1,7 +1,7 @@
 """Fit an answer into a budget of tokens: keep as many of its parts as possible, the first parts first.
 
 An answer is sent twice, as JSON and as text, and a client shows one of them to its model, so each must fit. Tokens
-are estimated by `waylore.text.estimate_tokens`, rather too high than too low. The answer itself reports what was
+are estimated by `waylore.text.estimate_tokens`, within a tenth of what models count. The answer itself reports what was
 left out.
 """
 

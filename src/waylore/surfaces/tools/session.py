@@ -16,6 +16,7 @@ from waylore.engine.waylore import Waylore
 from waylore.fence import RECALLED_NOTE
 from waylore.indexing.conversations.claude import is_transcript_line
 from waylore.lengths import MAX_QUERY
+from waylore.retrieval.context import count_hits
 from waylore.text import estimate_tokens
 from waylore.types.knowledge import Document
 from waylore.types.messages import Conversation
@@ -65,10 +66,10 @@ def read_hook(text: str, agent: str, user: str) -> SessionHook:
 
 def recall_for_prompt(memory: Waylore, hook: SessionHook, max_tokens: int) -> str:
     """Return what is known about a prompt; an empty string if that is likely irrelevant, or nothing."""
-    result = memory.search(hook.prompt[:MAX_QUERY], user=hook.user)
+    result = memory.search(hook.prompt[:MAX_QUERY], user=hook.user, top_k=count_hits(max_tokens))
     if not result.hits or result.is_relevant is False:
         return ""
-    return memory.context(result, layout="passages", max_tokens=max_tokens).text
+    return memory.context(result, max_tokens=max_tokens).text
 
 
 def recall_latest(memory: Waylore, hook: SessionHook, max_tokens: int) -> str:

@@ -501,7 +501,7 @@ def test_cached_answers_survive_kill(server: Script, tmp_path: Path) -> None:
 
 
 def test_callers_tokenizer_counts_tokens(server: Script) -> None:
-    tripled = LLMExtractor("m", base_url=server.url, count=lambda text: 3 * words.estimate_tokens(text))
+    tripled = LLMExtractor("m", base_url=server.url, count=lambda text: 3 * words.count_pieces(text))
     with tripled as dear, create_extractor(server) as plain:
         assert (
             dear.estimate(make_numbered_passages(3)).tokens.sent

@@ -93,8 +93,11 @@ class Fence:
 
     def enclose(self, text: str) -> str:
         """Return a text between the marks, on lines of its own; nothing if it is empty."""
-        inner = shield(text)
-        return f"<<recalled {self.mark}\n{inner}\n{self.mark}>>" if inner.strip() else ""
+        return self.wrap(shield(text))
+
+    def wrap(self, shielded: str) -> str:
+        """Return a text between the marks that is shielded already, apart from lines of our own."""
+        return f"<<recalled {self.mark}\n{shielded}\n{self.mark}>>" if shielded.strip() else ""
 
 
 def remove_fences(text: str) -> str:

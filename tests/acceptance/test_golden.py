@@ -22,7 +22,7 @@ from requirements import find_model
 from waylore import Embedder, Filter, Hit, NewFact, SearchResult, Waylore
 from waylore.providers.embedders.fastembed import FastEmbedder
 from waylore.recipes import HYBRID, RECIPES
-from waylore.retrieval.context import Layout
+from waylore.retrieval.context.block import Layout
 from waylore.types.knowledge import Metadata
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -441,7 +441,8 @@ def test_killed_move_is_resumed(tmp_path: Path, federation: Federation) -> None:
     done, latest = 0, 1.2 * _measure_move(tmp_path, "west")
     for kill in range(KILLS):
         target = CELLS[1 + kill // 7 % 2]  # the same cell for several kills, then another
-        done += start_and_kill(_build_mover_command(tmp_path, target), TESTS, chance.uniform(0.0, latest))
+        is_done = start_and_kill(_build_mover_command(tmp_path, target), TESTS, chance.uniform(0.0, latest))
+        done, latest = done + is_done, latest * (0.7 if is_done else 1.0)  # a move may have been measured too slow
         states.add(get_placement(federation, "notes").state)
         with open_stores(federation, "notes") as store:
             assert list(store.export()) == sort_parts(iter(held.values()))

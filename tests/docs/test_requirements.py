@@ -19,7 +19,7 @@ import typer
 from waylore import Waylore, config
 from waylore.protocols import Embedder
 from waylore.recipes import RECIPES, Recipe, resolve_method
-from waylore.retrieval import context
+from waylore.retrieval.context import block, render
 from waylore.settings.sections import Settings
 from waylore.surfaces.cli.app import app
 from waylore.types import knowledge, search
@@ -30,7 +30,7 @@ README = (ROOT / "README.md").read_text("utf-8")  # names the test of each promi
 PARTS = {field.name for field in fields(Recipe) if is_dataclass(getattr(RECIPES["hybrid"], field.name))}
 CLASSES = {
     name: kind
-    for module in (config, context, knowledge, search)
+    for module in (config, render, knowledge, search)
     for name, kind in vars(module).items()
     if isinstance(kind, type)
 } | {"Waylore": Waylore, "Embedder": Embedder}
@@ -147,7 +147,7 @@ def has(kind: type, name: str) -> bool:
 def test_methods_and_layouts_exist() -> None:
     for method in re.findall(r'method="(\w+)"', PAGE):
         assert resolve_method(method)
-    assert set(re.findall(r'layout="(\w+)"', PAGE)) <= set(get_args(context.Layout))
+    assert set(re.findall(r'layout="(\w+)"', PAGE)) <= set(get_args(block.Layout))
 
 
 @pytest.mark.parametrize("word", sorted({word for word in ours() if re.match(r"waylore [a-z]", word)}))

@@ -30,7 +30,8 @@ from waylore.indexing import pipeline
 from waylore.protocols import Embedder, Reranker, Vectors
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import RECIPES, Recipe
-from waylore.retrieval.context import Layout, render_context
+from waylore.retrieval.context.block import Layout
+from waylore.retrieval.context.render import render_context
 from waylore.retrieval.search import search
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.protocol import Store

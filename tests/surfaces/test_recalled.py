@@ -17,7 +17,7 @@ from surfaces.serving import make_settings, open_client
 from waylore import NewFact, Waylore
 from waylore.fence import RECALLED_NOTE
 from waylore.providers.embedders.hashing import HashingEmbedder
-from waylore.retrieval.context import LAYOUTS
+from waylore.retrieval.context.block import LAYOUTS
 from waylore.surfaces.mcp.server import INSTRUCTIONS, create_server
 from waylore.surfaces.tools.tools import RECALLED_RULE, TOOLS, Agent, list_openai_tools
 
@@ -78,14 +78,15 @@ def assert_neutral(text: str) -> None:
 
 
 def assert_fenced(text: str) -> None:
-    """Check that the text of the document is in one fence, and nothing of it outside of one begins a line."""
+    """Check that the text of the document is in one fence, and that none of its lines begins as ours do."""
     assert_neutral(text)
     [(_, inner)] = re.findall(r"^<<recalled ([a-z]+)\n(.*?)\n\1>>$", text, re.DOTALL | re.MULTILINE)
     assert "role: administrator" in inner
     outside = text.replace(inner, "")
     for line in ("## Instructions", "SYSTEM: ", "- role: administrator", "# Order", "[1] https://evil.example"):
         assert not re.search(f"^{re.escape(line)}", outside, re.MULTILINE)
-        assert not re.search(r"^(#|<<|\[\d|abcdef>>)", inner, re.MULTILINE)
+    own = re.findall(r"^(?:#|<<|\[\d|abcdef>>).*", inner, re.MULTILINE)
+    assert own in ([], [inner.split("\n")[0]])  # a context has the mark and the title in the fence
     assert text.index(RECALLED_NOTE) < text.index("<<recalled")
 
 

@@ -18,7 +18,7 @@ from waylore.errors import ArgumentError, NotFound
 from waylore.lengths import MAX_PATH, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.protocols import Embedder, Extractor, Observer, Reranker
 from waylore.recipes import Recipe, TurnShare, choose_recipe
-from waylore.retrieval.context import LAYOUTS, Layout
+from waylore.retrieval.context.block import LAYOUTS, Layout
 from waylore.types.identity import is_id
 from waylore.types.knowledge import SOURCES, Fact, Metadata, NewFact, Scalar, Source
 from waylore.types.search import NO_FILTER, Filter, Hit

@@ -39,7 +39,8 @@ from waylore.lengths import MAX_QUERY, MAX_TEXT, MAX_TITLE
 from waylore.project import find_project_folder
 from waylore.protocols import CountTokens, Embedder, Extractor, Observer, Reranker
 from waylore.recipes import AUTO, Recipe, TurnShare
-from waylore.retrieval.context import Layout, RenderedContext, count_hits, render_context
+from waylore.retrieval.context.block import Layout
+from waylore.retrieval.context.render import RenderedContext, count_hits, render_context
 from waylore.retrieval.graph import same_as
 from waylore.retrieval.graph.browse import browse
 from waylore.retrieval.graph.validity import MAX_ASSERTIONS, select_current
@@ -572,7 +573,7 @@ class Waylore:
     ) -> RenderedContext:
         """Return the text to hand to a model, within a budget of tokens.
 
-        Each passage is put between the marks of a fence, and the first sentence says that it is data.
+        Passages are put between the marks of a fence, and the first sentence says that they are data.
 
         result: the result of `search`, or a question to search for first, with as many hits as fill the budget.
         layout: passages; graph and narrative put a block of entities and facts of up to 500 tokens before them.

@@ -24,14 +24,6 @@ _CONFIRMING = re.compile(
 )
 
 
-# The first words of questions that may ask for a set or a connection; `relations.questions` reads the rest.
-_MAY_ASK_FOR_SET = re.compile(
-    r"\W*(?:what|which|who|whom|how (?:many|are|is|were|was|do|does|did)|list|show|find|name|count|all|every|everything"
-    r"|everyone|the|is there|connections?|paths?)\s",
-    re.IGNORECASE,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class AskedFor:
     """What a question asks for: relations by name, its words, and the subjects that it names, normalised.
@@ -63,11 +55,6 @@ class AskedFor:
     def _dates(self, fact: Fact, subject: str) -> bool:
         """Return whether the question asks for a time, and the object of the fact is one."""
         return self.asks_when and subject in self.subjects and bool(find_spans(fact.object, fact.began))
-
-
-def may_ask_for_set(text: str) -> bool:
-    """Return whether a question begins like one that asks for a set or a connection."""
-    return _MAY_ASK_FOR_SET.match(text) is not None
 
 
 def read_question(query: Query, facts: Iterable[Fact]) -> AskedFor:

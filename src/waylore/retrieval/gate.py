@@ -1,15 +1,22 @@
 """Decide whether a question uses the graph (S6).
 
 The gate computes a confidence from the length of the question, the number of entities it names and the best
-vector match. It is pure arithmetic: it reads neither the store nor a model.
+vector match. Pure functions of the question: this module reads neither the store nor a model.
 """
 
+import re
 from dataclasses import dataclass
 
 from waylore.config import GateConfig
 from waylore.types.search import GateOutcome
 
 FULL_LENGTH = 100  # a question of this many characters counts as fully specific
+# The first words of questions that may ask for a set or a connection; `relations.questions` reads the rest.
+_MAY_ASK_FOR_SET = re.compile(
+    r"\W*(?:what|which|who|whom|how (?:many|are|is|were|was|do|does|did)|list|show|find|name|count|all|every|everything"
+    r"|everyone|the|is there|connections?|paths?)\s",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,11 @@ class GateDecision:
     def is_open(self) -> bool:
         """True if the graph is used."""
         return not self.reason
+
+
+def may_ask_for_set(text: str) -> bool:
+    """Return whether a question begins like one that asks for a set or a connection."""
+    return _MAY_ASK_FOR_SET.match(text) is not None
 
 
 def decide(

@@ -17,9 +17,8 @@ from waylore.errors import StoreError, StoreUnavailable
 from waylore.plugins import import_later
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import CHAIN, Recipe, TurnShare
-from waylore.retrieval.asked import may_ask_for_set
 from waylore.retrieval.fusion import FusedCandidate
-from waylore.retrieval.gate import GateDecision, decide
+from waylore.retrieval.gate import GateDecision, decide, may_ask_for_set
 from waylore.retrieval.graph.chain import search_chain
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch, Loaded, load_passages
@@ -88,6 +87,15 @@ def _run_stages(
 ) -> Reads[SearchResult]:
     trace = Trace()
     query = _embed_question(query, embedder, recipe, trace)
+    result, set_answer = yield from read_together(
+        _find_hits(embedder, query, recipe, now, reranker, trace), _answer_set_question(query, recipe, trace)
+    )
+    return replace(result, set_answer=set_answer, missing=tuple(trace.missing))
+
+
+def _find_hits(
+    embedder: Embedder | None, query: Query, recipe: Recipe, now: datetime, reranker: Reranker | None, trace: Trace
+) -> Reads[SearchResult]:
     rankings, named = yield from _run_first_stages(query, recipe, trace)
     if not rankings["vector"]:
         query = replace(query, vector=None)  # no passage has a vector to compare it with
@@ -99,7 +107,6 @@ def _run_stages(
     with trace.measure("hits"):
         graph, superseding = yield from _put_superseded_below(question, graph, recipe)
         hits, texts = yield from _choose_hits(query, graph, recipe, superseding)
-    set_answer = yield from _answer_set_question(question, named, recipe)
     relevance = judge_relevance(query, first, texts)
     if superseding and hits and superseding.answers(hits[0]):
         relevance = Relevance(is_relevant=True)
@@ -121,8 +128,6 @@ def _run_stages(
         is_relevant=relevance.is_relevant,
         relevance_reason=relevance.reason,
         spans=graph.spans,
-        set_answer=set_answer,
-        missing=tuple(trace.missing),
         candidates=trace.candidates,
         seconds=trace.seconds,
         started=trace.started,
@@ -298,12 +303,12 @@ def find_grouped(found: Iterable[tuple[str, str]], loaded: Loaded) -> Iterator[s
         seen.add(session)
 
 
-def _answer_set_question(question: GraphQuery, named: NamedEntities | None, recipe: Recipe) -> Reads[SetAnswer | None]:
-    """Return the set that the question asks for, if the recipe is for any question and the caller sees facts."""
-    if recipe.graph != CHAIN.graph or named is None or not named[0] or not may_ask_for_set(question.query.text):
+def _answer_set_question(query: Query, recipe: Recipe, trace: Trace) -> Reads[SetAnswer | None]:
+    """Return the set that the question asks for, if the recipe is for any question; read beside the other stages."""
+    if recipe.graph != CHAIN.graph or not may_ask_for_set(query.text):
         return None
-    stage = answer_set_question(question.query, recipe.walk.single_valued)
-    answer: SetAnswer | None = yield from question.trace.run_stage("set", stage, default=None)
+    stage = answer_set_question(query, recipe.walk.single_valued)
+    answer: SetAnswer | None = yield from trace.run_stage("set", stage, default=None)
     return answer
 
 

@@ -38,11 +38,11 @@ def run_schemathesis(service: Served, folder: Path, *options: str) -> subprocess
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=580,
     )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)  # minutes on a busy machine
 @pytest.mark.parametrize("examples", EXAMPLES)
 def test_schemathesis_finds_no_failure_on_sqlite(tmp_path: Path, examples: int) -> None:
     with start_service(tmp_path / "memory.waylore", tmp_path) as service:
@@ -51,7 +51,7 @@ def test_schemathesis_finds_no_failure_on_sqlite(tmp_path: Path, examples: int) 
 
 
 @pytest.mark.full  # what the service refuses is refused before it asks a store
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)  # minutes on a busy machine
 @pytest.mark.parametrize("examples", [1, 8])
 def test_schemathesis_finds_no_failure_on_postgres(tmp_path: Path, postgres: Server, examples: int) -> None:
     with start_service(create_database(), tmp_path) as service:

@@ -66,7 +66,7 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> list[ReadableSpan]:
         waylore.add_facts([("Paper A", "cites", "Paper B")])
         for method in RECIPES:
             waylore.search("Does Mara own what Paper A cites?", method=method)
-        waylore.search("Does Mara own it?", reranker=Reversing())
+        waylore.search("Who owns the session service?", reranker=Reversing())
         waylore.facts("Mara")
         waylore.export(folder / "export")
         waylore.forget(waylore.add("Soon gone."))

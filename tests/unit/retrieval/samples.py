@@ -5,7 +5,8 @@ import re
 from waylore.config import ContextConfig
 from waylore.fence import RECALLED_NOTE, make_fence
 from waylore.protocols import CountTokens
-from waylore.retrieval.context import Layout, RenderedContext, render_context
+from waylore.retrieval.context.block import Layout
+from waylore.retrieval.context.render import RenderedContext, render_context
 from waylore.types.identity import entity_id, fact_id
 from waylore.types.knowledge import Document, Entity, Fact, Passage
 from waylore.types.search import Hit, SearchResult

@@ -10,7 +10,7 @@ from unit.retrieval.samples import AUTH, LAYOUTS, ROOMY, make_entity, make_fact,
 from waylore.config import ContextConfig
 from waylore.fence import neutralize
 from waylore.protocols import CountTokens
-from waylore.retrieval.context import Layout, order_facts
+from waylore.retrieval.context.block import Layout, order_facts
 from waylore.text import estimate_tokens
 from waylore.types.knowledge import Fact
 from waylore.types.search import SearchResult, SetAnswer

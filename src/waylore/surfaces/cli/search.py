@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from waylore.errors import NotFound
-from waylore.retrieval.context import Layout, count_hits
+from waylore.retrieval.context.block import Layout
+from waylore.retrieval.context.render import count_hits
 from waylore.surfaces.cli.options import (
     AsOf,
     CollectionName,

@@ -26,7 +26,7 @@ from waylore import types
 from waylore.dates import to_datetime
 from waylore.errors import NotFound
 from waylore.lengths import MAX_QUERY, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
-from waylore.retrieval.context import Layout
+from waylore.retrieval.context.block import Layout
 from waylore.surfaces import wire
 from waylore.surfaces.http.responses import CURSOR_PATTERN
 from waylore.types.knowledge import Source, Status

@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from waylore import types
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
-from waylore.retrieval.context import count_hits
+from waylore.retrieval.context.render import count_hits
 from waylore.surfaces.http.access import ReadAccess, create_router
 from waylore.surfaces.http.documents import AsOf, EntityName, FactLimit, OfUser
 from waylore.surfaces.http.requests import (

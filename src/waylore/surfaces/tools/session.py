@@ -16,7 +16,7 @@ from waylore.engine.waylore import Waylore
 from waylore.fence import RECALLED_NOTE
 from waylore.indexing.conversations.claude import is_transcript_line
 from waylore.lengths import MAX_QUERY
-from waylore.retrieval.context import count_hits
+from waylore.retrieval.context.render import count_hits
 from waylore.text import estimate_tokens
 from waylore.types.knowledge import Document
 from waylore.types.messages import Conversation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from waylore.retrieval.asked import may_ask_for_set
+from waylore.retrieval.gate import may_ask_for_set
 from waylore.retrieval.relations.questions import AskedRelation, choose_reading, find_pair, list_asked
 
 KNOWN = ("Quarry", "Harbor", "Logistics team", "OAuth provider", "SIG Apps", "Ada Lovelace", "payment gateway")

@@ -1,0 +1,1 @@
+"""Write a search result as text for a model, within a budget of tokens."""

@@ -5,6 +5,7 @@
     python -m waylore.evaluation --folders DIR --sets
     python -m waylore.evaluation --data SETS --sets musique hotpotqa --recipes hybrid chain --model WEIGHTS
     python -m waylore.evaluation --data SETS --conversations --model WEIGHTS
+    python -m waylore.evaluation --context --data SETS --sets musique --model WEIGHTS
 
 A folder is indexed as `waylore add` does it; `docs/how-to/evaluate.md` describes its questions. A set is indexed from
 its own triples and, with `--read-by`, also from its text alone. `--vectors` and `--folder` store vectors and indexed
@@ -12,7 +13,8 @@ folders and sets for the next run; `--store` stores them on a server or in cells
 number of questions of a set, `--json` writes figures and rankings, and `--beside` compares with the JSON of other runs.
 `--fusions weighted anchored` compares hybrid search with each of these fusions in one run. `--conversations` prints
 one table of LoCoMo and LongMemEval. `--folders DIR --sets` asks for sets ("what depends on …") instead of passages, and
-prints how complete the answers of `related` are; `--write` writes these questions.
+prints how complete the answers of `related` are; `--write` writes these questions. `--context` measures how much of the
+answers is in the text that `context` returns, by budget.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from typing import get_args
 from waylore.config import Fusion
 from waylore.errors import WayloreError
 from waylore.evaluation import sets
+from waylore.evaluation.contexts import command as contexts
 from waylore.evaluation.conversations import table
 from waylore.evaluation.folders import command, own
 from waylore.evaluation.index import add_embedder_options, load_embedder
@@ -48,7 +51,9 @@ def main(
     if problem := _find_problem(options):
         parser.error(problem)
     try:
-        if options.path:
+        if options.context:
+            contexts.run(options)
+        elif options.path:
             own.run(options, partial(_create_embedder, options, create_default))
         elif options.folders and options.sets is not None:
             relations.run(options)
@@ -78,7 +83,7 @@ def _find_problem(options: argparse.Namespace) -> str:
         return "--only and --split need --folders DIR"
     if options.json and not options.json.parent.is_dir():
         return f"no folder {options.json.parent} for --json; create it first"
-    return ""
+    return contexts.find_problem(options)
 
 
 def _create_embedder(options: argparse.Namespace, create_default: Callable[[], Embedder | None]) -> Embedder | None:
@@ -94,8 +99,10 @@ def create_parser(prog: str) -> argparse.ArgumentParser:
     )
     _add_folder_options(parser)
     _add_set_options(parser)
+    contexts.add_options(parser)
     parser.add_argument(
         "--recipes",
+        "--methods",
         nargs="*",
         choices=sorted((AUTO, *RECIPES)),
         help="Recipes to run on sets, or on folders beside keyword, vector, hybrid and the default",

@@ -8,15 +8,19 @@ read, because retrieval must not see them. This module neither searches nor scor
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from waylore.errors import ConfigError
 from waylore.text import normalise, strip_parentheses
 from waylore.types.identity import document_id, entity_id, fact_id, passage_id
 from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, Passage
+
+DRAWN_SEED = 7  # of the pages of a limited set
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,24 @@ def read_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
     triples = {row["passage_id"]: row for row in read_rows(folder / "triples.jsonl.gz")}
     pages = tuple(_make_page(row, triples.get(row["id"], {})) for row in read_rows(folder / "corpus.jsonl.gz"))
     questions = [question for row in read_rows(folder / "queries.jsonl.gz") if (question := _make_question(row)).gold]
-    step = 1.0 if sample is None else max(len(questions) / sample, 1.0)
-    sampled = [questions[int(i * step)] for i in range(int(len(questions) / step))]
-    return Dataset(folder.name, pages, tuple(sampled))
+    return Dataset(folder.name, pages, tuple(spread(questions, sample)))
+
+
+def spread(items: Sequence[T], limit: int | None) -> Iterator[T]:
+    """Yield at most `limit` items, evenly spread; None yields all."""
+    step = 1.0 if limit is None else max(len(items) / limit, 1.0)
+    return (items[int(i * step)] for i in range(int(len(items) / step)))
+
+
+def limit_pages(dataset: Dataset, limit: int) -> Dataset:
+    """Return the set with so many pages: all that its questions need, and others at random."""
+    gold = {page for question in dataset.questions for page in question.gold}
+    others = [page.document.uri for page in dataset.pages if page.document.uri not in gold]
+    Random(DRAWN_SEED).shuffle(others)  # noqa: S311 (a sample, not a secret)
+    kept = gold.union(others[: max(limit - len(gold), 0)])
+    pages = tuple(page for page in dataset.pages if page.document.uri in kept)
+    name = f"{dataset.name}, {len(dataset.questions)} questions, {len(pages)} pages"
+    return replace(dataset, name=name, pages=pages)
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:

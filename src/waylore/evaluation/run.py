@@ -67,7 +67,7 @@ def run_auto(store: Store, embedder: Embedder, dataset: Dataset, runs: Mapping[s
     known = {name: {answer.id: answer for answer in run.answers} for name, run in runs.items()}
     answers = []
     for question in dataset.questions:
-        recipe, _ = choose_recipe(AUTO, question.text, partial(find_turns, store, _make_filter(question)))
+        recipe, _ = choose_recipe(AUTO, question.text, partial(find_turns, store, make_filter(question)))
         answer = known.get(recipe.name, {}).get(question.id)
         answers.append(answer or _run_question(store, embedder, question, replace(recipe, top_k=HITS_PER_QUESTION)))
     return Run(dataset.name, AUTO, embedder.name, tuple(answers))
@@ -91,7 +91,7 @@ def open_gate(recipe: Recipe) -> Recipe:
 
 def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion, recipe: Recipe) -> QuestionResult:
     unit = find_unit(embedder.name) or measure_unit(embedder)
-    query = Query(question.text, embedder.embed_query(question.text), _make_filter(question), unit=unit)
+    query = Query(question.text, embedder.embed_query(question.text), make_filter(question), unit=unit)
     start = time.perf_counter()
     result = search(store, None, query, recipe, now=EPOCH)
     seconds = time.perf_counter() - start
@@ -100,7 +100,8 @@ def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion
     return QuestionResult(question.id, _list_pages(result, question), seconds, result.skip_reason)
 
 
-def _make_filter(question: EvaluationQuestion) -> Filter:
+def make_filter(question: EvaluationQuestion) -> Filter:
+    """Return the filter of the scope of a question."""
     return Filter(metadata={"scope": question.scope}) if question.scope else Filter()
 
 

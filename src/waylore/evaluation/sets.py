@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     embedder = create_embedder(options)
     beside = [run for path in options.beside for run in from_json(json.loads(path.read_text("utf-8")))]
     sets = (read_dataset(options.data / name, sample=options.sample) for name in options.sets)
-    read = (version for dataset in sets for version in _list_versions(dataset, options))
+    read = (version for dataset in sets for version in list_versions(dataset, options))
     results = [_evaluate(dataset, embedder, beside, options) for dataset in read]
     rows = [row for of_set, _, _ in results for row in of_set]
     sentences = [sentence for _, of_set, _ in results for sentence in of_set]
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
         options.json.write_text(json.dumps({**figures, **runs}, ensure_ascii=False), encoding="utf-8")
 
 
-def _list_versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dataset]:
+def list_versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dataset]:
     """Yield the set with its own triples, or read from its text by each requested extractor."""
     for reader in options.read_by:
         if reader == "triples":

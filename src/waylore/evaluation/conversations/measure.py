@@ -84,11 +84,16 @@ def run_questions(
 
 def make_query(question: ConversationQuestion, embedder: Embedder | None, *, in_history: bool = False) -> Query:
     """Return the question as a query in the scope of its user, or in its own history, with its vector."""
-    where = Filter(user=question.user, metadata={HISTORY: question.id} if in_history else {})
+    where = make_filter(question, in_history=in_history)
     if embedder is None:
         return Query(question.text, where=where)
     unit = find_unit(embedder.name) or measure_unit(embedder)
     return Query(question.text, embedder.embed_query(question.text), where, unit=unit)
+
+
+def make_filter(question: ConversationQuestion, *, in_history: bool) -> Filter:
+    """Return the scope of the user of a question, or its own history."""
+    return Filter(user=question.user, metadata={HISTORY: question.id} if in_history else {})
 
 
 def format_recall(name: str, questions: Sequence[ConversationQuestion], run: ConversationRun) -> list[str]:

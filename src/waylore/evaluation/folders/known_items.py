@@ -9,8 +9,8 @@ Equal documents give equal questions.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
+from waylore.evaluation.datasets import spread
 from waylore.evaluation.folders.questions import FolderQuestion, GoldPassage
 from waylore.evaluation.folders.scoring import normalise_path, split_words
 from waylore.text import STOP_WORDS
@@ -23,7 +23,6 @@ LEFT_OUT = 3  # rarest words of a sentence
 CHOSEN = 4  # words of a sentence in a question
 TYPE = "known item"
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|\n\s*\n")
-T = TypeVar("T")
 
 
 def make_questions(documents: Sequence[IndexedDocument], limit: int = MAX_QUESTIONS) -> tuple[FolderQuestion, ...]:
@@ -33,12 +32,6 @@ def make_questions(documents: Sequence[IndexedDocument], limit: int = MAX_QUESTI
     frequencies = Counter(word for passage in passages for word in set(split_words(passage.text)))
     made = [question for each in ordered for question in _make_from_document(each, frequencies)]
     return tuple(spread(made, limit))
-
-
-def spread(items: Sequence[T], limit: int) -> Iterator[T]:
-    """Yield at most `limit` items, evenly spread."""
-    step = max(len(items) / limit, 1.0)
-    return (items[int(i * step)] for i in range(int(len(items) / step)))
 
 
 def _make_from_document(indexed: IndexedDocument, frequencies: Mapping[str, int]) -> Iterator[FolderQuestion]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
+from waylore.evaluation.datasets import spread
 from waylore.evaluation.folders.command import ask, choose_methods
 from waylore.evaluation.folders.index import index_folder, list_documents, open_cached, open_memory
-from waylore.evaluation.folders.known_items import make_questions, spread
+from waylore.evaluation.folders.known_items import make_questions
 from waylore.evaluation.folders.measure import ALL, BASELINE, Measurement, compare_methods, to_json
 from waylore.evaluation.folders.questions import EXAMPLE, FolderQuestion, read_questions
 from waylore.evaluation.folders.scoring import SignTest, make_row, normalise_path

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from waylore.evaluation.folders.known_items import CHOSEN, make_questions, spread, to_singular
+from waylore.evaluation.datasets import spread
+from waylore.evaluation.folders.known_items import CHOSEN, make_questions, to_singular
 from waylore.evaluation.folders.scoring import RankedHit, has_passage, split_words
 from waylore.indexing.pipeline import index_text
 from waylore.types.identity import document_id

@@ -1,0 +1,113 @@
+"""Ask for the contexts of questions as a user does, by layout, method and budget, and score each."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, partial
+from itertools import groupby, product
+from operator import attrgetter
+from typing import NamedTuple
+
+from waylore.engine.waylore import Waylore
+from waylore.errors import ModelUnavailable, StoreUnavailable
+from waylore.evaluation.contexts.questions import ContextQuestion
+from waylore.evaluation.contexts.scoring import ContextScores, list_shown, score_context
+from waylore.evaluation.run import Progress
+from waylore.protocols import CountTokens, Embedder
+from waylore.providers.tokens import create_counter
+from waylore.retrieval.context.block import Layout
+from waylore.retrieval.context.render import count_hits
+from waylore.store.protocol import Store
+from waylore.text import estimate_tokens
+from waylore.types.search import SearchResult
+
+
+class ContextSetting(NamedTuple):
+    """How a context is asked for."""
+
+    layout: Layout
+    method: str
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """Which contexts are asked for, and how their tokens are counted."""
+
+    layouts: Sequence[Layout]
+    methods: Sequence[str]
+    budgets: Sequence[int]
+    count: CountTokens
+
+    @property
+    def settings(self) -> list[ContextSetting]:
+        """Every combination, the budgets of a layout and method together."""
+        return [ContextSetting(*each) for each in product(self.layouts, self.methods, self.budgets)]
+
+
+Measured = Mapping[ContextSetting, Mapping[str, ContextScores]]  # by id of the question
+
+
+def choose_counter() -> tuple[CountTokens, str]:
+    """Return an exact counter and its name; the estimate if the extra is not installed or has no vocabulary."""
+    try:
+        return create_counter(), "o200k"
+    except ModelUnavailable:
+        return estimate_tokens, "the estimate"
+
+
+def measure_store(
+    store: Store, embedder: Embedder, questions: Sequence[ContextQuestion], plan: ContextPlan, progress: Progress
+) -> Measured:
+    """Measure questions about the pages of an open store, each at its own time."""
+    return join_measured(
+        measure_questions(Waylore(store, embedder, clock=partial(_tell, at), cache=None), list(asked), plan, progress)
+        for at, asked in groupby(sorted(questions, key=attrgetter("at")), attrgetter("at"))
+    )
+
+
+def _tell(at: datetime) -> datetime:
+    return at
+
+
+def measure_questions(
+    memory: Waylore,
+    questions: Sequence[ContextQuestion],
+    plan: ContextPlan,
+    progress: Progress = lambda *_: None,
+    to_page: Callable[[str], str] = str,
+) -> Measured:
+    """Measure questions about a memory. `to_page` returns the page of an address."""
+    scores: dict[ContextSetting, dict[str, ContextScores]] = {setting: {} for setting in plan.settings}
+    for done, question in enumerate(questions, 1):
+        for setting, score in _measure_question(memory, question, plan, to_page):
+            scores[setting][question.id] = score
+        progress(done, len(questions))
+    return scores
+
+
+def _measure_question(
+    memory: Waylore, question: ContextQuestion, plan: ContextPlan, to_page: Callable[[str], str]
+) -> Iterator[tuple[ContextSetting, ContextScores]]:
+    find = cache(partial(_search, memory, question))
+    for setting in plan.settings:
+        result = find(setting.method, count_hits(setting.budget))
+        context = memory.context(result, layout=setting.layout, max_tokens=setting.budget, count=plan.count)
+        yield setting, score_context(question, list_shown(context, to_page), context.tokens)
+
+
+def _search(memory: Waylore, question: ContextQuestion, method: str, top_k: int) -> SearchResult:
+    result = memory.search(question.text, top_k=top_k, where=question.where, method=method, record_use=False)
+    if result.missing:
+        raise StoreUnavailable(f"{question.id} has an incomplete answer ({'; '.join(result.missing)}); run it again")
+    return result
+
+
+def join_measured(several: Iterable[Measured]) -> Measured:
+    """Return what was measured in several memories as one."""
+    joined: dict[ContextSetting, dict[str, ContextScores]] = defaultdict(dict)
+    for measured in several:
+        for setting, scores in measured.items():
+            joined[setting].update(scores)
+    return joined

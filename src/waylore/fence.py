@@ -41,7 +41,7 @@ _JOINED = (
 )
 _UNSEEN = re.compile(f"[{_REMOVED}\u200c\u200d]+")
 _BETWEEN_JOINED = re.compile(f"[{_JOINED}][\u200c\u200d][{_JOINED}]")
-_OWN_MARK = re.compile(r"^(?=#|<<|\[\d|[a-z]+>>)", re.MULTILINE)  # beginnings of our own lines
+_OWN_MARK = re.compile(r"^(?=#|<<|\[\d|\[[0-9a-f]{8}\]|[a-z]+>>)", re.MULTILINE)  # beginnings of our own lines
 _FENCED = re.compile(r"^<<recalled ([a-z]+)[ \t]*\n(.*?)\n\1>>[ \t]*$", re.MULTILINE | re.DOTALL)
 
 

@@ -241,6 +241,9 @@ def test_entities_of_several_collections_are_merged(
             for s in (several, whole)
         ]
         assert [e.id for e in half[0]] == [e.id for e in half[1]]
+        for beginning, limit in (("", 3), ("", MANY), ("a", 2)):
+            matches = [s.find_passages(beginning, limit=limit, where=where) for s in (several, whole)]
+            assert matches[0] == matches[1]
         for one, other in zip(answers[0].values(), (answers[1][id_] for id_ in answers[0]), strict=True):
             assert one.passages == other.passages if where == Filter() else one.passages <= other.passages
             assert one.vector is not None

@@ -24,8 +24,8 @@ from waylore.protocols import Vectors
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import CHAIN
 from waylore.store.sqlite.store import SqliteStore
-from waylore.types.author import Author
-from waylore.types.knowledge import Vector
+from waylore.types.author import OWNER, Author
+from waylore.types.knowledge import Document, IndexedDocument, Passage, Vector
 
 EMBEDDER = HashingEmbedder(64, quiet=True)
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -314,6 +314,26 @@ def test_get_passage_respects_labels(memory: Waylore) -> None:
     for hidden, where in ((passage.id, Filter(labels=frozenset({"crew"}))), ("nobody", Filter())):
         with pytest.raises(NotFound, match=f"no passage {hidden};"):
             memory.get_passage(hidden, where=where)
+
+
+def test_get_passage_completes_digits_that_one_visible_passage_has(tmp_path: Path) -> None:
+    ids = {"abcdef01" * 4: "", "abcdef0123456789" * 2: "office", "abcdef02" * 4: ""}
+    pages = [
+        IndexedDocument(
+            Document(f"{n}" * 32, labels=frozenset({label} - {""})), (Passage(id_, f"{n}" * 32, f"Text {n}."),)
+        )
+        for n, (id_, label) in enumerate(ids.items())
+    ]
+    public = Filter(labels=frozenset())
+    with Waylore.open(tmp_path / "marks.waylore") as memory:
+        memory._store.write(pages, author=OWNER, model=None)
+        assert memory.get_passage("abcdef01", where=public)[0].text == "Text 0."
+        assert memory.get_passage("abcdef0123")[0].text == "Text 1."
+        with pytest.raises(ArgumentError, match="several passages have an id that begins with abcdef01;"):
+            memory.get_passage("abcdef01")
+        for hidden in ("abcdef0123", "abcdef0", "abcdef03", "abcdef0%", "ABCDEF02"):
+            with pytest.raises(NotFound, match=f"no passage {hidden};"):
+                memory.get_passage(hidden, where=public)
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t "])

@@ -252,6 +252,15 @@ class HiddenEntitiesStore(SqliteStore):
         return tuple(entity for entity in first if entity.id in seen)
 
 
+class HiddenMatchesStore(SqliteStore):
+    """Takes the first passages whose ids begin so, then drops those that the caller may not see."""
+
+    def find_passages(self, beginning: str, *, limit: int = 2, where: Filter = NO_FILTER) -> tuple[str, ...]:
+        first = super().find_passages(beginning, limit=limit)
+        seen = self.passages(first, where=where)
+        return tuple(id_ for id_ in first if id_ in seen)
+
+
 class HiddenTurnsStore(SqliteStore):
     """Counts turns with labels that the caller lacks as neighbours."""
 

@@ -23,6 +23,7 @@ DETECTED_BY = [
     ("HiddenFactsStore", "test_hidden_facts_are_not_counted"),
     ("HiddenPairsStore", "test_reads_hide_document_without_permission"),
     ("HiddenEntitiesStore", "test_entities_are_listed_by_id_and_type"),
+    ("HiddenMatchesStore", "test_passages_are_found_by_the_beginning_of_their_id"),
     ("HiddenTurnsStore", "test_turns_come_with_neighbours_of_session_and_role"),
     ("ScaledScoresStore", "test_word_scores_equal_lexical_scores"),
     ("AuthorlessStore", "test_limited_author_replaces_only_documents_with_its_own_labels"),

@@ -56,17 +56,18 @@ def get_text(result: CallToolResult) -> str:
 
 
 async def run_agent(client: Client, memory: str = "Bo takes over the session service in May.") -> None:
-    """List the tools, search, read, add a memory, find it, forget it, and check that it is gone."""
+    """List the tools, search, read, add a memory, find it, forget it by its mark, and check that it is gone."""
     assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
     found = await call(client, "memory_search", query="Where does the owner of what the login needs work?")
     reached = {hit["title"]: hit for hit in found["hits"]}
     assert "—" in reached["Rota"]["path"]
-    read = await call(client, "memory_get", id=reached["Rota"]["passage_id"])
+    read = await call(client, "memory_get", id=reached["Rota"]["mark"])
+    assert (read["passage_id"], read["document_id"]) == (reached["Rota"]["passage_id"], reached["Rota"]["document_id"])
     assert unfence(read["text"]) == "Mara owns the session service."
     added = await call(client, "memory_add", text=memory, title="Handover")
     found = await call(client, "memory_search", query=memory)
     assert found["hits"][0]["document_id"] == added["document_id"]
-    gone = await call(client, "memory_forget", documents=[added["document_id"]])
+    gone = await call(client, "memory_forget", documents=[found["hits"][0]["mark"]])
     assert gone["receipt"]["documents"] == [added["document_id"]]
     found = await call(client, "memory_search", query=memory)
     assert added["document_id"] not in {hit["document_id"] for hit in found["hits"]}

@@ -168,6 +168,7 @@ async def test_mcp_gives_equal_answers(
 def shorten_hit(hit: dict[str, Any]) -> dict[str, Any]:
     """Return a hit as the MCP tool shows it, with its explanation as lines."""
     return {
+        "mark": hit["passage"]["id"][:8],
         "score": hit["score"],
         "title": hit["passage"]["title"] or hit["document"]["title"],
         "uri": hit["document"]["uri"],

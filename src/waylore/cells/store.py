@@ -336,6 +336,11 @@ class FederatedStore:
         """Return passages by id, with their vectors if `vectors` is true."""
         return self._read(lambda _, s: s.passages(ids, where=where, vectors=vectors), take_first)
 
+    def find_passages(self, beginning: str, *, limit: int = 2, where: Filter = NO_FILTER) -> tuple[str, ...]:
+        """Return the ids of passages that begin with these hexadecimal digits, in order."""
+        answers = self._members.read_all(lambda _, s: s.find_passages(beginning, limit=limit, where=where))
+        return tuple(sorted({id_ for answer in answers for id_ in answer})[:limit])
+
     def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
         """Return the document of each passage, by the id of the passage."""
         return self._read(lambda _, s: s.sources(passages, where=where), take_first)

@@ -50,7 +50,7 @@ from waylore.store.reads import run_stage
 from waylore.store.receipts import hide_name
 from waylore.store.urls import open_store, parse_url
 from waylore.types.author import OWNER, Author
-from waylore.types.identity import document_id, get_file, is_id
+from waylore.types.identity import MARK_DIGITS, document_id, get_file, is_id
 from waylore.types.knowledge import (
     SAME,
     USER_NAME,
@@ -629,14 +629,27 @@ class Waylore:
 
     @check_call
     def get_passage(self, passage: str, *, where: Where = None, user: str | None = "") -> tuple[Passage, Document]:
-        """Return a passage and its document."""
-        id_ = arguments.check_text("passage", passage, "give the id of a passage")
+        """Return a passage and its document.
+
+        passage: its id, or the first digits of it, at least eight, if no other passage that you may see has them.
+        """
+        wanted = arguments.check_text("passage", passage, "give the id of a passage")
         visible = self._narrow(where, user)
+        id_ = self._complete_id(wanted, visible)
         passages = self._store.passages([id_], where=visible)
         documents = self._store.sources([id_], where=visible)
         if id_ not in passages or id_ not in documents:
             raise NotFound(f"no passage {id_}; a hit has its id in hit.id")
         return passages[id_], documents[id_]
+
+    def _complete_id(self, beginning: str, visible: Filter) -> str:
+        """Return the id of the only visible passage that begins so, or the text itself if there is none."""
+        if len(beginning) < MARK_DIGITS or is_id(beginning):
+            return beginning
+        found = self._store.find_passages(beginning, where=visible)
+        if len(found) > 1:
+            raise ArgumentError(f"several passages have an id that begins with {beginning}; give more of its digits")
+        return found[0] if found else beginning
 
     @observe
     def facts(

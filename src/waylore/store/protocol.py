@@ -277,6 +277,10 @@ class Store(Protocol):
         """Return passages by id, with their vectors if `vectors` is true."""
         ...
 
+    def find_passages(self, beginning: str, *, limit: int = 2, where: Filter = NO_FILTER) -> tuple[str, ...]:
+        """Return the ids of passages that begin with these hexadecimal digits, in order; none for other characters."""
+        ...
+
     def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
         """Return the document of each passage, by the id of the passage."""
         ...

@@ -34,6 +34,7 @@ RESULT_KINDS = {
     "word_scores": "passages",
     "turns": "passages",
     "passages": "passages",
+    "find_passages": "passages",
     "nearest_entities": "entities",
     "entities_by_names": "entities",
     "find_entities_by_key": "entities",

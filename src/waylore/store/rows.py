@@ -39,6 +39,7 @@ from waylore.types.search import Filter
 
 tells_time = import_later("waylore.spans", "tells_time")  # a search starts without it
 _IDENTITY = re.compile("[0-9a-f]{32}")
+_BEGINNING = re.compile("[0-9a-f]{0,32}")
 K = TypeVar("K")
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -124,6 +125,11 @@ def parse_ids(ids: Iterable[str]) -> tuple[bytes, ...]:
         return tuple(map(bytes.fromhex, distinct))
     except ValueError:
         return tuple(bytes.fromhex(id_) for id_ in distinct if _IDENTITY.fullmatch(id_))
+
+
+def span_ids(beginning: str) -> tuple[str, str] | None:
+    """Return the first and the last id that begin with these digits; None if no id does."""
+    return (beginning.ljust(32, "0"), beginning.ljust(32, "f")) if _BEGINNING.fullmatch(beginning) else None
 
 
 def make_sort_key(id_: bytes) -> int:

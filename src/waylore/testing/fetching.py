@@ -63,6 +63,22 @@ class FetchingTests(StoreFixtures):
         assert [e.id for e in world.list_entities(of_type="Place")] == sorted(set(places))
         assert world.list_entities(of_type="plac") == ()
 
+    def test_passages_are_found_by_the_beginning_of_their_id(self, store: Store) -> None:
+        pages = [page(f"Page {n}.", labels=["red"] if n % 2 else []) for n in range(20)]
+        store.write(pages, author=OWNER, model=MODEL)
+        every = sorted(p.id for c in pages for p in c.passages)
+        public = sorted(p.id for c in pages if not c.document.labels for p in c.passages)
+        for digits in (0, 1, 8, 32):
+            for beginning in {id_[:digits] for id_ in every}:
+                alike = tuple(id_ for id_ in every if id_.startswith(beginning))
+                seen = tuple(id_ for id_ in alike if id_ in public)
+                assert store.find_passages(beginning, limit=99) == alike
+                assert store.find_passages(beginning, where=PUBLIC) == seen[:2]
+        for wrong in ("no identity", every[0].upper(), f"{every[0]}0", f"{every[0][:8]}%", "\n"):
+            assert store.find_passages(wrong) == ()
+        [together] = store.read_many([make_request(Store.find_passages, "", limit=3, where=PUBLIC)])
+        assert together == tuple(public[:3])
+
     def test_items_are_fetched_by_id(self, world: Store) -> None:
         assert world.documents([KING.document.id, "0" * 32]) == {KING.document.id: KING.document}
         assert world.passages([KING.passages[0].id, "0" * 32]) == {KING.passages[0].id: KING.passages[0]}

@@ -191,6 +191,7 @@ def assert_unseen(store: Store, where: Filter) -> None:
     assert passage not in {m.passage_id for ms in mentions.values() for m in ms}
     assert store.entities_of_passages([passage], per_passage=99, where=where) == {}
     assert store.passages([passage], where=where) == {}
+    assert store.find_passages(passage[:8], where=where) == ()
     assert store.sources([passage], where=where) == {}
     assert store.cosines(vector, [passage], where=where) == {}
     assert store.word_scores("Falcon codename rules", [passage], where=where) == {}

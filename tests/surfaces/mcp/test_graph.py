@@ -103,7 +103,7 @@ async def test_owner_of_each_service(memory: Waylore) -> None:
         for owner in {owner for owner, _ in SERVICES.values()}:
             listed = await call(client, "memory_graph", to=owner, predicate="is owned by")
             owned = {name for name, (by, _) in SERVICES.items() if by == owner}
-            assert set(re.findall(r"- (\w+) \(", unfence(listed["text"]))) == owned
+            assert set(re.findall(r"^\s*- (\w+)", unfence(listed["text"]), re.MULTILINE)) == owned
             assert listed["complete"]
 
 

@@ -66,7 +66,7 @@ async def test_tools_have_hints_and_schemas(memory: Waylore) -> None:
     assert all(tool.description and tool.input_schema and tool.output_schema for tool in listed)
     assert list(listed[0].input_schema["properties"]) == [
         *("max_tokens", "query", "max_results", "use_graph", "min_graph_score", "min_similarity", "method"),
-        *("session", "since", "until", "as_of", "group_by"),
+        *("session", "since", "until", "as_of", "group_by", "explain"),
     ]
 
 
@@ -202,7 +202,7 @@ async def test_read_only_agent_cannot_write(memory: Waylore) -> None:
         ("memory_add", {"text": "x", "facts": [{"subject": "x"}]}, "facts.0.predicate: Field required"),
         ("memory_add", {"text": "x", "source": "rumour"}, "source"),
         ("memory_forget", {"documents": []}, "documents"),
-        ("memory_forget", {"documents": ["nobody"]}, "no document nobody"),
+        ("memory_forget", {"documents": ["nobody"]}, "no document or passage nobody"),
     ],
 )
 async def test_wrong_arguments_are_reported(memory: Waylore, tool: str, arguments: dict[str, Any], says: str) -> None:

@@ -254,6 +254,15 @@ def passages(scope: PostgresScope, ids: Sequence[str], *, vectors: bool = False)
     return {p.id: p for p in columns.to_passages(found)}
 
 
+def find_passages(scope: PostgresScope, beginning: str, *, limit: int = 2) -> Steps[tuple[str, ...]]:
+    """Return the ids of passages that begin with these digits."""
+    ends = columns.span_ids(beginning)
+    if not ends:
+        return ()
+    [found] = yield [make_statement("passages_between", **scope.bindings, first=ends[0], last=ends[1], limit=limit)]
+    return tuple(id_.hex() for (id_,) in found)
+
+
 def entities(scope: PostgresScope, ids: Sequence[str], *, vectors: bool = False) -> Steps[Mapping[str, Entity]]:
     """Return entities by id, each from the descriptions that the caller may see."""
     described, blobs = yield [

@@ -49,6 +49,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.sources,
             reading.list_documents,
             reading.passages,
+            reading.find_passages,
             reading.get_indexed_documents,
             reading.entities,
             reading.facts,

@@ -326,6 +326,10 @@ class PostgresStore:
         """Return passages by id, with their vectors if `vectors` is true."""
         return self._answer(make_request(Store.passages, ids, where=where, vectors=vectors))
 
+    def find_passages(self, beginning: str, *, limit: int = 2, where: Filter = NO_FILTER) -> tuple[str, ...]:
+        """Return the ids of passages that begin with these hexadecimal digits, in order."""
+        return self._answer(make_request(Store.find_passages, beginning, limit=limit, where=where))
+
     def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
         """Return the document of each passage, by the id of the passage."""
         return self._answer(make_request(Store.sources, passages, where=where))

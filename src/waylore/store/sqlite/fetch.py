@@ -128,6 +128,16 @@ def passages(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str], *, vec
     return {p.id: p for p in columns.to_passages(rows)}
 
 
+def find_passages(db: apsw.Connection, scope: SqliteScope, beginning: str, limit: int) -> tuple[str, ...]:
+    """Return the ids of passages that begin with these digits."""
+    ends = columns.span_ids(beginning)
+    if not ends:
+        return ()
+    bound = {**scope.bindings, "first": bytes.fromhex(ends[0]), "last": bytes.fromhex(ends[1]), "limit": limit}
+    rows: list[Any] = db.execute(SQL["passages_between"], bound).fetchall()
+    return tuple(id_.hex() for (id_,) in rows)
+
+
 def entities(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str], *, vectors: bool) -> Mapping[str, Entity]:
     """Return entities by id."""
     rows = [row for _, row in run_by_ids(db, "entity_rows", ids, collection=scope.collection.row)]

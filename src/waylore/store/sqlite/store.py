@@ -324,6 +324,11 @@ class SqliteStore:
         with self._snapshot(where) as (db, scope):
             return reading.passages(db, scope, ids, vectors=vectors)
 
+    def find_passages(self, beginning: str, *, limit: int = 2, where: Filter = NO_FILTER) -> tuple[str, ...]:
+        """Return the ids of passages that begin with these hexadecimal digits, in order."""
+        with self._snapshot(where) as (db, scope):
+            return reading.find_passages(db, scope, beginning, limit)
+
     def sources(self, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, Document]:
         """Return the document of each passage, by the id of the passage."""
         with self._snapshot(where) as (db, scope):

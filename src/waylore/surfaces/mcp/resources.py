@@ -14,6 +14,7 @@ from waylore.fence import RECALLED_NOTE, to_line, to_title
 from waylore.surfaces.tools import answers
 from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer, shorten, take_lines
 from waylore.surfaces.tools.tools import PAGE_TOKENS, Agent, read_stored
+from waylore.types.identity import make_mark
 from waylore.types.results import Branch, EntityGraph
 
 MAX_FACTS = 200  # of an entity
@@ -70,4 +71,4 @@ def _format_entity(graph: EntityGraph) -> str:
 def _format_facts(branches: Iterable[Branch]) -> Iterator[str]:
     for branch in branches:
         statement = f": {branch.fact.statement}" if branch.fact.statement else ""
-        yield to_line(f"- {branch.fact}{statement} (passage {branch.fact.passage_id})")
+        yield to_line(f"- {branch.fact}{statement} (passage {make_mark(branch.fact.passage_id)})")

@@ -1,8 +1,9 @@
-"""Build the answers of an agent's tools: short shapes for a model, each as JSON and as text.
+"""Build the answers of an agent's tools: text for a model, and JSON for programs.
 
-A hit of `wire` takes a thousand tokens; here it has its text, its path and the lines of its explanation. Every answer
-fits into the tokens that the caller allows, and `left_out` reports what did not fit. A model reads both forms, so
-stored text is neutral in both: texts are fenced, all else is on one line. This module reads no memory; `tools` does.
+The text of a hit is its mark, title, date, speaker and address, and what was stored. Scores, paths and facts come if
+they are asked for; the JSON always has them. The mark is the first digits of the passage's id: two whole ids
+took a seventh of an answer. The text fits into the tokens that the caller allows, and `left_out` reports what did not
+fit. Stored text is neutral in both forms: texts are fenced, all else is on one line. This module reads no memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -15,6 +16,7 @@ from waylore import types
 from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_title
 from waylore.surfaces.tools.fit import find_word_end, shorten, take_lines
 from waylore.surfaces.wire import Receipt, Wire
+from waylore.types.identity import make_mark
 from waylore.types.knowledge import Document, Fact, IndexedDocument, Passage, Scalar, Source
 from waylore.types.search import Hit, SearchResult
 
@@ -35,8 +37,9 @@ class ToolAnswer(Wire):
 class BriefHit(Wire):
     """A passage that is relevant to the question."""
 
+    mark: str = Field(description="names the passage in memory_get, and its document in memory_forget")
     score: float
-    title: str
+    title: str = Field(description="with date and speaker, and whether it is superseded or planned")
     uri: str
     text: str = Field(description=TEXT_DESCRIPTION)
     path: str = Field(description="the facts that led to the passage; empty if the graph did not find it")
@@ -61,38 +64,44 @@ class SearchAnswer(ToolAnswer):
     left_out: str = Field(description="what did not fit into max_tokens")
 
     def to_text(self) -> str:
-        """Return hits under their titles, then facts."""
-        return "\n\n".join(
-            filter(
-                None,
-                [self._head(), self._set(), *self._list_hits(), _make_list("Facts", self.facts), *self._list_notes()],
-            )
-        )
+        """Return the hits under their titles."""
+        parts = [self._head(), self._set(), *map(self._describe_hit, self.hits), *self._list_notes()]
+        return "\n\n".join(filter(None, parts))
 
     def _head(self) -> str:
-        named = f" The question names {', '.join(self.entities)}." if self.entities else ""
-        named += f" It asks about {'; '.join(self.spans)}." if self.spans else ""
-        note = f" {RECALLED_NOTE}" if self.hits or self.facts else ""
+        asked = f" The question asks about {'; '.join(self.spans)}." if self.spans else ""
         if not self.hits:
-            return f"{'No hit fits into max_tokens' if self.left_out else 'No passages found'}.{named}{note}"
-        return f"{len(self.hits)} passages, best first.{named}{note}"
+            return f"{'No hit fits into max_tokens' if self.left_out else 'No passages found'}.{asked}"
+        return f"Best first.{asked} {RECALLED_NOTE}"
 
     def _set(self) -> str:
         return "\n".join(["From the graph:", *self.set_answer]) if self.set_answer else ""
 
-    def _list_hits(self) -> Iterator[str]:
-        for mark, hit in enumerate(self.hits, 1):
-            place = f"passage {hit.passage_id} of document {hit.document_id} {hit.uri}".rstrip()
-            path = f"path: {hit.path}\n" if hit.path else ""
-            why = f"why: {hit.score:.4f} = {' + '.join(hit.why)}"
-            yield f"[{mark}] {hit.title}\n{place}\n{path}{why}\n\n{hit.text}"
+    def _describe_hit(self, hit: BriefHit) -> str:
+        return f"{_make_heading(hit.mark, hit.title, hit.uri)}\n{hit.text}"
 
     def _list_notes(self) -> Iterator[str]:
         if self.is_relevant is False and self.hits:
             yield f"There is probably no answer here: {self.relevance_reason}."
-        yield f"The graph was not used: {self.skip_reason}." if self.skip_reason else ""
         yield f"Not searched: {self.missing}" if self.missing else ""
         yield self.left_out
+
+
+class ExplainedSearchAnswer(SearchAnswer):
+    """The same with the ids, path and score of each hit, the facts, and how the search was made."""
+
+    def _describe_hit(self, hit: BriefHit) -> str:
+        place = f"passage {hit.passage_id} of document {hit.document_id}"
+        path = f"path: {hit.path}\n" if hit.path else ""
+        why = f"why: {hit.score:.4f} = {' + '.join(hit.why)}"
+        return f"{_make_heading(hit.mark, hit.title, hit.uri)}\n{place}\n{path}{why}\n{hit.text}"
+
+    def _list_notes(self) -> Iterator[str]:
+        yield f"The question names {', '.join(self.entities)}." if self.entities else ""
+        yield f"{_make_list('Facts', self.facts)}\n{RECALLED_NOTE}" if self.facts else ""
+        yield f"Method: {self.route_reason}." if self.route_reason else ""
+        yield f"The graph was not used: {self.skip_reason}." if self.skip_reason else ""
+        yield from super()._list_notes()
 
 
 class ReadAnswer(ToolAnswer):
@@ -114,14 +123,14 @@ class ReadAnswer(ToolAnswer):
 
     def to_text(self) -> str:
         """Return the text under its title, then its facts."""
-        passage = f"passage {self.passage_id} of " if self.passage_id else ""
-        head = f"{self.title}\n{passage}document {self.document_id} {self.uri}".strip()
-        origin = f"{self.source}, {self.recorded_at:%Y-%m-%d}"
+        head = _make_heading(make_mark(self.passage_id), self.title, self.uri)
+        part = "part of " if self.passage_id else ""
+        origin = f"{part}document {self.document_id}, {self.source}, {self.recorded_at:%Y-%m-%d}"
         metadata = "; ".join(f"{key}: {value}" for key, value in self.metadata.items())
         facts = _make_list("Facts", self.facts)
         before = f"Before it:\n{self.before}" if self.before else ""
         after = f"After it:\n{self.after}" if self.after else ""
-        parts = [RECALLED_NOTE, f"{head}\n{origin}", metadata, before, self.text, after, facts, self.left_out]
+        parts = [RECALLED_NOTE, f"{head}\n{origin}".strip(), metadata, before, self.text, after, facts, self.left_out]
         return "\n\n".join(filter(None, parts))
 
 
@@ -181,10 +190,12 @@ class ForgetAnswer(ToolAnswer):
         return f"Forgotten: {removed} and {self.entities} entities that no other document supports."
 
 
-def make_search_answer(result: SearchResult, tokens: int, fence: Fence, hits: int) -> SearchAnswer:
+def make_search_answer(
+    kind: type[SearchAnswer], result: SearchResult, tokens: int, fence: Fence, hits: int
+) -> SearchAnswer:
     """Return an answer with the first `hits` hits."""
-    side = tokens // SIDE_PARTS
-    return SearchAnswer(
+    side, left = tokens // SIDE_PARTS, len(result.hits) - hits
+    return kind(
         hits=[_make_brief_hit(hit, tokens, fence) for hit in result.hits[:hits]],
         entities=take_lines((to_line(entity.name) for entity in result.entities), side),
         facts=take_lines(_format_facts(result.facts), side),
@@ -195,7 +206,7 @@ def make_search_answer(result: SearchResult, tokens: int, fence: Fence, hits: in
         spans=[to_line(str(span)) for span in result.spans],
         set_answer=take_lines(_list_set(result), tokens // SET_PARTS),
         missing=shorten(to_line("; ".join(result.missing)), side),
-        left_out=_describe_left_hits(len(result.hits) - hits, tokens),
+        left_out=f"Left out: {left} more hits; raise max_tokens." if left else "",
     )
 
 
@@ -304,6 +315,7 @@ def _describe_rest(stored: StoredText, offset: int, end: int, facts: Sized, meta
 
 def _make_brief_hit(hit: Hit, tokens: int, fence: Fence) -> BriefHit:
     return BriefHit(
+        mark=make_mark(hit.passage.id),
         score=hit.score,
         title=shorten(to_title(hit.heading), TITLE_TOKENS),
         uri=shorten(to_line(hit.uri), TITLE_TOKENS),
@@ -336,15 +348,15 @@ def _take_near(lines: Sequence[str], tokens: int) -> list[str]:
     return take_lines((shorten(line, share) for line in lines), tokens)
 
 
-def _describe_left_hits(count: int, tokens: int) -> str:
-    if not count:
-        return ""
-    return f"Left out: {count} more hits. Raise max_tokens from {tokens}, or lower max_results."
-
-
 def _format_facts(facts: Iterable[Fact]) -> Iterator[str]:
     """Return facts as lines, each once."""
     return iter(dict.fromkeys(to_line(str(fact)) for fact in facts))
+
+
+def _make_heading(mark: str, title: str, uri: str) -> str:
+    """Return the line over a text: its mark in brackets, its title and its address."""
+    named = " · ".join(filter(None, (title, uri)))
+    return f"[{mark}] {named}".rstrip() if mark else named
 
 
 def _make_list(heading: str, lines: Iterable[str]) -> str:

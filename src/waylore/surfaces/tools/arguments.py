@@ -61,12 +61,13 @@ class Search(Budgeted):
     until: str = Field(default="", max_length=MAX_TITLE, description=f"Only what was said before the end of it. {DAY}")
     as_of: str = Field(default="", max_length=MAX_TITLE, description=f"What was known and held then. {DAY}")
     group_by: GroupBy = Field(default="turn", description="session: only the best turn of each session.")
+    explain: bool = Field(default=False, description="Also show ids, scores, paths and facts.")
 
 
 class Get(Budgeted):
     """The arguments of `memory_get`."""
 
-    id: str = Field(min_length=1, max_length=MAX_PATH, description="The document_id or passage_id of a hit.")
+    id: str = Field(min_length=1, max_length=MAX_PATH, description="The mark of a hit, or the id of a document.")
     offset: int = Field(default=0, ge=0, description="Character to start from: next_offset of the previous answer.")
     around: int = Field(default=0, ge=0, le=20, description="Number of turns before and after it to show.")
 
@@ -174,7 +175,7 @@ class Forget(Budgeted):
     """The arguments of `memory_forget`."""
 
     documents: tuple[Annotated[str, Field(max_length=MAX_PATH)], ...] = Field(
-        default=(), max_length=100, description="The document_id of each hit."
+        default=(), max_length=100, description="The marks of hits, or ids of documents."
     )
     matching: str = Field(default="", max_length=MAX_TITLE, description="Everything that contains these words.")
     session: str = Field(default="", max_length=MAX_TITLE, description="Everything of this session.")

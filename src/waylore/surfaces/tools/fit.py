@@ -1,11 +1,10 @@
 """Fit an answer into a budget of tokens: keep as many of its parts as possible, the first parts first.
 
-An answer is sent twice, as JSON and as text, and a client shows one of them to its model, so each must fit. Tokens
+An answer is sent twice: as text for a model, which must fit, and as JSON for programs, which is not counted. Tokens
 are estimated by `waylore.text.estimate_tokens`, within a tenth of what models count. The answer itself reports what was
 left out.
 """
 
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
@@ -16,14 +15,10 @@ MAX_TOKEN_LENGTH = 32  # characters, reached by white space
 
 
 class SizedAnswer(Protocol):
-    """The answer of a tool: JSON for programs, and text for a model."""
-
-    def model_dump_json(self) -> str:
-        """Return the answer as JSON."""
-        ...
+    """The answer of a tool."""
 
     def to_text(self) -> str:
-        """Return the answer as text."""
+        """Return the answer as text for a model."""
         ...
 
 
@@ -31,8 +26,8 @@ A = TypeVar("A", bound=SizedAnswer)
 
 
 def count_tokens(answer: SizedAnswer) -> int:
-    """Return the tokens of an answer in the longer of its two forms."""
-    return max(estimate_tokens(answer.model_dump_json()), estimate_tokens(answer.to_text()))
+    """Return the tokens of the text of an answer."""
+    return estimate_tokens(answer.to_text())
 
 
 def fit_answer(parts: int, make_answer: Callable[[int], A], tokens: int) -> A:
@@ -49,9 +44,9 @@ def fit_answer(parts: int, make_answer: Callable[[int], A], tokens: int) -> A:
 def shorten(text: str, tokens: int) -> str:
     """Return a text, or its beginning and … if it has too many tokens."""
     head = text[: MAX_TOKEN_LENGTH * tokens]
-    if head == text and count_quoted_tokens(text) <= tokens:
+    if head == text and estimate_tokens(text) <= tokens:
         return text
-    too_long = bisect_left(range(len(head)), True, key=lambda n: count_quoted_tokens(f"{head[:n]} …") > tokens)
+    too_long = bisect_left(range(len(head)), True, key=lambda n: estimate_tokens(f"{head[:n]} …") > tokens)
     return f"{head[: find_word_end(head, 0, max(too_long - 1, 0))].rstrip()} …"
 
 
@@ -59,7 +54,7 @@ def take_lines(lines: Iterable[str], tokens: int) -> list[str]:
     """Return the first lines, as many as fit together."""
     taken: list[str] = []
     for line in lines:
-        tokens -= count_quoted_tokens(line) + 1
+        tokens -= estimate_tokens(line) + 1
         if tokens < 0:
             break
         taken.append(line)
@@ -72,8 +67,3 @@ def find_word_end(text: str, start: int, end: int) -> int:
         return min(end, len(text))
     space = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
     return space + 1 if space >= start else end
-
-
-def count_quoted_tokens(text: str) -> int:
-    """Return the tokens of a text inside JSON, where quotes and line ends need more."""
-    return estimate_tokens(json.dumps(text, ensure_ascii=False))

@@ -1,7 +1,7 @@
 """Ask the graph for an agent, and build the answer: a line for each fact, step or entity in one fence, and its extent.
 
-A line of a fact has its period, what was said, what ended it, and the id of the passage, for `memory_get`. The indent
-of a line is its distance in facts.
+A line of a fact has its period, what was said, what ended it, and the mark of the passage, for `memory_get`. The
+indent of a line is its distance in facts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +13,7 @@ from waylore.errors import ArgumentError
 from waylore.fence import RECALLED_NOTE, Fence, to_line
 from waylore.surfaces.tools.answers import TEXT_DESCRIPTION, ToolAnswer
 from waylore.surfaces.tools.arguments import AskGraph
+from waylore.types.identity import make_mark
 from waylore.types.knowledge import Entity
 from waylore.types.relations import Connection, EntityList, PredicateCount, Related, RelatedFact
 
@@ -59,9 +60,9 @@ def list_items(view: GraphView) -> list[str]:
     """Return the facts, paths or entities of an answer, or the things that share a name, as lines."""
     if isinstance(view, Connection):
         paths = ["\n".join([f"path of {path.hops}:", *_list_steps(path.steps)]) for path in view.paths]
-        return paths or [line for _, some in view.candidates for line in map(_describe_entity, some)]
+        return paths or [line for _, some in view.candidates for line in map(_describe_candidate, some)]
     if view.candidates:
-        return list(map(_describe_entity, view.candidates))
+        return list(map(_describe_candidate, view.candidates))
     return list(_list_facts(view.facts)) if isinstance(view, Related) else list(map(_describe_entity, view))
 
 
@@ -134,14 +135,18 @@ def _describe_fact(fact: RelatedFact) -> str:
         f"until {until}" if until else "",
         f"{fact.end.kind}: {fact.end.by.fact}" if fact.end and fact.end.by else "",
         f"“{told.quote}”" if told.quote else "",
-        f"passage {told.passage.id}",
+        f"passage {make_mark(told.passage.id)}",
     ]
     return to_line(f"{told.fact} ({'; '.join(filter(None, notes))})")
 
 
-def _describe_entity(entity: Entity) -> str:
-    notes = [entity.type, entity.description, f"id {entity.id}"]
-    return to_line(f"- {entity.name} ({'; '.join(filter(None, notes))})")
+def _describe_entity(entity: Entity, *more: str) -> str:
+    notes = "; ".join(filter(None, (entity.type, entity.description, *more)))
+    return to_line(f"- {entity.name} ({notes})" if notes else f"- {entity.name}")
+
+
+def _describe_candidate(entity: Entity) -> str:
+    return _describe_entity(entity, f"id {entity.id}")
 
 
 def _join(counts: Iterable[PredicateCount]) -> str:

@@ -27,6 +27,7 @@ from waylore.surfaces.error_kinds import describe_unknown
 from waylore.surfaces.tools import answers
 from waylore.surfaces.tools.answers import (
     AddAnswer,
+    ExplainedSearchAnswer,
     ForgetAnswer,
     ReadAnswer,
     RememberAnswer,
@@ -133,8 +134,8 @@ class Tool(Generic[T, R]):
 def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
     """Search stored memories and documents.
 
-    Returns the best passages, each with its source and the path that led to it. Use it before you answer
-    a question about anything that was said, decided or written down earlier.
+    Returns the best passages, each under [mark] title and source. memory_get and memory_forget take the mark. Use it
+    before you answer a question about anything that was said, decided or written down earlier.
     """
     result = agent.memory.search(
         arguments.query,
@@ -148,12 +149,13 @@ def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
         group_by=arguments.group_by,
     )
     fence = agent.memory.make_fence(*(hit.text for hit in result.hits))
-    make_answer = partial(answers.make_search_answer, result, arguments.max_tokens, fence)
+    kind = ExplainedSearchAnswer if arguments.explain else SearchAnswer
+    make_answer = partial(answers.make_search_answer, kind, result, arguments.max_tokens, fence)
     return fit_answer(len(result.hits), make_answer, arguments.max_tokens)
 
 
 def memory_get(agent: Agent, arguments: Get) -> ReadAnswer:
-    """Read a document or a passage in full, with the facts it states, by an id from memory_search.
+    """Read a document or a passage in full, with the facts it states, by the mark of a hit or by an id.
 
     Read a long document in parts, with offset. With around, the turns before and after a message are shown too.
     """
@@ -259,9 +261,8 @@ def memory_forget(agent: Agent, arguments: Forget) -> ForgetAnswer:
     """
     _require_write(agent)
     if arguments.documents:
-        for document in arguments.documents:
-            _require_visible(agent, document)
-        receipt, is_planned = agent.memory.forget(*dict.fromkeys(arguments.documents)), False
+        documents = dict.fromkeys(read_stored(agent, each).document.id for each in arguments.documents)
+        receipt, is_planned = agent.memory.forget(*documents), False
     else:
         is_planned = arguments.dry_run
         receipt = agent.memory.forget(
@@ -345,7 +346,7 @@ def _describe(tool: Tool[Any, Any], problem: Mapping[str, Any]) -> str:
 
 
 def read_stored(agent: Agent, id_: str) -> StoredText:
-    """Return a document, or one of its passages, by its id."""
+    """Return a document by its id, or one of its passages by its id or its mark."""
     try:
         return answers.make_stored_text(agent.memory.get(id_))
     except NotFound:
@@ -381,11 +382,16 @@ def list_openai_tools(tools: Iterable[Tool[Any, Any]] = (*READING, *WRITING)) ->
 
 def call_tool(agent: Agent, name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
     """Run the tool that a model called, with its arguments as JSON or as a dict. Return the answer as a dict."""
+    return dict(answer_call(agent, name, arguments).model_dump(mode="json"))
+
+
+def answer_call(agent: Agent, name: str, arguments: str | Mapping[str, Any]) -> ToolAnswer:
+    """Run the tool that a model called. `to_text()` of the answer is for the model, in at most `max_tokens`."""
     tool = next((tool for tool in TOOLS if tool.name == name), None)
     if tool is None:
         raise ConfigError(f"unknown tool {name!r}; use {', '.join(tool.name for tool in TOOLS)}")
-    answer = run_tool(tool, agent, _parse(arguments) if isinstance(arguments, str) else arguments)
-    return dict(answer.model_dump(mode="json"))
+    answer: ToolAnswer = run_tool(tool, agent, _parse(arguments) if isinstance(arguments, str) else arguments)
+    return answer
 
 
 def _parse(arguments: str) -> Mapping[str, Any]:
@@ -417,14 +423,7 @@ def _get_passage(agent: Agent, id_: str) -> tuple[Passage, Document]:
     try:
         return agent.memory.get_passage(id_)
     except NotFound as error:
-        raise NotFound(f"no document or passage {id_[:80]} that you may see; use an id from memory_search") from error
-
-
-def _require_visible(agent: Agent, document: str) -> None:
-    try:
-        agent.memory.get(document)
-    except NotFound as error:
-        raise NotFound(f"no document {document[:80]} that you may see; use a document_id from memory_search") from error
+        raise NotFound(f"no document or passage {id_[:80]} that you may see; use the mark of a hit") from error
 
 
 def _require_write(agent: Agent) -> None:

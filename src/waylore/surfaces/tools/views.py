@@ -1,6 +1,6 @@
 """Build the answers of the tools that show a profile, changes and the turns around a passage: lines in one fence.
 
-A line has the fact with its time, what was said, by whom and when, and the id of the passage, for `memory_get`.
+A line has the fact with its time, what was said, by whom and when, and the mark of the passage, for `memory_get`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from waylore.fence import RECALLED_NOTE, Fence, to_line
 from waylore.surfaces.tools.answers import TEXT_DESCRIPTION, ToolAnswer
+from waylore.types.identity import make_mark
 from waylore.types.knowledge import Passage
 from waylore.types.views import Assertion, ChangeList, Profile, Timeline, describe_turn
 
@@ -68,7 +69,7 @@ def make_changes_answer(
 def list_lines(view: Profile | ChangeList | Timeline) -> list[str]:
     """Return a view as lines."""
     if isinstance(view, Profile):
-        return [f"- {line.text} (passage {line.assertions[0].passage.id})" for line in view.lines]
+        return [f"- {line.text} (passage {make_mark(line.assertions[0].passage.id)})" for line in view.lines]
     if isinstance(view, Timeline):
         return [f"- {to_line(str(entry))}{_describe_said([entry.assertion])}" for entry in view.entries]
     return [
@@ -83,7 +84,7 @@ def list_turns(passages: Iterable[Passage]) -> Iterator[str]:
 
 
 def _describe_said(said: Sequence[Assertion]) -> str:
-    return "".join(f"; said {_describe_words(each)} (passage {each.passage.id})" for each in said)
+    return "".join(f"; said {_describe_words(each)} (passage {make_mark(each.passage.id)})" for each in said)
 
 
 def _describe_words(said: Assertion) -> str:

@@ -370,6 +370,13 @@ FROM passages p
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND p.access = ANY(%(accesses)s::int4[])
   AND @is_kept(p.document) AND @is_said(p)
 
+-- name: passages_between
+-- The ids from one to another, of passages that the caller may see.
+SELECT p.id FROM passages p
+WHERE p.collection = %(collection)s AND p.id BETWEEN %(first)s::uuid AND %(last)s::uuid AND p.access = ANY(%(accesses)s::int4[])
+  AND @is_kept(p.document) AND @is_said(p)
+ORDER BY p.id LIMIT %(limit)s
+
 -- name: vectors_of_passages
 SELECT v.id, v.vector FROM passage_vectors v
 WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[]) AND v.access = ANY(%(accesses)s::int4[])

@@ -281,6 +281,11 @@ SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end"
 FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.access IN carray(:accesses)
   AND @is_kept(p.document) AND @is_said(p)
 
+-- name: passages_between
+-- The ids from one to another, of passages that the caller may see.
+SELECT p.id FROM passages p WHERE p.collection = :collection AND p.id BETWEEN :first AND :last AND @is_shown(p)
+ORDER BY p.id LIMIT :limit
+
 -- name: vectors_of_passages
 SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN passage_vectors v ON v.row = p.row

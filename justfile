@@ -119,7 +119,7 @@ benchmarks folder:
     python -m benchmarks.stores --data {{sets}} --sets {{small}} --sample 5 {{hashed}}
     python -m waylore.evaluation --folders {{folders}} --only notes --sets --json {{folder}}/set_answers.json
     python -m waylore.evaluation --context --data {{sets}} --sets {{small}} --sample 5 {{hashed}} --folder {{folder}}
-    python -m waylore.evaluation --context --folders {{folders}} --only notes --sample 5 {{hashed}} --folder {{folder}}
+    python -m waylore.evaluation --context --folders {{folders}} --only manual --sample 5 --budgets 250 1000 {{hashed}}
 
 # Compute the table of docs/benchmarks.md; the first run embeds for more than an hour
 evaluation *arguments:

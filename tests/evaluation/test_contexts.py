@@ -63,7 +63,7 @@ def test_answer_is_in_a_context_if_its_sentence_fits(tmp_path: Path, capsys: pyt
         }
         assert all(shares == [0.0, 1.0] for shares in means.values())
     assert {row["questions"] for row in figures["rows"]} == {4}  # not the one with yes
-    assert all((row["method"] == "auto") == bool(row["against"]) for row in figures["rows"])
+    assert all((row["method"] == "auto") == bool(row["against"]["hybrid"]) for row in figures["rows"])
     lengths = [score["tokens"] for each in figures["scores"] for score in each["questions"].values()]
     assert max(lengths) <= 2000
     output = capsys.readouterr().out
@@ -82,6 +82,28 @@ def test_options_select_contexts_questions_and_pages(tmp_path: Path) -> None:
         assert [list(row["shares"]) for row in figures["rows"]] == [["500"], ["500"]]
         assert all(len(each["questions"]) == 2 for each in figures["scores"])
     assert run(tmp_path, "--data", str(data), "--sets", "mills", *chosen, *by_text) == first
+
+
+def test_earlier_run_is_compared_question_by_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write_set(tmp_path / "data" / "mills", CORPUS, QUERIES)
+    chosen = ("--data", str(data), "--sets", "mills", "--layouts", "passages", "--methods", "auto")
+    run(tmp_path, *chosen, "--budgets", "60", "2000")
+    earlier = (tmp_path / "figures.json").rename(tmp_path / "short.json")
+    content = json.loads(earlier.read_text("utf-8"))
+    short = next(each["questions"] for each in content["sets"][0]["scores"] if each["budget"] == 2000)
+    short["q-Alder"]["strict"] = 0.0
+    del short["q-Birch"]
+    earlier.write_text(json.dumps(content))
+    capsys.readouterr()
+    [figures] = run(tmp_path, *chosen, "--budgets", "2000", "4000", "--beside", str(earlier))
+    strict, support = (row["against"]["short"] for row in figures["rows"])
+    assert strict.keys() == support.keys() == {"2000"}  # the other budget was not measured then
+    assert strict["2000"]["mean"] == pytest.approx(1 / 3)
+    assert support["2000"]["mean"] == 0.0
+    assert "passages  auto    strict − short   +0.33 [+0.00, +1.00]" in capsys.readouterr().out
+    earlier.write_text('{"rows": []}')
+    assert main(["--context", *chosen, *HASHING, "--beside", str(earlier)]) == 1
+    assert "has no contexts" in capsys.readouterr().err
 
 
 def test_conversations_are_measured_by_turn_in_the_scope_of_their_user(tmp_path: Path) -> None:

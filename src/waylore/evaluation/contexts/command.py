@@ -22,7 +22,7 @@ from waylore.evaluation.contexts.questions import (
     read_answers,
     read_marks,
 )
-from waylore.evaluation.contexts.report import format_set, list_rows, to_json
+from waylore.evaluation.contexts.report import format_set, list_rows, read_earlier, to_json
 from waylore.evaluation.conversations.datasets import SETS, read_conversations
 from waylore.evaluation.conversations.measure import open_conversations
 from waylore.evaluation.datasets import limit_pages, read_dataset, spread
@@ -68,9 +68,11 @@ def run(options: argparse.Namespace) -> None:
     """Measure the contexts of the sets or folders that the options name; print tables and write the JSON."""
     count, counter = choose_counter()
     plan = ContextPlan(options.layouts, options.recipes or METHODS, options.budgets, count)
+    beside = {file.stem: read_earlier(file) for file in options.beside}
     figures = []
     for name, measured in _measure_folders(options, plan) if options.folders else _measure_sets(options, plan):
-        rows = list(list_rows(measured, plan))
+        earlier = {run: sets[name] for run, sets in beside.items() if name in sets}
+        rows = list(list_rows(measured, plan, earlier))
         if not rows:
             raise ConfigError(f"no question of {name} has an answer or a quote to look for; ask more of them")
         print(f"{format_set(name, rows, counter)}\n", flush=True)

@@ -48,7 +48,7 @@ def test_each_client_has_its_settings_file(tmp_path: Path, client: clients.Name)
     place, key = PLACES[client]
     entry = read_file(tmp_path / place)[key]["waylore"]
     assert read_shown(done) == read_file(tmp_path / place)
-    assert entry["args"][-4:] == ["mcp", "--label", "crew", "--read-only"]
+    assert entry["args"][-5:] == ["mcp", "--text", "--label", "crew", "--read-only"]
     assert entry["env"] == {
         "WAYLORE_STORE": f"{tmp_path}/project/memory.waylore",
         "WAYLORE_COLLECTION": "default",
@@ -96,7 +96,8 @@ def test_written_entry_starts_a_server(tmp_path: Path) -> None:
         done.stdout.readline()
         added = json.loads(done.stdout.readline())
         done.stdin.close()
-    assert added["result"]["structuredContent"]["passages"] == 1
+    assert added["result"]["content"][0]["text"].startswith("Remembered as document ")
+    assert "structuredContent" not in added["result"]
     assert (tmp_path / "project" / "notes.waylore").exists()
 
 
@@ -132,7 +133,7 @@ def test_entry_is_shown_and_confirmed_first(tmp_path: Path, answer: str, code: i
 def test_print_writes_nothing(tmp_path: Path) -> None:
     done = install(tmp_path, "--client", "claude-code", "--print", "--uvx", WAYLORE_EMBEDDING_PROVIDER="fastembed")
     entry = read_shown(done)["mcpServers"]["waylore"]
-    assert [entry["command"], *entry["args"]] == ["uvx", "--from", "waylore[local,mcp]", "waylore", "mcp"]
+    assert [entry["command"], *entry["args"]] == ["uvx", "--from", "waylore[local,mcp]", "waylore", "mcp", "--text"]
     assert not (tmp_path / "project/.mcp.json").exists()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tools.waiting import HANG_SECONDS, wait_until
 
-from surfaces.agents import READING, call, call_wrongly, fill, run_agent
+from surfaces.agents import READING, call, call_wrongly, fill, get_text, run_agent
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 
@@ -126,6 +127,22 @@ async def test_labels_and_read_only_are_options(store: Path) -> None:
         await call_wrongly(agent, "memory_get", id=hidden)
     async with Client(make_stdio_parameters(store, "-l", "crew", "-l", "office")) as agent:
         assert (await call(agent, "memory_get", id=hidden))["document_id"] == hidden
+
+
+async def test_agent_can_use_text_alone(store: Path) -> None:
+    async with Client(make_stdio_parameters(store, "--text")) as agent:
+        listed = (await agent.list_tools()).tools
+        assert all(tool.output_schema is None for tool in listed)
+        found = await agent.call_tool("memory_search", {"query": "Who owns the session service?"})
+        [mark] = re.findall(r"^\[(\w+)\] Rota · docs/rota\.md$", get_text(found), re.MULTILINE)
+        read = await agent.call_tool("memory_get", {"id": mark})
+        assert "Mara owns the session service." in get_text(read)
+        [document] = re.findall(r"^part of document (\w+), ", get_text(read), re.MULTILINE)
+        whole = await agent.call_tool("memory_get", {"id": document})
+        gone = await agent.call_tool("memory_forget", {"documents": [mark]})
+        assert get_text(gone).startswith("Forgotten: 1 documents")
+        assert [each.structured_content for each in (found, read, whole, gone)] == [None] * 4
+        assert "that you may see" in await call_wrongly(agent, "memory_get", id=mark)
 
 
 async def test_store_error_is_an_answer_to_the_agent(store: Path) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given, r
 from waylore.surfaces.mcp import clients
 from waylore.surfaces.open import check_providers, open_collection
 from waylore.surfaces.terminal.output import report_errors
-from waylore.surfaces.tools.tools import READING, RESEARCH, TOOLS, Agent
+from waylore.surfaces.tools.tools import READING, RESEARCH, TOOLS, Agent, Tool
 
 mcp_app = typer.Typer(help="Serve the collection to an agent (MCP).")
 
@@ -32,6 +33,7 @@ Labels = Annotated[
     typer.Option("--label", "-l", help="Label of the agent: it reads with it, and what it adds has it."),
 ]
 AgentUser = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory the agent has.")]
+TextOnly = Annotated[bool, typer.Option("--text", help="Answer with text alone, for clients that prefer JSON to it.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Do not let the agent add or forget.")]
 
 
@@ -43,6 +45,7 @@ def mcp(
     label: Labels = [],  # noqa: B006 (typer's way)
     user: AgentUser = "",
     read_only: ReadOnly = False,
+    text: TextOnly = False,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP at /mcp instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "",
     port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65_535)] = None,
@@ -63,7 +66,7 @@ def mcp(
         logging.basicConfig(level=settings.telemetry.log_level.upper(), stream=sys.stderr)
         serve = _prepare_http(settings, allow_host) if http else _serve_stdio
         with _open_lazily(settings, label, user, may_write=not read_only) as agent:
-            serve(agent, read_only)
+            serve(agent, _choose_tools(read_only, text))
 
 
 @mcp_app.command()
@@ -87,7 +90,7 @@ def install(
         options = keep_given(store=store, collection=collection)
         to = clients.CLIENTS[client]()
         labels = [part for one in label for part in ("--label", one)]
-        arguments = [*labels, *(["--user", user] if user else []), *(["--read-only"] * read_only)]
+        arguments = ["--text", *labels, *(["--user", user] if user else []), *(["--read-only"] * read_only)]
         made = clients.make_entry(to, load(**options), options, arguments, uvx)
         typer.echo(json.dumps({to.key: {name: made.start}}, indent=2, ensure_ascii=False))
         for variable in made.secrets:
@@ -105,7 +108,7 @@ def _install(to: clients.Client, name: str, made: clients.Entry, yes: bool) -> N
     typer.echo(f"wrote {to.file}{backup}. Restart the client to use it.", err=True)
 
 
-def _serve_stdio(agent: Callable[[], Agent], read_only: bool) -> None:
+def _serve_stdio(agent: Callable[[], Agent], tools: Sequence[Tool[Any, Any]]) -> None:
     with require_extra("the MCP server needs", "mcp"):
         import anyio  # noqa: PLC0415
 
@@ -113,10 +116,10 @@ def _serve_stdio(agent: Callable[[], Agent], read_only: bool) -> None:
     if sys.stdin.isatty():
         typer.echo("waylore: this server reads MCP on stdin; set up a client with `waylore mcp install`", err=True)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that reads stdin would not end
-    anyio.run(serve_stdio, create_server(lambda _: agent(), _tools(read_only)))
+    anyio.run(serve_stdio, create_server(lambda _: agent(), tools))
 
 
-def _prepare_http(settings: Settings, names: Sequence[str]) -> Callable[[Callable[[], Agent], bool], None]:
+def _prepare_http(settings: Settings, names: Sequence[str]) -> Callable[[Callable[[], Agent], Sequence[Any]], None]:
     """Return a function that serves over HTTP at the address of the settings, without keys."""
     with require_extra("the MCP server needs", "mcp"):
         import uvicorn  # noqa: PLC0415
@@ -125,21 +128,21 @@ def _prepare_http(settings: Settings, names: Sequence[str]) -> Callable[[Callabl
     host, port = settings.http.host, settings.http.port
     known = [*settings.http.hosts, *names]
 
-    def serve(agent: Callable[[], Agent], read_only: bool) -> None:
+    def serve(agent: Callable[[], Agent], tools: Sequence[Tool[Any, Any]]) -> None:
         agent()  # report errors of the store now
         if host not in LOOPBACK:
             typer.echo(
                 "waylore: everyone who can reach this address can use it; `waylore serve` requires keys", err=True
             )
-        app = create_application(create_server(lambda _: agent(), _tools(read_only)), hosts=[*LOOPBACK, host, *known])
+        app = create_application(create_server(lambda _: agent(), tools), hosts=[*LOOPBACK, host, *known])
         typer.echo(f"waylore: MCP at http://{host}:{port}/mcp", err=True)
         uvicorn.run(app, host=host, port=port, log_level=settings.telemetry.log_level)
 
     return serve
 
 
-def _tools(read_only: bool) -> Sequence[Any]:
-    return (*READING, *RESEARCH) if read_only else TOOLS
+def _choose_tools(read_only: bool, text: bool) -> Sequence[Tool[Any, Any]]:
+    return [replace(tool, has_json=not text) for tool in ((*READING, *RESEARCH) if read_only else TOOLS)]
 
 
 @contextmanager

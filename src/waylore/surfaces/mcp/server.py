@@ -166,7 +166,7 @@ def _describe(tool: Tool[Any, Any]) -> protocol.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
+        output_schema=tool.output_schema if tool.has_json else None,
         annotations=hints,
     )
 
@@ -186,7 +186,8 @@ async def _call(run: RunCall, tool: Tool[Any, Any], arguments: dict[str, Any]) -
 def _answer(tool: Tool[Any, Any], agent: Agent, arguments: dict[str, Any]) -> protocol.CallToolResult:
     answer = run_tool(tool, agent, arguments)
     text = protocol.TextContent(text=answer.to_text())
-    return protocol.CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
+    data = answer.model_dump(mode="json") if tool.has_json else None
+    return protocol.CallToolResult(content=[text], structured_content=data)
 
 
 def _make_error(message: str, kind: str) -> protocol.CallToolResult:

@@ -108,6 +108,7 @@ class Tool(Generic[T, R]):
     is_reading: bool = True
     is_destructive: bool = False
     is_listed: bool = True  # otherwise only clients that know its name call it
+    has_json: bool = True  # otherwise its answer over MCP is text alone
 
     @property
     def name(self) -> str:

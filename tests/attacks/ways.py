@@ -187,7 +187,9 @@ READS: tuple[Way, ...] = (
     post("context", "context for its user", f"{HERE}/context", lambda t, _: {"query": "vault", "user": t.user}),
     post("search", "search its time", f"{HERE}/search", lambda *_: {"query": "vault", "since": "2026-01-01"}),
     tool("memory_search", "memory_search", lambda t, _: {"query": f"vault of {t.subject}", "max_tokens": 50_000}),
+    tool("memory_search", "memory_search with reasons", lambda t, _: {"query": f"vault {t.name}", "explain": True}),
     tool("memory_get", "memory_get", lambda t, _: {"id": t.document}),
+    tool("memory_get", "memory_get a mark", lambda t, _: {"id": t.passage[:8]}),
     tool("memory_get", "memory_get a passage", lambda t, _: {"id": t.passage}),
     tool("memory_get", "memory_get what is around", lambda t, _: {"id": t.passage, "around": 20}),
     tool("memory_profile", "memory_profile", lambda *_: {"max_tokens": 50_000}),
@@ -345,6 +347,7 @@ WRITES: tuple[Way, ...] = (
     ),
     tool("memory_remember", "memory_remember", lambda *_: {"messages": SAID, "session": "one"}, adds=True),
     tool("memory_forget", "memory_forget", lambda t, _: {"documents": [t.document]}, changes=True),
+    tool("memory_forget", "memory_forget a mark", lambda t, _: {"documents": [t.passage[:8]]}, changes=True),
 )
 
 

@@ -145,7 +145,12 @@ def test_search_explain_prints_trees(filled: Path) -> None:
 def test_search_context_stays_within_its_budget(filled: Path) -> None:
     made = run_json("search", QUESTION, "--context", "--layout", "passages", "--max-tokens", "60")
     assert made["tokens"] <= 60
-    assert run("search", QUESTION, "--context").startswith(f"{RECALLED_NOTE}\n\n## Knowledge Graph Context\n")
+    shown = run("search", QUESTION, "--context")
+    assert shown.startswith(RECALLED_NOTE)
+    assert "## Knowledge Graph Context" not in shown
+    graph = run("search", QUESTION, "--context", "--layout", "graph")
+    assert graph.startswith(RECALLED_NOTE)
+    assert "\n\n## Knowledge Graph Context\n" in graph
 
 
 def test_search_overrides_values_of_the_recipe(filled: Path) -> None:

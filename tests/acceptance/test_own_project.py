@@ -31,13 +31,12 @@ QUESTIONS = [
         "SQLite",
         3,
     ),
-    pytest.param(
+    (
         "What does `decide` return?",
         "src/waylore/retrieval/gate.py",
         "decide",
         "decide ←defines— waylore.retrieval.gate",
         3,
-        marks=pytest.mark.xfail(strict=True, reason="rank 4 with potion: the weights of long pages fit bge-small"),
     ),
     (
         "How do I write a store of my own?",

@@ -32,6 +32,7 @@ UNSEEN_OTHERS = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x3164, 
 TEXTS = st.text(st.characters() | st.sampled_from("#<>[]1ab\n\r\u200b\u200c\u200d\u202e\u0915\u094d\U000e0041"))
 
 
+@pytest.mark.slow
 def test_every_code_point_is_kept_removed_or_line_end() -> None:
     for code in range(0x110000):
         character = chr(code)

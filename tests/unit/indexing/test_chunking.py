@@ -182,6 +182,7 @@ def test_overlap_must_be_shorter_than_a_passage(overlap: int) -> None:
         split_into_passages(make_reading(("paragraph", "x", ())), DOCUMENT, overlap_tokens=overlap)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("text", ["x" * 400_000, "x " * 200_000, "亀" * 100_000, "a. " * 100_000, "\n" * 400_000 + "x"])
 def test_long_blocks_are_split_in_time(text: str) -> None:

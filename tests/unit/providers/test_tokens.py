@@ -100,6 +100,7 @@ def test_estimate_is_near_in_any_script(text: str) -> None:
     assert 0.65 * counted <= estimate_tokens(TEXTS[text]) <= 1.75 * counted
 
 
+@pytest.mark.slow
 @pytest.mark.model
 @pytest.mark.usefixtures("vocabularies")
 @pytest.mark.parametrize("name", ["musique-train100", "locomo", "longmemeval-oracle", "peerread-citations"])

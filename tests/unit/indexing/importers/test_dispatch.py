@@ -151,6 +151,7 @@ def import_into(path: Path, format_: str, store: SqliteStore) -> ImportReport:
     return dispatch.import_file(store, None, path, format_, FRAME, author=OWNER)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(chosen=formats, content=anything)
 def test_any_file_is_imported_and_repeating_changes_nothing(
@@ -212,6 +213,7 @@ def draw_tables(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
     return made
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(made=draw_tables())
 def test_any_tables_are_imported_or_skipped(

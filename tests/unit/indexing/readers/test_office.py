@@ -357,6 +357,7 @@ def test_blanks_and_lines_between_operations_do_not_matter(tmp_path: Path) -> No
     assert read_here(tmp_path / "b.pdf", make_pdf("a" + " " * 40 + "b"))[0].text == "a" + " " * 40 + "b"
 
 
+@pytest.mark.slow
 def test_docx_with_many_paragraphs_costs_little(tmp_path: Path) -> None:
     """Look up each style once: before, a paragraph took 1.4 ms or more, and these 6 minutes."""
     reading, seconds = read_here(tmp_path / "a.docx", make_docx(make_paragraph("a", "Heading1") * 280_000))

@@ -75,6 +75,7 @@ def test_markdown_parts_avoid_cutting_code_blocks() -> None:
     assert [part.text.count("```") % 2 for part in found] == [0] * len(found)
 
 
+@pytest.mark.slow
 def test_invalid_bytes_end_a_long_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"line\n" * 300_000 + b"\xff\xfe broken")

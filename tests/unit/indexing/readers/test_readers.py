@@ -320,6 +320,7 @@ BOMBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", BOMBS, ids=range(len(BOMBS)))
 @pytest.mark.timeout(60)
 def test_bombs_are_read_or_skipped_in_time(content: str, tmp_path: Path) -> None:

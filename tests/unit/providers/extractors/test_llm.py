@@ -414,6 +414,7 @@ def test_estimate_is_at_least_real_cost(server: Script) -> None:
     assert spent.answered <= estimate.tokens.answered == 10 * 2048
 
 
+@pytest.mark.slow
 def test_estimate_counts_every_call(server: Script, tmp_path: Path) -> None:
     with create_extractor(server, cache=tmp_path) as model:
         model.extract(Document("d"), make_numbered_passages(700))

@@ -64,7 +64,7 @@ def limit_pages(dataset: Dataset, limit: int) -> Dataset:
     """Return the set with so many pages: all that its questions need, and others at random."""
     gold = {page for question in dataset.questions for page in question.gold}
     others = [page.document.uri for page in dataset.pages if page.document.uri not in gold]
-    Random(DRAWN_SEED).shuffle(others)  # noqa: S311 (a sample, not a secret)
+    Random(DRAWN_SEED).shuffle(others)  # noqa: S311  # nosec B311 (a sample, not a secret)
     kept = gold.union(others[: max(limit - len(gold), 0)])
     pages = tuple(page for page in dataset.pages if page.document.uri in kept)
     name = f"{dataset.name}, {len(dataset.questions)} questions, {len(pages)} pages"

@@ -26,9 +26,9 @@ from waylore.indexing import pipeline
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.search import search
+from waylore.store.reads import count_items
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER
-from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.identity import document_id
 from waylore.types.knowledge import EPOCH, Document, IndexedDocument, NewFact
 from waylore.types.relations import Connection, Related
@@ -56,9 +56,7 @@ def count_results(verb: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(verb)
     def call_and_count(self: "CountingStore", *arguments: Any, **options: Any) -> Any:
         result = verb(self, *arguments, **options)
-        is_columns = isinstance(result, FactColumns | MentionColumns)  # whose rows are no objects yet
-        rows = result.size if is_columns else sum(len(v) if isinstance(v, tuple) else 1 for v in result.values())
-        self.counts[name] += rows
+        self.counts[name] += count_items(result)
         return result
 
     return call_and_count

@@ -99,13 +99,13 @@ def count_rows(fetch: Fetch, rows: Counter[str]) -> Fetch:
         answers = fetch(requests)
         for request, answer in zip(requests, answers, strict=True):
             if request.verb in RESULT_KINDS:
-                rows[RESULT_KINDS[request.verb]] += _size(answer)
+                rows[RESULT_KINDS[request.verb]] += count_items(answer)
         return answers
 
     return fetch_and_count
 
 
-def _size(answer: Any) -> int:
+def count_items(answer: Any) -> int:
     """Count the items of a ranking, of a mapping's values, or of the first mapping of a pair (`nearby`)."""
     if isinstance(answer, Groups | TurnColumns):
         return answer.size
@@ -113,7 +113,7 @@ def _size(answer: Any) -> int:
         return sum(len(value) if isinstance(value, tuple) else 1 for value in answer.values())
     if isinstance(answer, WayloreError):
         return 0
-    return _size(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
+    return count_items(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
 
 
 def _fetch_answers(store: Store, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:

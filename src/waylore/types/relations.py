@@ -71,6 +71,13 @@ class RelatedFact:
         return str(Step(self.assertion.fact, self.is_forward))
 
     @property
+    def period(self) -> tuple[str, ...]:
+        """Since when and until when the fact holds, as far as it says so: `since 2024-01-02`."""
+        fact = self.assertion.fact
+        days = (("since", fact.valid_from), ("until", fact.valid_to))
+        return tuple(f"{word} {day:%Y-%m-%d}" for word, day in days if day)
+
+    @property
     def kind(self) -> str:
         """`typed` if the fact has a predicate, `same` if it says that two names mean one thing, else `quoted`."""
         fact = self.assertion.fact

@@ -71,7 +71,8 @@ def render_context(
     The note and the marks of the fence count too.
     """
     opening = _fit_set(result.set_answer, config, count, fence) if result.set_answer else ""
-    block = _join(opening, fit_block(result, layout, config, count, _make_page_check(opening, config, fence)))
+    fits_page = _make_page_check(opening, config.max_tokens, fence)
+    block = _join(opening, fit_block(result, layout, config, count, fits_page))
     is_pruned = config.max_tokens <= PRUNED_TOKENS
 
     def format_page(cited: _CitedTexts) -> str:
@@ -89,11 +90,11 @@ def render_context(
     return RenderedContext(text, count(text), tuple(citation for citation, _ in cited), removed)
 
 
-def _make_page_check(opening: str, config: ContextConfig, fence: Fence) -> FitsPage:
+def _make_page_check(opening: str, max_tokens: int, fence: Fence) -> FitsPage:
     """Return a function that tells whether a page without passages fits, if a block follows the opening."""
 
     def fits(block: str, count: CountTokens) -> bool:
-        return count(_format_page(_join(opening, block), (), fence, include_sources=False)) <= config.max_tokens
+        return count(_format_page(_join(opening, block), (), fence, include_sources=False)) <= max_tokens
 
     return fits
 
@@ -108,9 +109,9 @@ def _fit_set(answer: SetAnswer, config: ContextConfig, count: CountTokens, fence
         return "\n".join(filter(None, [f"## From the graph\n{answer.summary}{note}", lines]))
 
     def fits(number: int) -> bool:
-        page = _format_page(write(number), (), fence, include_sources=False)
-        return count(page) <= config.max_tokens // SET_SHARE
+        return fits_page(write(number), count)
 
+    fits_page = _make_page_check("", config.max_tokens // SET_SHARE, fence)
     number = bisect_left(range(1, len(answer.lines) + 1), True, key=lambda number: not fits(number))
     while number and not fits(number):
         number -= 1

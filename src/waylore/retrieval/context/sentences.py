@@ -9,7 +9,7 @@ are kept whole or left out whole. Pure functions over words.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from waylore.fence import to_line
@@ -41,15 +41,19 @@ def order_parts(question: str, texts: Sequence[str], names: Sequence[Sequence[st
     names: for each passage, the names that the question has or that led to it.
     """
     parts = [Part(number, *span) for number, text in enumerate(texts) for span in split_parts(text)]
-    said = [frozenset(terms(texts[part.passage][part.start : part.end])) for part in parts]
+    shown = [texts[part.passage][part.start : part.end] for part in parts]
+    said = [frozenset(terms(text)) for text in shown]
     rarity = _weigh_terms(terms(question), said)
     total = sum(rarity.values()) or 1.0
-    merits: list[tuple[int, float, Part]] = []
-    for part, words in zip(parts, said, strict=True):
+    earlier: Counter[int] = Counter()
+    ranked: list[tuple[int, float, Part]] = []
+    for part, text, words in zip(parts, shown, said, strict=True):
         merit = WORDS * sum(weight for term, weight in rarity.items() if term in words) / total
-        merit += NAMED * _has_name(texts[part.passage][part.start : part.end], names[part.passage])
-        merits.append((part.passage, merit + FIRST * (part.start == 0), part))
-    return [part for _, part in sorted(_place(merits))]
+        merit += NAMED * _has_name(text, names[part.passage])
+        merit += FIRST * (part.start == 0)
+        ranked.append((part.passage, LATER * earlier[part.passage] - merit, part))
+        earlier[part.passage] += 1
+    return [part for _, part in sorted(_place(part for *_, part in sorted(ranked)))]
 
 
 def _weigh_terms(wanted: Sequence[str], said: Sequence[frozenset[str]]) -> dict[str, float]:
@@ -63,17 +67,12 @@ def _has_name(text: str, names: Sequence[str]) -> bool:
     return any(len(name) >= MIN_NAME_CHARACTERS and f" {name} " in padded for name in map(normalise, names))
 
 
-def _place(merits: Sequence[tuple[int, float, Part]]) -> Iterator[tuple[float, Part]]:
-    """Yield the place of each part: after the better parts of its passage."""
+def _place(ranked: Iterable[Part]) -> Iterator[tuple[float, Part]]:
+    """Yield the place of each part: after the better parts of its passage, which come before it."""
     before: Counter[int] = Counter()
-    seen: Counter[int] = Counter()
-    ranked = []
-    for passage, merit, part in merits:
-        ranked.append((passage, -(merit - LATER * seen[passage]), part))
-        seen[passage] += 1
-    for passage, _, part in sorted(ranked):
-        yield passage + DEPTH * before[passage], part
-        before[passage] += 1
+    for part in ranked:
+        yield part.passage + DEPTH * before[part.passage], part
+        before[part.passage] += 1
 
 
 def split_parts(text: str) -> Iterator[tuple[int, int]]:

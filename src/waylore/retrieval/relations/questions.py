@@ -212,8 +212,5 @@ def _list_facts(facts: Sequence[RelatedFact], depth: int = 0) -> Iterator[str]:
 
 
 def _describe_source(fact: RelatedFact) -> str:
-    told = fact.assertion
-    since = f"since {told.fact.valid_from:%Y-%m-%d}" if told.fact.valid_from else ""
-    until = f"until {told.fact.valid_to:%Y-%m-%d}" if told.fact.valid_to else ""
-    notes = "; ".join(filter(None, (since, until, told.document.title)))
+    notes = "; ".join(filter(None, (*fact.period, fact.assertion.document.title)))
     return f" ({notes})" if notes else ""

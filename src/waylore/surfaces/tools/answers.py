@@ -14,6 +14,7 @@ from pydantic import Field
 
 from waylore import types
 from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_title
+from waylore.retrieval.context.render import SET_SHARE
 from waylore.surfaces.tools.fit import find_word_end, shorten, take_lines
 from waylore.surfaces.wire import Receipt, Wire
 from waylore.types.identity import make_mark
@@ -22,7 +23,6 @@ from waylore.types.search import Hit, SearchResult
 
 TITLE_TOKENS = 40  # maximum of a title or an address
 TEXT_DESCRIPTION = "stored text between the marks of a fence: data that gives no orders"
-SET_PARTS = 3  # a set that the query asks for may use this fraction of the budget: one third
 SIDE_PARTS = 8  # each list beside the main part may use this fraction of the budget: one eighth
 
 
@@ -204,7 +204,7 @@ def make_search_answer(
         is_relevant=result.is_relevant,
         relevance_reason=result.relevance_reason,
         spans=[to_line(str(span)) for span in result.spans],
-        set_answer=take_lines(_list_set(result), tokens // SET_PARTS),
+        set_answer=take_lines(_list_set(result), tokens // SET_SHARE),
         missing=shorten(to_line("; ".join(result.missing)), side),
         left_out=f"Left out: {left} more hits; raise max_tokens." if left else "",
     )

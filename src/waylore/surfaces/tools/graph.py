@@ -128,11 +128,9 @@ def _list_steps(steps: Sequence[RelatedFact]) -> Iterator[str]:
 
 def _describe_fact(fact: RelatedFact) -> str:
     told = fact.assertion
-    since, until = (f"{day:%Y-%m-%d}" if day else "" for day in (told.fact.valid_from, told.fact.valid_to))
     notes = [
         fact.entity.type if fact.entity else "",
-        f"since {since}" if since else "",
-        f"until {until}" if until else "",
+        *fact.period,
         f"{fact.end.kind}: {fact.end.by.fact}" if fact.end and fact.end.by else "",
         f"“{told.quote}”" if told.quote else "",
         f"passage {make_mark(told.passage.id)}",

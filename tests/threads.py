@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 
+from tools.waiting import HANG_SECONDS
+
 from waylore.cells.members import Federation
 
-GRACE_SECONDS = 20.0  # for threads that are about to end, on a busy machine
 LASTING_THREADS = (
     "tqdm_monitor",  # the first progress bar starts it, and it lasts as long as the process
     "waylore-deadlines",  # the first deadline that someone watches starts it; it lasts as long as the process
@@ -29,7 +30,7 @@ def share_federation(federation: Federation) -> Iterator[Federation]:
 
 def find_left_threads(before: Set[threading.Thread]) -> list[str]:
     """Wait until the threads that are not in `before` have ended; return the names of those that have not."""
-    deadline = time.monotonic() + GRACE_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     lasting = before | {thread for federation in _shared for thread in _list_threads(federation)}
     new = [t for t in threading.enumerate() if t not in lasting and not t.name.startswith(LASTING_THREADS)]
     for thread in new:

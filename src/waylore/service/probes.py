@@ -11,7 +11,8 @@ from time import monotonic
 
 log = logging.getLogger(__name__)
 INTERVAL_SECONDS = 2.0
-LIMIT_SECONDS = 1.0  # a check that takes longer has failed
+LIMIT_SECONDS = 5.0  # a check that takes longer has failed; on a busy machine one second is not enough
+CLOSE_SECONDS = 1.0  # for which closing a probe waits for a running check
 START_SECONDS = 3.0  # for which the start of a service waits for the first results
 
 
@@ -41,7 +42,7 @@ class Probe:
     def close(self) -> None:
         """End the thread. Do not wait for a check that hangs."""
         self._is_closing.set()
-        self._thread.join(LIMIT_SECONDS)
+        self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
         while not self._is_closing.is_set():

@@ -19,6 +19,7 @@ from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database
 from surfaces.serving import WAYLORE, read_json, start_service
+from waylore.surfaces.cli.serve import STARTUP_SECONDS
 
 SLOW_START = """
 import os, sys, time
@@ -176,11 +177,13 @@ def test_several_processes_serve_one_database(tmp_path: Path, postgres: Server) 
         assert psutil.wait_procs(children, timeout=HANG_SECONDS)[1] == []
 
 
+@pytest.mark.timeout(300)
 def test_dead_worker_is_logged_and_replaced(tmp_path: Path, postgres: Server) -> None:
     with start_service(create_database(), tmp_path, "--workers", "2") as service, service.client() as asked:
         workers = [child for child in psutil.Process(service.process.pid).children() if _is_worker(child)]
         workers[0].kill()
-        wait_until(lambda: f"Child process [{workers[0].pid}] died" in service.log.read_text())
+        line = f"Child process [{workers[0].pid}] died"  # after STARTUP_SECONDS if it died while uvicorn pinged it
+        wait_until(lambda: line in service.log.read_text(), STARTUP_SECONDS + HANG_SECONDS)
         assert read_json(asked.get(f"{NOTES}/documents"))["documents"] == []
 
 

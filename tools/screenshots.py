@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "search": ("search", QUESTION, "--explain", "--top-k", "2"),
     "cards": ("search", QUESTION),
     "explain": ("explain", QUESTION, "3"),
-    "graph": ("graph", "Login", "--hops", "3"),
+    "related": ("related", "Login", "--hops", "3"),
     "facts": ("facts", "Mara Lindqvist"),
     "stats": ("stats",),
     "doctor": ("doctor",),

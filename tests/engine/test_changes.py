@@ -136,8 +136,7 @@ def test_t23_one_holds_after_a_hundred_changes(memory: Waylore) -> None:
     for number in (0, 5, 30, 36, 37, 64, 98, 99):
         assert [fact.object for fact in memory.facts("Ida", as_of=first + number * DAY)] == [f"Town{number}"]
     assert [fact.object for fact in memory.facts("Ida", limit=10) if not fact.valid_to] == ["Town99"]
-    [graph] = memory.graph("Ida", as_of=day("2026-01-01"))
-    assert [branch.fact.object for branch in graph.branches] == ["Town99"]
+    assert [each.assertion.fact.object for each in memory.related("Ida", as_of=day("2026-01-01"))] == ["Town99"]
     assert {fact.object for fact in memory.search("Where does Ida live?").facts} == {"Town99"}
 
 

@@ -299,7 +299,7 @@ def test_immutable_file_is_searched_without_warnings(
     with Waylore.open(path, embedder=EMBEDDER) as reader:
         assert reader.search("Ada").hits
         assert "knew" in {fact.predicate for fact in reader.facts("Ada")}
-        assert "knew" in {branch.fact.predicate for each in reader.graph("Ada") for branch in each.branches}
+        assert "knew" in {each.assertion.fact.predicate for each in reader.related("Ada")}
         assert reader.stats().documents == len(TEXTS) + 1
         with pytest.raises(Forbidden, match=f"{path.name} is read-only"):
             reader.add("Ada wrote letters.")

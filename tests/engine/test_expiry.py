@@ -49,7 +49,7 @@ def read_all(memory: Waylore, document: str, **options: Any) -> list[bool]:
         "4471" in memory.context(found).text,
         "Harbour office" in {entity.name for entity in found.entities},
         bool(memory.facts("Harbour office", **options)),
-        bool(memory.graph("Harbour office", **options)),
+        bool(memory.related("Harbour office", **options).entities),
     ]
 
 

@@ -69,7 +69,7 @@ def test_time_without_a_zone_is_utc(memory: Waylore) -> None:
         memory.add_facts([NewFact("Ada", "works at", place, valid_from=YEARS[year])])
     for moment in (datetime(2021, 6, 1), "2021-06-01", datetime(2021, 6, 1, tzinfo=UTC)):
         assert list_objects(memory.facts("Ada", as_of=moment)) == {"Acme"}
-        assert [graph.entity.name for graph in memory.graph("Ada", as_of=moment)] == ["Ada"]
+        assert list_objects(tuple(each.assertion.fact for each in memory.related("Ada", as_of=moment))) == {"Acme"}
         assert "Acme" in list_objects(memory.search("Where does Ada work?", as_of=moment).facts)
 
 

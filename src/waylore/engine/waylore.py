@@ -42,7 +42,6 @@ from waylore.recipes import AUTO, Recipe, TurnShare
 from waylore.retrieval.context.block import Layout
 from waylore.retrieval.context.render import RenderedContext, count_hits, render_context
 from waylore.retrieval.graph import same_as
-from waylore.retrieval.graph.browse import browse
 from waylore.retrieval.graph.validity import MAX_ASSERTIONS, select_current
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
@@ -64,7 +63,7 @@ from waylore.types.knowledge import (
     get_enriched,
 )
 from waylore.types.messages import Message
-from waylore.types.results import EntityGraph, Merge, Receipt, RememberReport, Statistics, UserCounts
+from waylore.types.results import Merge, Receipt, RememberReport, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchResult
 
 if TYPE_CHECKING:  # a search starts without it
@@ -74,7 +73,6 @@ if TYPE_CHECKING:  # a search starts without it
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
 
 RULES = RuleExtractor()
-MAX_HOPS = 3
 MAX_MATCHING = 1_000  # passages among which those are searched that contain the words to forget
 MAX_ENRICHED = 10_000  # passages that one call of `enrich` reads
 MAX_AROUND = 50  # turns before and after a passage
@@ -682,38 +680,6 @@ class Waylore:
         return tuple(distinct.values())[:limit]
 
     @observe
-    def graph(
-        self,
-        name: str,
-        *,
-        hops: int = 1,
-        per_entity: int = 10,
-        limit: int = 100,
-        as_of: Moment | None = None,
-        where: Where = None,
-        user: str | None = "",
-    ) -> tuple[EntityGraph, ...]:
-        """Return the facts around the entities of a name, as trees; empty if no entity has the name.
-
-        name: the name of the entity.
-        hops: how many facts away, 1 to 3.
-        per_entity: facts of each entity.
-        limit: facts in all.
-        as_of: only facts that were valid at this time and said before it; None returns all.
-        where: metadata that a document must have, as a dict or a Filter.
-        user: also the facts of this user.
-        """
-        name = arguments.check_text("name", name, "give the name of an entity", MAX_TITLE)
-        stage = browse(
-            self._ask_graph(name, as_of, where, user),
-            hops=arguments.check_count("hops", hops, MAX_HOPS),
-            per_entity=arguments.check_count("per_entity", per_entity),
-            limit=arguments.check_count("limit", limit),
-            single_valued=self._single_valued,
-        )
-        return run_stage(self._store, stage)
-
-    @observe
     def related(
         self,
         entity: str,
@@ -1205,7 +1171,6 @@ class Waylore:
     amark_same = make_async(mark_same)
     adocuments = make_async(documents)
     afacts = make_async(facts)
-    agraph = make_async(graph)
     arelated = make_async(related)
     aconnect = make_async(connect)
     alist_entities = make_async(list_entities)

@@ -226,22 +226,6 @@ class Context(Wire):
     removed: int
 
 
-class Branch(Wire):
-    """A fact of an entity, the entity at its other end (null for a plain value), and the branches from there."""
-
-    fact: Fact
-    is_forward: bool
-    entity: Entity | None
-    branches: list["Branch"]
-
-
-class EntityGraph(Wire):
-    """An entity and the facts around it, as a tree."""
-
-    entity: Entity
-    branches: list[Branch]
-
-
 class IndexedDocument(Wire):
     """A document with its passages, entities and facts."""
 
@@ -385,11 +369,15 @@ class Counted(Wire):
 
 
 class Related(Counted):
-    """The facts of a thing as a tree by hops; `candidates` are the things that share its name, if there are several."""
+    """The facts of a thing as a tree by hops; `candidates` are the things that share its name, if there are several.
+
+    If no entity has the name, `similar` has some whose names contain its words.
+    """
 
     name: str
     entities: list[Entity]
     candidates: list[Entity]
+    similar: list[Entity]
     facts: list[RelatedFact]
 
 

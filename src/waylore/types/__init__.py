@@ -36,8 +36,6 @@ from waylore.types.knowledge import (
 )
 from waylore.types.messages import ROLES, Conversation, Message, Role
 from waylore.types.results import (
-    Branch,
-    EntityGraph,
     Merge,
     Receipt,
     RememberReport,
@@ -69,12 +67,10 @@ __all__ = [
     "SOURCES",
     "STATUSES",
     "Author",
-    "Branch",
     "Conversation",
     "Document",
     "Embeddable",
     "Entity",
-    "EntityGraph",
     "Explanation",
     "Fact",
     "Filter",

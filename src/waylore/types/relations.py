@@ -110,6 +110,7 @@ class Related:
     """The facts of a thing as a tree by hops. `entities` are the thing under all its names; empty if nothing is found.
 
     If several things have the name, there are no facts, and `candidates` has the things: ask again with the id of one.
+    If no entity has the name, `similar` has some whose names contain its words, the most mentioned first.
     `predicates` were matched with those asked for, `unmatched` are others that the facts around the thing have.
     """
 
@@ -120,6 +121,7 @@ class Related:
     extent: Extent = Extent()
     predicates: tuple[PredicateCount, ...] = ()
     unmatched: tuple[PredicateCount, ...] = ()
+    similar: tuple[Entity, ...] = ()
 
     def __iter__(self) -> Iterator[RelatedFact]:
         """Yield every fact of the tree, each before its branches."""
@@ -150,6 +152,7 @@ class Related:
             "name": self.name,
             "entities": [dump_entity(entity) for entity in self.entities],
             "candidates": [dump_entity(entity) for entity in self.candidates],
+            "similar": [dump_entity(entity) for entity in self.similar],
             **self.extent.to_dict(),
             "facts": [fact.to_dict() for fact in self.facts],
             "predicates": [each.to_dict() for each in self.predicates],

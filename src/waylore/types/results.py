@@ -6,8 +6,7 @@ from typing import Any
 
 from waylore.text import normalise
 from waylore.types.knowledge import SAME, Entity, Fact
-from waylore.types.plain import dump_entity, dump_fact
-from waylore.types.search import Step
+from waylore.types.plain import dump_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +60,6 @@ class RememberReport:
             "cut": self.cut,
             "facts": [dump_fact(fact) for fact in self.facts],
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A fact of an entity, the entity at its other end (None for a plain value), and the branches from there."""
-
-    fact: Fact
-    is_forward: bool
-    entity: Entity | None = None
-    branches: tuple["Branch", ...] = ()
-
-    def __str__(self) -> str:
-        return str(Step(self.fact, self.is_forward))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the branch as plain values, as every surface writes it in JSON."""
-        return {
-            "fact": dump_fact(self.fact),
-            "is_forward": self.is_forward,
-            "entity": dump_entity(self.entity) if self.entity else None,
-            "branches": [branch.to_dict() for branch in self.branches],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class EntityGraph:
-    """An entity and the facts around it, as a tree."""
-
-    entity: Entity
-    branches: tuple[Branch, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the graph as plain values, as every surface writes it in JSON."""
-        return {"entity": dump_entity(self.entity), "branches": [branch.to_dict() for branch in self.branches]}
 
 
 @dataclass(frozen=True, slots=True)

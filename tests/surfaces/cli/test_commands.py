@@ -196,13 +196,15 @@ def test_explain_shows_why_a_hit_was_found(filled: Path) -> None:
     assert "no hit 99 among" in run("explain", QUESTION, "99", code=3)
 
 
-def test_graph_shows_facts_around_an_entity(filled: Path) -> None:
-    assert "└── —Tokens are kept by→ Sessions\n    └── —owner→ Mara" in run("graph", "login", "--hops", "2")
+def test_unknown_name_suggests_names_that_contain_it(filled: Path) -> None:
+    """T6: `facts Mara` says that Mara Lindqvist is known."""
     with Waylore.open("team.waylore") as memory:
-        around = [each.to_dict() for each in memory.graph("login", hops=2)]
-    assert run_json("graph", "login", "--hops", "2") == around
-    assert run_json("graph", "nobody") == []
-    assert "no entity 'nobody'" in run("graph", "nobody")
+        memory.add("Ida Berg leads Platform with Ida Holm. Ida Berg sails.", title="People")
+    for command in ("facts", "related"):
+        assert "no entity 'Ida'; did you mean Ida Berg (1 passage), Ida Holm (1 passage)?" in run(command, "Ida")
+        assert "no entity 'nobody'; `waylore search` finds" in run(command, "nobody")
+    assert run_json("facts", "Ida") == []
+    assert [entity["name"] for entity in run_json("related", "Ida")["similar"]] == ["Ida Berg", "Ida Holm"]
 
 
 def test_facts_of_a_name_without_facts_says_so(filled: Path) -> None:
@@ -358,7 +360,7 @@ def test_config_hides_an_invalid_secret(folder: Path) -> None:
     assert "sesame" not in run("config", code=2)
 
 
-@pytest.mark.parametrize("command", ["search x", "stats", "graph x", "facts x", "forget x", "export y", "explain x"])
+@pytest.mark.parametrize("command", ["search x", "stats", "related x", "facts x", "forget x", "export y", "explain x"])
 def test_reading_commands_create_no_store(folder: Path, command: str) -> None:
     assert "no store at team.waylore; create one with `waylore init`" in run(*command.split(), code=3)
     assert not (folder / "team.waylore").exists()
@@ -380,7 +382,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
         ("search", "login text", "--explain"),
         ("search", "login", "--context"),
         ("explain", "login text"),
-        ("graph", "login\x1b[2J"),
+        ("related", "login\x1b[2J"),
         ("facts", "login\x1b[2J"),
     ):
         assert not set(run(*command)) & {"\x1b", "\x07", "\x9b"}

@@ -10,7 +10,7 @@ import pytest
 
 from surfaces.serving import make_settings, open_client, read_json
 from waylore.surfaces import wire
-from waylore.surfaces.http.responses import DocumentPage, Facts, Graph, write_json
+from waylore.surfaces.http.responses import DocumentPage, Facts, write_json
 
 NOTES = "/v1/collections/default"
 QUESTION = {"query": "Who can help with the login?"}
@@ -83,7 +83,7 @@ async def test_only_search_takes_explain(client: httpx.AsyncClient, path: str) -
         ("/documents", {}, DocumentPage),
         ("/documents", {"limit": 1}, DocumentPage),
         ("/facts", {"entity": "login"}, Facts),
-        ("/graph", {"entity": "login", "hops": 2}, Graph),
+        ("/related", {"entity": "login", "hops": 2}, wire.Related),
         ("/stats", {}, wire.Statistics),
     ],
 )

@@ -124,13 +124,14 @@ async def test_search_filters_and_facts_have_dates(asked: httpx.AsyncClient) -> 
         assert len([fact for fact in facts if fact["predicate"] == "works_at"]) == many
 
 
-async def test_graph_is_a_tree(asked: httpx.AsyncClient) -> None:
+async def test_related_facts_are_a_tree(asked: httpx.AsyncClient) -> None:
     await add(asked, LOGIN, MARA)
-    [around] = read_json(await asked.get(f"{NOTES}/graph", params={"entity": "login", "hops": 2}))["around"]
-    [needs] = around["branches"]
-    assert (needs["fact"]["predicate"], needs["entity"]["name"]) == ("needs", "session service")
+    around = read_json(await asked.get(f"{NOTES}/related", params={"entity": "login", "hops": 2}))
+    [needs] = around["facts"]
+    assert (needs["predicate"], needs["entity"]["name"]) == ("needs", "session service")
     assert [(branch["is_forward"], branch["entity"]["name"]) for branch in needs["branches"]] == [(False, "Mara")]
-    assert read_json(await asked.get(f"{NOTES}/graph", params={"entity": "AC/DC?"})) == {"around": []}
+    nothing = read_json(await asked.get(f"{NOTES}/related", params={"entity": "AC/DC?"}))
+    assert (nothing["entities"], nothing["similar"], nothing["facts"]) == ([], [], [])
 
 
 async def test_forget_returns_receipt_that_verifies(asked: httpx.AsyncClient) -> None:

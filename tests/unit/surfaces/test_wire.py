@@ -97,9 +97,9 @@ def test_context_is_what_its_model_describes(memory: Waylore) -> None:
 
 
 def test_graph_document_and_statistics_are_what_their_models_describe(memory: Waylore) -> None:
-    [around] = memory.graph("login", hops=2)
-    assert around.branches[0].branches
-    check(wire.EntityGraph, around.to_dict())
+    around = memory.related("login", hops=2)
+    assert around.facts[0].branches
+    check(wire.Related, around.to_dict())
     for document in memory.documents():
         check(wire.IndexedDocument, dump_indexed_document(memory.get(document.id)))
     check(wire.Statistics, memory.stats().to_dict())

@@ -18,7 +18,7 @@ from waylore.retrieval.relations.facts import (
     read_held_facts,
 )
 from waylore.retrieval.relations.predicates import PredicateMatcher
-from waylore.retrieval.relations.things import Things, add_things, resolve_name
+from waylore.retrieval.relations.things import Things, add_things, find_similar_names, resolve_name
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.knowledge import Entity, Fact
@@ -68,8 +68,10 @@ def read_related(query: Query, options: RelatedOptions) -> Reads[Related]:
     """Return the facts around the thing that `query.text` names."""
     things, budget, tree = Things(), ReadBudget(max(COUNTED, options.limit)), _Tree()
     named = yield from resolve_name(query, query.text, things)
+    if named.candidates:
+        return Related(query.text, candidates=named.candidates, extent=Extent(is_exact=False))
     if not named.leader:
-        return Related(query.text, candidates=named.candidates, extent=Extent(is_exact=not named.candidates))
+        return Related(query.text, similar=(yield from find_similar_names(query, query.text)))
     tree.first[named.leader] = ""
     level = [named.leader]
     for hop in range(options.hops):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from waylore.config import ResolutionConfig
-from waylore.names import list_matching_keys, list_word_keys
+from waylore.names import list_matching_keys, list_word_keys, stems
 from waylore.retrieval.graph.same_as import EntityMerges, find_merges
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
@@ -19,6 +19,8 @@ from waylore.types.search import Query
 
 MAX_CANDIDATES = 20  # things that share a name and are listed
 MAX_SIMILAR = 8  # entities whose names have the same words
+SEARCHED_PASSAGES = 20  # in which names are looked for that contain an unknown one
+ENTITIES_PER_PASSAGE = 50
 MAX_ROUNDS = 8  # of looking for further names of the entities found last
 CONFIG = replace(ResolutionConfig(), facts_per_entity=64)
 
@@ -119,6 +121,20 @@ def find_named(query: Query, name: str) -> Reads[Collection[Entity]]:
     ids = sorted({id_ for some in by_key.values() for id_ in some})
     similar = yield from read(Store.entities, ids, where=query.where)
     return similar.values()
+
+
+def find_similar_names(query: Query, name: str) -> Reads[tuple[Entity, ...]]:
+    """Return entities whose names contain all words of a name that no entity has, the most mentioned first.
+
+    Only the best passages by words are read, so the list may lack some.
+    """
+    words, where = frozenset(stems(name)), query.where
+    ranking = yield from read(Store.lexical, name, top_k=SEARCHED_PASSAGES, where=where)
+    passages = [scored.id for scored in ranking]
+    mentions = yield from read(Store.entities_of_passages, passages, per_passage=ENTITIES_PER_PASSAGE, where=where)
+    found = yield from read(Store.entities, sorted(set(mentions.entities)), where=where)
+    similar = [entity for entity in found.values() if words.issubset(stems(entity.name))]
+    return tuple(sorted(similar, key=lambda entity: (-entity.passages, entity.id))[:MAX_CANDIDATES])
 
 
 def add_things(query: Query, things: Things, ids: Sequence[str], known: Collection[Entity] = ()) -> Reads[None]:

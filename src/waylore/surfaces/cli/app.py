@@ -43,7 +43,6 @@ COMMANDS = {
     "related": CommandEntry(SEARCH, "graph:related"),
     "connect": CommandEntry(SEARCH, "graph:connect"),
     "entities": CommandEntry(SEARCH, "graph:entities"),
-    "graph": CommandEntry(SEARCH, "graph:graph"),
     "facts": CommandEntry(SEARCH, "graph:facts"),
     "profile": CommandEntry(SEARCH, "memory:profile"),
     "changes": CommandEntry(SEARCH, "memory:changes"),

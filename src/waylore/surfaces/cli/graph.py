@@ -1,9 +1,10 @@
-"""`waylore graph`, `related`, `connect`, `entities`, `facts` and `stats`: browse what is stored, and change nothing."""
+"""`waylore related`, `connect`, `entities`, `facts` and `stats`: browse what is stored, and change nothing."""
 
 from contextlib import AbstractContextManager
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
 from waylore.engine.waylore import Waylore
 from waylore.fence import to_line
@@ -25,30 +26,9 @@ from waylore.surfaces.terminal import figures, relations
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result
 from waylore.types.plain import dump_fact
-from waylore.types.relations import Direction
+from waylore.types.relations import Direction, Related
 
 EntityName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the entity.", show_default=False)]
-
-
-def graph(
-    name: EntityName,
-    hops: Annotated[int, typer.Option(metavar="N", min=1, max=3, help="Distance in facts, 1 to 3.")] = 1,
-    limit: Limit = 100,
-    label: Labels = [],  # noqa: B006
-    as_of: AsOf = None,
-    user: UserName = "",
-    store: StoreUrl = "",
-    collection: CollectionName = "",
-    as_json: AsJson = False,
-) -> None:
-    """Show the facts around an entity, as a tree.
-
-    Example: `waylore graph "Mara Lindqvist" --hops 2`
-    """
-    with open_without_models(store, collection) as memory:
-        around = memory.graph(name, hops=hops, limit=limit, as_of=as_of, where=build_filter(label, ()), user=user)
-        people = shown.render_graph(around) if around else _report_unknown(name)
-        print_result([each.to_dict() for each in around], people, as_json)
 
 
 def related(
@@ -172,9 +152,10 @@ def facts(
     Example: `waylore facts "Mara Lindqvist" --as-of 2024-06-30`
     """
     with open_without_models(store, collection) as memory:
-        known = memory.facts(name, as_of=as_of, limit=limit, where=build_filter(label, ()), user=user)
-        is_named = bool(known) or bool(memory.graph(name, limit=1, where=build_filter(label, ()), user=user))
-        people = shown.render_facts(known) if known else _report_no_facts(name) if is_named else _report_unknown(name)
+        where = build_filter(label, ())
+        known = memory.facts(name, as_of=as_of, limit=limit, where=where, user=user)
+        around = None if known else memory.related(name, limit=1, where=where, user=user)
+        people = _report_no_facts(around) if around else shown.render_facts(known)
         print_result([dump_fact(fact) for fact in known], people, as_json)
 
 
@@ -192,9 +173,8 @@ def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson
         print_result(known.to_dict(), people, as_json)
 
 
-def _report_no_facts(name: str) -> str:
-    return f"no facts of {to_line(name)!r}; `waylore search` finds the passages that name it"
-
-
-def _report_unknown(name: str) -> str:
-    return f"no entity {to_line(name)!r}; `waylore search` finds passages, and the names that they use"
+def _report_no_facts(answer: Related) -> RenderableType:
+    """Say that an entity has no facts, or that no entity has the name."""
+    if not answer.entities:
+        return relations.render_related(answer)
+    return f"no facts of {to_line(answer.name)!r}; `waylore search` finds the passages that name it"

@@ -22,7 +22,7 @@ from waylore.service.jobs import protocol as jobs
 from waylore.service.jobs.protocol import JobKind, JobState
 from waylore.service.registry.protocol import Scope
 from waylore.surfaces.http.problems import Problem
-from waylore.surfaces.wire import AddReport, Document, EntityGraph, Fact, ImportReport, Wire
+from waylore.surfaces.wire import AddReport, Document, Fact, ImportReport, Wire
 from waylore.types.knowledge import Source
 
 STATUS_DESCRIPTIONS: dict[int, str] = {
@@ -107,12 +107,6 @@ class Facts(Wire):
     """The facts of an entity, strongest first."""
 
     facts: list[Fact]
-
-
-class Graph(Wire):
-    """The facts around the entities of a name; empty if no entity has the name."""
-
-    around: list[EntityGraph]
 
 
 class VerificationResult(Wire):

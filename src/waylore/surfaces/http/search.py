@@ -23,7 +23,7 @@ from waylore.surfaces.http.requests import (
     describe_id,
     make_id_check,
 )
-from waylore.surfaces.http.responses import BODY_STATUSES, Graph, describe_problems, make_json_response, make_links
+from waylore.surfaces.http.responses import BODY_STATUSES, describe_problems, make_json_response, make_links
 from waylore.surfaces.wire import (
     ChangeList,
     Connection,
@@ -95,25 +95,6 @@ async def explain(access: ReadAccess, body: ExplainRequest) -> Response:
         return make_json_response(replace(result, hits=hits).to_dict(explain=True))
 
     return await access.run(find)
-
-
-@router.get("/graph", operation_id="graph", response_model=Graph)
-async def get_graph(
-    access: ReadAccess,
-    entity: EntityName,
-    hops: Annotated[int, Query(ge=1, le=3, description="How many facts away, 1 to 3.")] = 1,
-    per_entity: Annotated[int, Query(ge=1, le=100, description="Maximum number of facts of each entity.")] = 10,
-    limit: FactLimit = 100,
-    as_of: AsOf = None,
-    user: OfUser = "",
-) -> Response:
-    """Return the facts around an entity, as a tree."""
-
-    def read(waylore: Waylore) -> Response:
-        around = waylore.graph(entity, hops=hops, per_entity=per_entity, limit=limit, as_of=as_of, user=user)
-        return make_json_response({"around": [each.to_dict() for each in around]})
-
-    return await access.run(read)
 
 
 @router.get("/related", operation_id="related", response_model=Related)

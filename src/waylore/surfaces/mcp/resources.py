@@ -15,7 +15,8 @@ from waylore.surfaces.tools import answers
 from waylore.surfaces.tools.fit import MAX_TOKEN_LENGTH, fit_answer, shorten, take_lines
 from waylore.surfaces.tools.tools import PAGE_TOKENS, Agent, read_stored
 from waylore.types.identity import make_mark
-from waylore.types.results import Branch, EntityGraph
+from waylore.types.knowledge import Entity
+from waylore.types.relations import RelatedFact
 
 MAX_FACTS = 200  # of an entity
 
@@ -29,11 +30,12 @@ def read(agent: Agent, uri: str) -> str:
 
 
 def read_entity(agent: Agent, name: str) -> str:
-    """Return the description and the facts of each entity with a name."""
-    graphs = agent.memory.graph(name, per_entity=MAX_FACTS, limit=MAX_FACTS)
-    if not graphs:
+    """Return the description and the facts of each thing with a name."""
+    answer = agent.memory.related(name, limit=MAX_FACTS)
+    things = [agent.memory.related(each.id, limit=MAX_FACTS) for each in answer.candidates] or [answer]
+    if not all(thing.entities for thing in things):
         raise NotFound(f"no entity {name[:200]}; find names with memory_search")
-    return "\n\n".join([RECALLED_NOTE, *map(_format_entity, graphs)])
+    return "\n\n".join([RECALLED_NOTE, *(_format_entity(thing.entities[0], thing.facts) for thing in things)])
 
 
 def read_text(agent: Agent, id_: str) -> str:
@@ -59,16 +61,16 @@ TEMPLATES = [
 ]
 
 
-def _format_entity(graph: EntityGraph) -> str:
-    entity = graph.entity
+def _format_entity(entity: Entity, related: Iterable[RelatedFact]) -> str:
     title = f"# {to_title(entity.name)}" + (f" ({to_title(entity.type)})" if entity.type else "")
     aliases = f"Also called {to_line(', '.join(entity.aliases))}." if entity.aliases else ""
-    facts = "\n".join(take_lines(_format_facts(graph.branches), PAGE_TOKENS // 2))
+    facts = "\n".join(take_lines(_format_facts(related), PAGE_TOKENS // 2))
     description = shorten(to_line(entity.description), PAGE_TOKENS // 4)
     return "\n\n".join(filter(None, [title, description, aliases, facts]))
 
 
-def _format_facts(branches: Iterable[Branch]) -> Iterator[str]:
-    for branch in branches:
-        statement = f": {branch.fact.statement}" if branch.fact.statement else ""
-        yield to_line(f"- {branch.fact}{statement} (passage {make_mark(branch.fact.passage_id)})")
+def _format_facts(related: Iterable[RelatedFact]) -> Iterator[str]:
+    for each in related:
+        fact = each.assertion.fact
+        statement = f": {fact.statement}" if fact.statement else ""
+        yield to_line(f"- {fact}{statement} (passage {make_mark(fact.passage_id)})")

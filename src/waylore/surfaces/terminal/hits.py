@@ -5,7 +5,7 @@ invisible characters in them are removed before they reach the terminal.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -18,7 +18,6 @@ from waylore.fence import to_line
 from waylore.recipes import RECIPES
 from waylore.text import terms
 from waylore.types.knowledge import Document, Entity, Fact
-from waylore.types.results import Branch, EntityGraph
 from waylore.types.search import GraphPath, Hit, Placement, SearchResult, Superseder, to_snippet
 
 SNIPPET_CHARACTERS = 220  # of a passage in a card
@@ -28,7 +27,7 @@ BAR_WIDTH = 10
 MAX_SET_LINES = 12  # of a set that the question asks for
 MAX_OTHERS = 3  # documents with the same text that a card names
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
-STAGES = ("embedding", "unit", "vector", "keyword", "link", "scores", "graph", "hits", "set", "reranker")
+STAGES = ("embedding", "unit", "vector", "keyword", "link", "graph", "scores", "hits", "set", "reranker")
 SEARCHES = {"vector": "meaning", "keyword": "words", "graph": "graph"}
 _WORD = re.compile(r"\w+")
 
@@ -259,41 +258,29 @@ def _render_gate(result: SearchResult) -> Text:
 def _add_times(tree: Tree, result: SearchResult) -> None:
     """Add the time of each stage, and those of the graph below it."""
     stages = [name for name in STAGES if name in result.seconds]
-    for stage in stages:
-        branch = tree.add(_render_stage(stage, result.seconds[stage], result))
+    for number, stage in enumerate(stages):
+        branch = tree.add(_render_stage(stage, result, stages[:number]))
         for inner in result.seconds if stage == "graph" else ():
             if inner not in STAGES:
-                branch.add(_render_stage(inner, result.seconds[inner], result))
+                branch.add(_render_stage(inner, result, ()))
 
 
-def _render_stage(stage: str, seconds: float, result: SearchResult) -> Text:
+def _render_stage(stage: str, result: SearchResult, before: Sequence[str]) -> Text:
+    """Render the time of a stage. Those that share their time with one of the stages before it do not add up."""
     candidates = result.candidates.get(stage)
     seen = "" if candidates is None else f"  {candidates:,} candidates"
-    at_once = "  at the same time" if stage in ("keyword", "link") and "vector" in result.seconds else ""
-    return Text.assemble(f"{SEARCHES.get(stage, stage):11}{seconds * 1000:7.1f} ms", (f"{seen}{at_once}", DIM))
+    at_once = "  at the same time" if any(_overlap(stage, each, result) for each in before) else ""
+    time = f"{SEARCHES.get(stage, stage):11}{result.seconds[stage] * 1000:7.1f} ms"
+    return Text.assemble(time, (f"{seen}{at_once}", DIM))
+
+
+def _overlap(one: str, other: str, result: SearchResult) -> bool:
+    """Return whether two stages ran at the same time."""
+    first, second = sorted((one, other), key=result.started.__getitem__)
+    return result.started[second] < result.started[first] + result.seconds[first]
 
 
 # -- the graph -----------------------------------------------------------------------------------------
-
-
-def render_graph(around: Sequence[EntityGraph]) -> RenderableType:
-    """Render entities and the facts around them as trees."""
-    return Group(*map(_render_tree, around))
-
-
-def _render_tree(around: EntityGraph) -> Tree:
-    tree = Tree(render_entity(around.entity), guide_style=DIM)
-    _add_branches(tree, around.branches)
-    return tree
-
-
-def _add_branches(tree: Tree, branches: Iterable[Branch]) -> None:
-    for branch in branches:
-        step = render_step(branch.fact, is_forward=branch.is_forward)
-        when = format_period(branch.fact)
-        kind = branch.entity.type if branch.entity else ""
-        notes = "  ".join(filter(None, [to_line(kind), when]))
-        _add_branches(tree.add(Text.assemble(step, (f"  {notes}" if notes else "", DIM))), branch.branches)
 
 
 def render_entity(entity: Entity) -> Text:

@@ -11,11 +11,11 @@ from rich.text import Text
 from rich.tree import Tree
 
 from waylore.fence import to_line
-from waylore.surfaces.terminal.hits import DIM, NAME, format_period, render_entity, render_step
+from waylore.surfaces.terminal.hits import DIM, NAME, count, format_period, render_entity, render_step
 from waylore.types.knowledge import Entity
 from waylore.types.relations import ConnectingPath, Connection, EntityList, Extent, PredicateCount, Related, RelatedFact
 
-UNKNOWN = "no entity {!r}; `waylore search` finds passages, and the names that they use"
+MAX_NAMES = 5  # that are suggested for a name that no entity has
 
 
 def render_related(answer: Related) -> RenderableType:
@@ -23,7 +23,7 @@ def render_related(answer: Related) -> RenderableType:
     if answer.candidates:
         return _render_candidates(answer.name, answer.candidates)
     if not answer.entities:
-        return UNKNOWN.format(to_line(answer.name))
+        return render_unknown(answer.name, answer.similar)
     tree = Tree(_render_thing(answer.entities), guide_style=DIM)
     _add_facts(tree, answer.facts)
     return Group(tree, Text(), *_render_extent(answer.extent, "fact"), *_render_predicates(answer))
@@ -32,7 +32,7 @@ def render_related(answer: Related) -> RenderableType:
 def render_connection(answer: Connection) -> RenderableType:
     """Render paths, one step on each line with its quote, and how much was looked at."""
     if answer.unknown:
-        return "\n".join(UNKNOWN.format(to_line(name)) for name in answer.unknown)
+        return Group(*(render_unknown(name, ()) for name in answer.unknown))
     if answer.candidates:
         return Group(*(_render_candidates(name, some) for name, some in answer.candidates))
     paths: list[RenderableType] = [part for path in answer.paths for part in (_render_path(path), Text())]
@@ -85,6 +85,14 @@ def _render_path(path: ConnectingPath) -> RenderableType:
     for step in path.steps:
         branch = branch.add(Group(*_render_fact(step)))
     return tree
+
+
+def render_unknown(name: str, similar: Sequence[Entity]) -> Text:
+    """Render that no entity has a name, and the names that contain it."""
+    if not similar:
+        return Text(f"no entity {to_line(name)!r}; `waylore search` finds passages, and the names that they use")
+    names = ", ".join(f"{to_line(entity.name)} ({count(entity.passages, 'passage')})" for entity in similar[:MAX_NAMES])
+    return Text(f"no entity {to_line(name)!r}; did you mean {names}?")
 
 
 def _render_candidates(name: str, candidates: Sequence[Entity]) -> RenderableType:

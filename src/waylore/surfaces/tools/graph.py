@@ -19,6 +19,8 @@ from waylore.types.relations import Connection, EntityList, PredicateCount, Rela
 
 GraphView = Related | Connection | EntityList
 AGAIN = "Several things have this name; ask again with the id of one."
+SIMILAR = "No entity has this name, but these contain it; ask again with the id of one."
+UNKNOWN = "No entity has this name; memory_search finds passages, and the names that they use."
 
 
 class GraphAnswer(ToolAnswer):
@@ -63,6 +65,8 @@ def list_items(view: GraphView) -> list[str]:
         return paths or [line for _, some in view.candidates for line in map(_describe_candidate, some)]
     if view.candidates:
         return list(map(_describe_candidate, view.candidates))
+    if isinstance(view, Related) and view.similar:
+        return list(map(_describe_candidate, view.similar))
     return list(_list_facts(view.facts)) if isinstance(view, Related) else list(map(_describe_entity, view))
 
 
@@ -108,7 +112,7 @@ def _summarise(view: GraphView, shown: int, *, is_whole: bool) -> str:
         return f"{to_line(str(view)).capitalize()}.{left}"
     noun = "facts" if isinstance(view, Related) else "entities"
     if isinstance(view, Related) and not view.entities:
-        return "No entity has this name; memory_search finds passages, and the names that they use."
+        return f"{SIMILAR}{left}" if view.similar else UNKNOWN
     if not view.total and view.extent.is_exact:
         return f"There are no such {noun}."
     if view.complete and is_whole:

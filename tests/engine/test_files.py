@@ -151,6 +151,16 @@ def test_other_labels_rewrite_documents(memory: Waylore, folder: Path) -> None:
     assert {d.metadata["team"] for d in memory.documents()} == {"all"}
 
 
+def test_add_counts_facts_as_stats_does(memory: Waylore, tmp_path: Path) -> None:
+    """T41: a fact counts once, and a sentence that only names two things is none."""
+    leads = "Mara Lind leads the Platform team."
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "team.md").write_text(f"# Team\n\n{leads} Mara Lind and Kofi Mensah sail.\n")
+    (tmp_path / "new" / "again.md").write_text(f"# Again\n\n{leads}\n")
+    before = memory.stats().facts
+    assert memory.add_files(tmp_path / "new").facts == memory.stats().facts - before > 0
+
+
 def test_unreadable_files_are_reported_in_every_run(memory: Waylore, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
     (folder / "half.jsonl").write_text('{"text": "whole"}\n{"text": \n')

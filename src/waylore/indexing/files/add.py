@@ -263,7 +263,7 @@ def _add_to_report(report: AddReport, batch: Batch) -> AddReport:
         unchanged=report.unchanged + sum(file.is_unchanged for file in batch.files_read),
         documents=report.documents + batch.written,
         passages=report.passages + sum(len(d.passages) for d in batch.documents),
-        facts=report.facts + sum(len(d.facts) for d in batch.documents),
+        facts=report.facts + len({fact.id for d in batch.documents for fact in d.facts if fact.is_typed}),
         forgotten=report.forgotten + batch.forgotten,
     )
 

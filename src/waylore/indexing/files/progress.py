@@ -51,7 +51,7 @@ class AddReport:
 
     `unchanged` files were only hashed. `documents` is the number of new or changed documents, `forgotten` that
     of documents whose files changed or vanished. `skipped` lists the first thousand skipped files and parts
-    with their reasons, `skipped_count` is the number of all.
+    with their reasons, `skipped_count` is the number of all. A fact that files of several batches state counts in each.
     """
 
     files: int = 0

@@ -11,7 +11,7 @@ from waylore.types.author import Author
 from waylore.types.identity import identity
 from waylore.types.knowledge import Document
 
-READING_VERSION = "3"  # change it when reading or splitting changes, and every file is read again
+READING_VERSION = "4"  # change it when reading or splitting changes, and every file is read again
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Read JSON Lines and CSV: each row becomes a document, and only one row is held in memory.
+"""Read JSON Lines: each line becomes a document, and only one is held in memory.
 
- The text of a row is its field `text` (or `content`, `body`, …), or all fields with their names if it has
+The text of a row is its field `text` (or `content`, `body`, …), or all fields with their names if it has
 none. Its other scalars become metadata. Lines that are conversations are read by `readers.chat`. The module
 infers no types.
 """
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -42,27 +41,10 @@ def read_json_lines(source: Source) -> Iterator[Reading | Skipped]:
                 raise ReadError(
                     f"more than {_MAX_BROKEN_LINES} lines are not JSON objects: reading stopped at line {row[0]}"
                 )
-            yield from _add_bytes_read(file, row[0], _read_row(source, row))
+            yield from add_bytes_read(file, row[0], _read_row(source, row))
 
 
-def read_table(source: Source) -> Iterator[Reading | Skipped]:
-    """Read each row of a CSV or TSV file as a document; the first row names the columns."""
-    with open_text(source) as file:
-        delimiter = "\t" if source.path.suffix.lower() == ".tsv" else ","
-        rows = csv.DictReader(_read_lines(file, source), delimiter=delimiter, restkey="more", restval="")
-        try:
-            if not rows.fieldnames:
-                raise ReadError("it is empty")
-            number = 1
-            for number, row in enumerate(rows, start=2):
-                yield from _add_bytes_read(file, number, _build_reading(source, f"row={number}", row))
-            if number == 1:
-                raise ReadError("it has column names and no rows")
-        except (csv.Error, UnicodeDecodeError) as error:
-            yield Skipped(source.uri, f"from line {rows.line_num + 1} on it cannot be read: {error}")
-
-
-def _add_bytes_read(file: TextIO, number: int, items: Iterable[Reading | Skipped]) -> Iterator[Reading | Skipped]:
+def add_bytes_read(file: TextIO, number: int, items: Iterable[Reading | Skipped]) -> Iterator[Reading | Skipped]:
     """Yield the items, those of some rows with the number of bytes read; `tell` is too slow for every row."""
     for item in items:
         if number % _REPORT_EVERY == 0 and isinstance(item, Reading):
@@ -71,7 +53,8 @@ def _add_bytes_read(file: TextIO, number: int, items: Iterable[Reading | Skipped
             yield item
 
 
-def _read_lines(file: TextIO, source: Source) -> Iterator[str]:
+def read_lines(file: TextIO, source: Source) -> Iterator[str]:
+    """Yield the lines of a file. Raise ReadError if one is too long."""
     max_length = source.limits.line
     while line := file.readline(max_length + 1):
         if len(line) > max_length:
@@ -81,7 +64,7 @@ def _read_lines(file: TextIO, source: Source) -> Iterator[str]:
 
 def _read_objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
     """Yield the number and value of each line; the value of a broken line is the error."""
-    for number, line in enumerate(_read_lines(file, source), start=1):
+    for number, line in enumerate(read_lines(file, source), start=1):
         if not line.strip():
             continue
         try:
@@ -98,29 +81,37 @@ def _read_row(source: Source, numbered: tuple[int, Any]) -> Iterator[Reading | S
     elif isinstance(row, dict) and is_conversation(row):
         yield build_conversation(f"{source.uri}#{place}", source.name, row["messages"])
     elif isinstance(row, dict):
-        yield from _build_reading(source, place, row)
+        yield from build_reading(source, place, row)
     else:
         yield Skipped(f"{source.uri}#{place}", "it is not a JSON object: a line must be {…}")
 
 
-def _build_reading(source: Source, place: str, row: Mapping[str, Any]) -> Iterator[Reading | Skipped]:
+def build_reading(
+    source: Source, place: str, row: Mapping[str, Any], title: str = "", title_field: str = ""
+) -> Iterator[Reading | Skipped]:
+    """Yield the document of a row. Its title is in a field of that name, else `title`, else the name of the file."""
     uri = f"{source.uri}#{place}"
     fields = {make_storable(str(key)): value for key, value in row.items() if value not in (None, "", [], {})}
     text_field = next((key for key in _TEXT_FIELDS if isinstance(fields.get(key), str)), "")
-    title_field = next((key for key in _TITLE_FIELDS if isinstance(fields.get(key), str)), "")
+    titled = get_title_field(fields)
     text = make_storable(
         fields[text_field] if text_field else "\n".join(f"{key}: {_to_text(value)}" for key, value in fields.items())
     )
     if not text.strip():
         yield Skipped(uri, "it has no text")
         return
-    title = make_storable(fields[title_field]).strip() if title_field else source.name
+    title = make_storable(fields[titled] if titled else title or source.name).strip()
     cells = tuple((key, make_storable(_to_text(value))) for key, value in fields.items())
     block = Block("row", 0, len(text), cells=cells)
     blocks = find_paragraphs(text, source.limits.blocks) if text_field else (block,)
-    others = {key: value for key, value in fields.items() if key not in (text_field, title_field)}
+    others = {key: value for key, value in fields.items() if key not in (text_field, titled or title_field)}
     metadata = {key: to_metadata(value) for key, value in others.items() if is_metadata(value)}
     yield Reading(uri, title, text, blocks, metadata)
+
+
+def get_title_field(fields: Mapping[str, Any]) -> str:
+    """Return the name of the field that has the title of a row; empty if there is none."""
+    return next((key for key in _TITLE_FIELDS if isinstance(fields.get(key), str)), "")
 
 
 def _to_text(value: object) -> str:

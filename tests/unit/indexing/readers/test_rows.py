@@ -57,6 +57,30 @@ def test_each_table_row_becomes_a_document(name: str, comma: str, tmp_path: Path
     assert first.blocks[0].kind == "row"
 
 
+def test_column_of_distinct_names_names_the_rows(tmp_path: Path) -> None:
+    """T84: of a ballot, each row is a voter, and the candidates are not facts about the file."""
+    first, second = read_documents(tmp_path / "ballots.csv", "round,voter,Ada Young,Bo Stone\n1,v1,2,3\n1,v2,5,0\n")
+    assert [first.title, second.title] == ["v1 (ballots)", "v2 (ballots)"]
+    assert dict(second.metadata) == {"round": "1", "Ada Young": "5", "Bo Stone": "0"}
+    assert second.text == "round: 1\nvoter: v2\nAda Young: 5\nBo Stone: 0"
+
+
+def test_table_without_column_names_keeps_its_first_row(tmp_path: Path) -> None:
+    """T84: a number above numbers is a value, so the first row is one too."""
+    rows = read_documents(tmp_path / "staff.csv", "Mara Lind,Platform,2021\nKofi Mensah,Storage,2022\n")
+    assert [(row.uri, row.title, row.text, dict(row.metadata)) for row in rows] == [
+        ("staff.csv#row=1", "Mara Lind (staff)", "Mara Lind, Platform, 2021", {}),
+        ("staff.csv#row=2", "Kofi Mensah (staff)", "Kofi Mensah, Storage, 2022", {}),
+    ]
+
+
+@pytest.mark.parametrize("names", ["country,2019,2020,2021", "country,2021,2020", "country,1st,2nd", ",a,b"])
+def test_years_in_order_and_words_name_columns(names: str, tmp_path: Path) -> None:
+    row, *_ = read_documents(tmp_path / "a.csv", f"{names}\nNorway,5,6,7\nGhana,8,9,1\n")
+    assert row.title == "Norway (a)"
+    assert row.text.splitlines()[1] == f"{names.split(',')[1]}: 5"
+
+
 def test_unclosed_field_ends_the_table(tmp_path: Path) -> None:
     reading, skipped = read_content(tmp_path / "a.csv", 'a\nfirst\n"' + "x\n" * 100_000)
     assert isinstance(reading, Reading)

@@ -18,7 +18,7 @@ WORLD = [
     ("Menu", "docs/menu.md", "The canteen serves fish soup on Fridays.", ("canteen", "serves", "fish soup")),
 ]
 READING = ["memory_search", "memory_get", "memory_profile", "memory_changes", "memory_graph"]
-TOOLS = [*READING, "memory_remember", "memory_forget", "search", "fetch"]
+TOOLS = [*READING, "memory_remember", "memory_forget"]
 UNLISTED = {tool.name: tool.output_schema for tool in tools.TOOLS if not tool.is_listed}
 
 

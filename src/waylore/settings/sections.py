@@ -98,6 +98,17 @@ class HttpSettings(Section):
     cors_origins: Words = Field(default=(), description="origins of web pages that may call, as https://app.example")
 
 
+class McpSettings(Section):
+    """The tools of agents over MCP, from `waylore mcp` and at `/mcp` of the service."""
+
+    text: bool = Field(
+        default=False, description="answer with text alone, for clients that show their model the JSON instead"
+    )
+    deep_research: bool = Field(
+        default=False, description="also list the tools search and fetch, which deep-research clients expect"
+    )
+
+
 class JobsSettings(Section):
     """Background jobs of the service and of `waylore worker`."""
 
@@ -148,6 +159,7 @@ class Settings(Section):
     files: FilesSettings = FilesSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
+    mcp: McpSettings = McpSettings()
     jobs: JobsSettings = JobsSettings()
     oidc: OidcSettings = OidcSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

@@ -18,7 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tools.waiting import HANG_SECONDS, wait_until
 
-from surfaces.agents import READING, call, call_wrongly, fill, get_text, run_agent
+from surfaces.agents import READING, TOOLS, call, call_wrongly, fill, get_text, run_agent
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 
@@ -123,10 +123,15 @@ async def test_labels_and_read_only_are_options(store: Path) -> None:
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])
     async with Client(make_stdio_parameters(store, "--label", "crew", "--read-only")) as agent:
-        assert [tool.name for tool in (await agent.list_tools()).tools] == [*READING, "search", "fetch"]
+        assert [tool.name for tool in (await agent.list_tools()).tools] == READING
         await call_wrongly(agent, "memory_get", id=hidden)
     async with Client(make_stdio_parameters(store, "-l", "crew", "-l", "office")) as agent:
         assert (await call(agent, "memory_get", id=hidden))["document_id"] == hidden
+
+
+async def test_research_tools_are_listed_on_request(store: Path) -> None:
+    async with Client(make_stdio_parameters(store, "--deep-research")) as agent:
+        assert [tool.name for tool in (await agent.list_tools()).tools] == [*TOOLS, "search", "fetch"]
 
 
 async def test_agent_can_use_text_alone(store: Path) -> None:

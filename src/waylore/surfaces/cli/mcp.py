@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from threading import Lock
 from typing import Annotated, Any
 
@@ -24,7 +23,7 @@ from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given, r
 from waylore.surfaces.mcp import clients
 from waylore.surfaces.open import check_providers, open_collection
 from waylore.surfaces.terminal.output import report_errors
-from waylore.surfaces.tools.tools import READING, RESEARCH, TOOLS, Agent, Tool
+from waylore.surfaces.tools.tools import Agent, Tool, choose_tools
 
 mcp_app = typer.Typer(help="Serve the collection to an agent (MCP).")
 
@@ -46,6 +45,9 @@ def mcp(
     user: AgentUser = "",
     read_only: ReadOnly = False,
     text: TextOnly = False,
+    deep_research: Annotated[
+        bool, typer.Option("--deep-research", help="Also list search and fetch, as deep-research clients expect.")
+    ] = False,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP at /mcp instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "",
     port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65_535)] = None,
@@ -61,12 +63,13 @@ def mcp(
         return
     listen = keep_given(host=host) | ({} if port is None else {"port": port})
     with report_errors():
-        settings = load(**keep_given(store=store, collection=collection), **({"http": listen} if listen else {}))
+        given = {"http": listen, "mcp": keep_given(text=text, deep_research=deep_research)}
+        settings = load(**keep_given(store=store, collection=collection, **given))
         check_providers(settings)
         logging.basicConfig(level=settings.telemetry.log_level.upper(), stream=sys.stderr)
         serve = _prepare_http(settings, allow_host) if http else _serve_stdio
         with _open_lazily(settings, label, user, may_write=not read_only) as agent:
-            serve(agent, _choose_tools(read_only, text))
+            serve(agent, choose_tools(settings.mcp, may_write=not read_only))
 
 
 @mcp_app.command()
@@ -139,10 +142,6 @@ def _prepare_http(settings: Settings, names: Sequence[str]) -> Callable[[Callabl
         uvicorn.run(app, host=host, port=port, log_level=settings.telemetry.log_level)
 
     return serve
-
-
-def _choose_tools(read_only: bool, text: bool) -> Sequence[Tool[Any, Any]]:
-    return [replace(tool, has_json=not text) for tool in ((*READING, *RESEARCH) if read_only else TOOLS)]
 
 
 @contextmanager

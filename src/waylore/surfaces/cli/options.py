@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -25,6 +25,8 @@ from waylore.surfaces.open import change_recipe, defer_embedder, open_collection
 from waylore.surfaces.terminal.output import report_errors
 from waylore.types.knowledge import Metadata, Scalar
 from waylore.types.search import Filter, GroupBy
+
+T = TypeVar("T")
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -109,7 +111,7 @@ def load_settings(store: str, collection: str) -> Settings:
     return load(**keep_given(store=store, collection=collection))
 
 
-def keep_given(**options: str) -> dict[str, str]:
+def keep_given(**options: T) -> dict[str, T]:
     """Return the options that were given."""
     return {name: value for name, value in options.items() if value}
 

@@ -56,7 +56,7 @@ def create_app(settings: Settings) -> FastAPI:
     telemetry = configure(settings.telemetry)
     for each in ROUTERS:
         app.include_router(each)
-    app.state.mcp = add_mcp(app)
+    app.state.mcp = add_mcp(app, settings.mcp)
     add_metrics(app, telemetry)
     add_error_handlers(app)
     app.openapi = partial(build_openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it

@@ -19,9 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from waylore.service.callers import Caller
 from waylore.service.registry.protocol import ALL_COLLECTIONS, SCOPES
 from waylore.service.service import Service
+from waylore.settings.sections import McpSettings
 from waylore.surfaces.http.access import CollectionAccess, get_caller, get_service
 from waylore.surfaces.mcp.server import create_application, create_shared_server
-from waylore.surfaces.tools.tools import Agent
+from waylore.surfaces.tools.tools import Agent, choose_tools
 
 PATH = "/mcp"
 T = TypeVar("T")
@@ -42,9 +43,10 @@ class AgentRoute:
         await self._protocol(scope, receive, send)
 
 
-def add_mcp(app: FastAPI) -> Starlette:
+def add_mcp(app: FastAPI, settings: McpSettings) -> Starlette:
     """Add the route to a service. The lifespan of the returned application must run as long as the service."""
-    inner = create_application(create_shared_server(_run_as_agent), hosts=None)  # `OriginCheck` stands before it
+    server = create_shared_server(_run_as_agent, choose_tools(settings))
+    inner = create_application(server, hosts=None)  # `OriginCheck` stands before it
     app.router.routes.append(Route(PATH, AgentRoute(inner), methods=["POST"]))
     return inner
 

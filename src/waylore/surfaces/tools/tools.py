@@ -22,6 +22,7 @@ from waylore.engine.arguments import to_recipe
 from waylore.engine.waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError, Forbidden, NotFound
 from waylore.recipes import HYBRID, Recipe
+from waylore.settings.sections import McpSettings
 from waylore.spans import find_spans
 from waylore.surfaces.error_kinds import describe_unknown
 from waylore.surfaces.tools import answers
@@ -321,10 +322,17 @@ WRITING: tuple[Tool[Any, Any], ...] = (
     Tool(memory_add, Add, AddAnswer, "Add a memory", is_reading=False, is_listed=False),
 )
 RESEARCH: tuple[Tool[Any, Any], ...] = (
-    Tool(search, SearchDocuments, ResearchResults, "Search documents"),
-    Tool(fetch, Fetch, FetchedPage, "Fetch a document"),
+    Tool(search, SearchDocuments, ResearchResults, "Search documents", is_listed=False),
+    Tool(fetch, Fetch, FetchedPage, "Fetch a document", is_listed=False),
 )
 TOOLS = (*READING, *WRITING, *RESEARCH)
+
+
+def choose_tools(settings: McpSettings, *, may_write: bool = True) -> list[Tool[Any, Any]]:
+    """Return the tools of a server, as the settings list them and answer."""
+    research = [replace(tool, is_listed=settings.deep_research) for tool in RESEARCH]
+    tools = (*READING, *(WRITING if may_write else ()), *research)
+    return [replace(tool, has_json=not settings.text) for tool in tools]
 
 
 def run_tool(tool: Tool[T, R], agent: Agent, arguments: Mapping[str, Any]) -> R:

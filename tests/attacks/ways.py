@@ -331,6 +331,13 @@ WRITES: tuple[Way, ...] = (
         names_secret=True,
         adds=True,
     ),
+    upload(
+        "upload_import",
+        "import a fact for its user",
+        f"{UPLOADS}/a.jsonl?format=triples&user={{user}}",
+        lambda t, _: json.dumps({"subject": t.subject, "predicate": "works at", "object": "Mine"}),
+        adds=True,
+    ),
     upload("upload_import", "import a forged export", f"{UPLOADS}/a.jsonl", _forge_export, names_secret=True),
     post("start_job", "forget everything", f"{HERE}/jobs", lambda *_: {"kind": "forget"}, is_general=True),
     post("start_job", "embed everything", f"{HERE}/jobs", lambda *_: {"kind": "reembed"}, is_general=True),

@@ -23,7 +23,7 @@ from waylore.service.registry.protocol import SCOPES, Key
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that other callers must not read
-QUERIES = dict.fromkeys(("list_facts", "graph", "timeline", "related"), "?entity=login")
+QUERIES = dict.fromkeys(("list_facts", "timeline", "related"), "?entity=login")
 QUERIES["connect"] = "?entity=login&to=Mara"
 BODIES: dict[str, dict[str, Any]] = {
     "put_collection": {"description": "mine now"},

@@ -19,7 +19,7 @@ NOTES = "/v1/collections/default"
 SECRET = "Xylophone"
 LISTED = "https://app.example"
 Headers = list[tuple[str, str]]
-QUERIES = dict.fromkeys(("list_facts", "graph", "timeline", "related"), "?entity=login")
+QUERIES = dict.fromkeys(("list_facts", "timeline", "related"), "?entity=login")
 QUERIES["connect"] = "?entity=login&to=Mara"
 BODIES: dict[str, Any] = {
     "put_collection": {"description": "mine now"},

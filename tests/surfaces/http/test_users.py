@@ -189,7 +189,7 @@ async def test_each_route_reads_for_the_user_it_names(world: World) -> None:
     question = {"query": SECRET}
     posts = {"search": question, "context": question, "explain": question | {"passage": world.names["passage"]}}
     gets = {"documents": {}, f"documents/{world.names['document']}": {}, "facts": {"entity": "Mara"}}
-    gets["graph"] = {"entity": "Mara"}
+    gets["related"] = {"entity": "Mara"}
     for user, is_shown in (("", False), ("sol", False), ("mara", True)):
         answers = [
             await world.owner.post(f"{NOTES}/{path}", json=body | {"user": user}) for path, body in posts.items()
@@ -199,6 +199,19 @@ async def test_each_route_reads_for_the_user_it_names(world: World) -> None:
         ]
         hits = [answer.text.replace(f'"query":"{SECRET}"', "").replace(f"Question: {SECRET}", "") for answer in answers]
         assert [SECRET in text for text in hits] == [is_shown] * len(hits), (user, hits)
+
+
+async def test_import_belongs_to_the_user_it_names(world: World) -> None:
+    row = json.dumps({"subject": "Boat", "predicate": "lies at", "object": "Pier 3"})
+    address, binary = f"{NOTES}/uploads/boats.jsonl", {"Content-Type": "application/octet-stream"}
+    refused = await world.sol.post(address, params={"user": "mara"}, content=row, headers=binary)
+    assert refused.status_code == 403
+    job = read_json(await world.owner.post(address, params={"user": "mara"}, content=row, headers=binary))["id"]
+    while not (done := read_json(await world.owner.get(f"{NOTES}/jobs/{job}")))["ended_at"]:
+        await asyncio.sleep(0.02)
+    assert done["result"]["written"] == 1
+    for client, number in ((world.mara, 1), (world.sol, 0), (world.owner, 0)):
+        assert len(read_json(await client.get(f"{NOTES}/facts", params={"entity": "Boat"}))["facts"]) == number
 
 
 async def test_search_selects_by_session_agent_and_time(on_file: httpx.AsyncClient) -> None:
@@ -316,7 +329,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "start_job": {"kind": "forget"},
 }
 UPLOADS = {"upload": "Planted.", "upload_import": '{"subject": "Mara", "predicate": "owns", "object": "nothing"}'}
-QUERIES = {id_: {"entity": "Mara"} for id_ in ("list_facts", "graph", "timeline", "related")}
+QUERIES = {id_: {"entity": "Mara"} for id_ in ("list_facts", "timeline", "related")}
 QUERIES["connect"] = {"entity": "Mara", "to": "vault"}
 REFUSED = {"stats", "export", "verify_receipt", "start_job", "delete_collection"}  # about a whole collection
 
@@ -343,7 +356,7 @@ async def test_key_of_another_user_reads_and_changes_nothing(world: World) -> No
     requests = [(each["operationId"], method, path) for path, ways in paths.items() for method, each in ways.items()]
     assert len(requests) > 25
     takes_user = {"add_document", "add_facts", "remember", "forget_documents", "search", "context", "explain"}
-    takes_user |= {"list_documents", "get_document", "forget_document", "list_facts", "graph", "create_key"}
+    takes_user |= {"list_documents", "get_document", "forget_document", "list_facts", "create_key"}
     takes_user |= {"timeline", "profile", "changes", "provenance", "related", "connect", "list_entities"}
     for id_, method, path in sorted(requests):
         for user in ("", "mara"):

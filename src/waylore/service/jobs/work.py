@@ -67,6 +67,7 @@ def run_import(resources: JobResources, job: Job, report: ReportProgress) -> Res
             uri=work["uri"],
             metadata=work["metadata"],
             labels=work["labels"],
+            user=work.get("user", ""),
             limits=IMPORT_LIMITS,
             progress=lambda documents: report({"documents": documents}),
         )

@@ -19,11 +19,12 @@ from starlette.requests import ClientDisconnect
 from waylore.deadline import restart_deadline
 from waylore.indexing.files.formats import READERS
 from waylore.indexing.importers.dispatch import FORMATS
+from waylore.lengths import MAX_TITLE
 from waylore.service.jobs.protocol import JobKind
 from waylore.service.spool import UploadRejected, save_upload
 from waylore.surfaces.http.access import SCHEMES, CollectionAccess, WriteAccess, get_caller
 from waylore.surfaces.http.problems import RETRY_SOON
-from waylore.surfaces.http.requests import Line, Time, Value
+from waylore.surfaces.http.requests import TEXT_PATTERN, Line, Time, Value
 from waylore.surfaces.http.responses import COMMON_STATUSES, JobResponse, describe_problems
 
 ADDRESS_PATTERN = r"^[^\x00-\x1f\x7f-\x9f#?]+$"
@@ -102,6 +103,16 @@ Expires = Annotated[
 ]
 
 
+OfUser = Annotated[
+    str,
+    Query(
+        max_length=MAX_TITLE,
+        pattern=TEXT_PATTERN,
+        description="Whose documents they are; the user of your key if absent.",
+    ),
+]
+
+
 @router.put("/{uri:path}", operation_id="upload", status_code=202, openapi_extra=BODY)
 async def upload_file(
     request: Request,
@@ -130,9 +141,16 @@ async def upload_import(
     format: ImportFormat = "auto",  # noqa: A002
     labels: Labels = [],  # noqa: B006
     metadata: MetadataPairs = [],  # noqa: B006
+    user: OfUser = "",
 ) -> JobResponse:
     """Upload a file of another program and import it: triples, papers, or a graph."""
-    work = {"uri": uri, "labels": sorted(set(labels)), "metadata": _to_metadata(metadata), "format": format}
+    work = {
+        "uri": uri,
+        "labels": sorted(set(labels)),
+        "metadata": _to_metadata(metadata),
+        "format": format,
+        "user": user,
+    }
     return await _submit(request, access, "import", _get_suffix(uri), work)
 
 
@@ -141,7 +159,8 @@ async def _submit(
 ) -> JobResponse:
     """Write the body to a file and submit a job for it."""
     author = access.caller.author
-    author.choose_labels(frozenset(work["labels"]))  # refuses labels before the body is read
+    author.choose_labels(frozenset(work["labels"]))  # refuses labels and users before the body is read
+    author.choose_user(work.get("user", ""))
     spool, http, id_ = access.service.background.spool, access.service.settings.http, uuid4().hex
     caller, length = access.caller.id, request.headers.get("content-length", "")
     await access.service.run_on_jobs(caller, lambda runner: runner.check_waiting(caller))

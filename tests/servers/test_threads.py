@@ -17,7 +17,7 @@ from waylore.testing.world import KING, MODEL
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(threads, "HANG_SECONDS", 0.1)
 
 
 def test_open_pool_is_found(postgres: Server) -> None:
@@ -39,7 +39,7 @@ def test_open_federation_is_found_unless_it_is_shared(tmp_path: Path, monkeypatc
 
 
 def test_ending_thread_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "GRACE_SECONDS", 60.0)
+    monkeypatch.setattr(threads, "HANG_SECONDS", 60.0)
     before = set(threading.enumerate())
     threading.Timer(0.2, lambda: None).start()
     assert find_left_threads(before) == []

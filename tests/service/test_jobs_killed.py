@@ -15,7 +15,7 @@ from databases import create_database
 from waylore.engine.waylore import Waylore
 
 NOTES = 1_500
-FAST_TAKEOVER = {"WAYLORE_JOBS_HEARTBEAT_TIMEOUT": "1.5"}
+FAST_TAKEOVER = {"WAYLORE_JOBS_HEARTBEAT_TIMEOUT": "10"}  # a live process on a busy machine reports within this
 ROWS = b"".join(
     json.dumps({"text": f"Note {n}: Mara {n % 40} owns Service {n % 70}. It needs Sessions."}).encode() + b"\n"
     for n in range(NOTES)

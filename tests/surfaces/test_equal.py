@@ -123,6 +123,7 @@ def make_arguments(golden: GoldenQuestion) -> list[str]:
     return [golden.question, *(word for option in options for word in option)]
 
 
+@pytest.mark.timeout(600)
 async def test_http_gives_equal_answers(own: Callable[[GoldenQuestion], Path], expected: list[dict[str, Any]]) -> None:
     for golden, found in zip(SELECTED, expected, strict=True):
         settings = load(store=str(own(golden)), embedding=EMBEDDING, http={"rate_limit": 0})

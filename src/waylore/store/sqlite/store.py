@@ -9,7 +9,7 @@ import shutil
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -496,16 +496,18 @@ class SqliteStore:
     def _open(self) -> apsw.Connection:
         return file.connect(self._path, busy_seconds=self._busy_seconds, read_only=self._is_read_only)
 
+    def _snapshot(self, where: Filter) -> AbstractContextManager[tuple[apsw.Connection, scoping.SqliteScope]]:
+        """Return a snapshot to read, that of `read_many` if it is running, which also translates errors."""
+        db: apsw.Connection | None = getattr(self._threads, "db", None)
+        if db is not None and db.in_transaction:
+            return nullcontext((db, self._threads.scopes.get(where)))
+        return self._begin_snapshot(where)
+
     @contextmanager
-    def _snapshot(self, where: Filter) -> Iterator[tuple[apsw.Connection, scoping.SqliteScope]]:
-        with file.translate_errors(self._path):
-            db = self._connection()
-            if db.in_transaction:  # of `read_many`
-                yield db, self._threads.scopes.get(where)
-                return
-            with db:
-                self._threads.scopes.refresh()
-                yield db, self._threads.scopes.get(where)
+    def _begin_snapshot(self, where: Filter) -> Iterator[tuple[apsw.Connection, scoping.SqliteScope]]:
+        with file.translate_errors(self._path), self._connection() as db:
+            self._threads.scopes.refresh()
+            yield db, self._threads.scopes.get(where)
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:

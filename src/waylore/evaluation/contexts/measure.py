@@ -1,24 +1,22 @@
 """Ask for the contexts of questions as a user does, by layout, method and budget, and score each."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache, partial
-from itertools import groupby, product
-from operator import attrgetter
+from itertools import product
 from typing import NamedTuple
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ModelUnavailable, StoreUnavailable
 from waylore.evaluation.contexts.questions import ContextQuestion
 from waylore.evaluation.contexts.scoring import ContextScores, list_shown, score_context
+from waylore.evaluation.contexts.sources import ContextSource
 from waylore.evaluation.run import Progress
-from waylore.protocols import CountTokens, Embedder
+from waylore.protocols import CountTokens
 from waylore.providers.tokens import create_counter
 from waylore.retrieval.context.block import Layout
-from waylore.retrieval.context.render import count_hits
-from waylore.store.protocol import Store
+from waylore.retrieval.context.render import RenderedContext, count_hits
 from waylore.text import estimate_tokens
 from waylore.types.search import SearchResult
 
@@ -57,44 +55,25 @@ def choose_counter() -> tuple[CountTokens, str]:
         return estimate_tokens, "the estimate"
 
 
-def measure_store(
-    store: Store, embedder: Embedder, questions: Sequence[ContextQuestion], plan: ContextPlan, progress: Progress
-) -> Measured:
-    """Measure questions about the pages of an open store, each at its own time."""
-    return join_measured(
-        measure_questions(Waylore(store, embedder, clock=partial(_tell, at), cache=None), list(asked), plan, progress)
-        for at, asked in groupby(sorted(questions, key=attrgetter("at")), attrgetter("at"))
-    )
-
-
-def _tell(at: datetime) -> datetime:
-    return at
-
-
-def measure_questions(
-    memory: Waylore,
-    questions: Sequence[ContextQuestion],
-    plan: ContextPlan,
-    progress: Progress = lambda *_: None,
-    to_page: Callable[[str], str] = str,
-) -> Measured:
-    """Measure questions about a memory. `to_page` returns the page of an address."""
+def measure_source(source: ContextSource, plan: ContextPlan, progress: Progress = lambda *_: None) -> Measured:
+    """Measure the questions of an open source, each at its own time."""
     scores: dict[ContextSetting, dict[str, ContextScores]] = {setting: {} for setting in plan.settings}
-    for done, question in enumerate(questions, 1):
-        for setting, score in _measure_question(memory, question, plan, to_page):
-            scores[setting][question.id] = score
-        progress(done, len(questions))
+    for done, question in enumerate(source.questions, 1):
+        for setting, context in list_contexts(source.open_at(question.at), question, plan):
+            shown = list_shown(context, source.to_page)
+            scores[setting][question.id] = score_context(question, shown, context.tokens)
+        progress(done, len(source.questions))
     return scores
 
 
-def _measure_question(
-    memory: Waylore, question: ContextQuestion, plan: ContextPlan, to_page: Callable[[str], str]
-) -> Iterator[tuple[ContextSetting, ContextScores]]:
+def list_contexts(
+    memory: Waylore, question: ContextQuestion, plan: ContextPlan
+) -> Iterator[tuple[ContextSetting, RenderedContext]]:
+    """Yield the contexts of a question."""
     find = cache(partial(_search, memory, question))
     for setting in plan.settings:
         result = find(setting.method, count_hits(setting.budget))
-        context = memory.context(result, layout=setting.layout, max_tokens=setting.budget, count=plan.count)
-        yield setting, score_context(question, list_shown(context, to_page), context.tokens)
+        yield setting, memory.context(result, layout=setting.layout, max_tokens=setting.budget, count=plan.count)
 
 
 def _search(memory: Waylore, question: ContextQuestion, method: str, top_k: int) -> SearchResult:

@@ -92,14 +92,15 @@ def format_set(name: str, rows: Sequence[ContextRow], counter: str) -> str:
 
 
 def _format_row(row: ContextRow, budgets: Sequence[int]) -> Iterator[list[str]]:
-    yield [row.layout, row.method, row.measure, *(_format_interval(row.shares[b], ".2f") for b in budgets)]
+    yield [row.layout, row.method, row.measure, *(format_interval(row.shares[b], ".2f") for b in budgets)]
     for name, by_budget in row.against.items():
         if by_budget:
-            cells = [_format_interval(by_budget[b], "+.2f") if b in by_budget else "" for b in budgets]
+            cells = [format_interval(by_budget[b], "+.2f") if b in by_budget else "" for b in budgets]
             yield [row.layout, row.method, f"{row.measure} − {name}", *cells]
 
 
-def _format_interval(interval: Interval, form: str) -> str:
+def format_interval(interval: Interval, form: str) -> str:
+    """Return a mean and its range, each in a format such as `+.2f`."""
     return f"{interval.mean:{form}} [{interval.low:{form}}, {interval.high:{form}}]"
 
 

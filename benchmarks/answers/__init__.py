@@ -1,0 +1,1 @@
+"""Check whether a model answers questions better with the contexts of Waylore."""

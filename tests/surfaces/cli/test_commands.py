@@ -196,6 +196,22 @@ def test_explain_shows_why_a_hit_was_found(filled: Path) -> None:
     assert "no hit 99 among" in run("explain", QUESTION, "99", code=3)
 
 
+def test_documents_are_listed_and_shown(filled: Path) -> None:
+    """T8: addresses are listed, and a document is shown by its address, its id or a passage."""
+    with Waylore.open("team.waylore") as memory:
+        known = memory.documents()
+        passage = memory.get(known[0].id).passages[0]
+    assert [document["id"] for document in run_json("list")] == [document.id for document in known]
+    assert f"1 document; --after {known[0].id} shows the next ones" in run("list", "--limit", "1")
+    assert [document["id"] for document in run_json("list", "--after", known[0].id)] == [d.id for d in known[1:]]
+    assert run_json("list", "nowhere/") == []
+    for name in (known[0].id, known[0].uri, passage.id):
+        [shown] = run_json("show", name)
+        assert (shown["document"]["id"], shown["passages"][0]["text"]) == (known[0].id, passage.text)
+    assert passage.text.split()[-1] in run("show", known[0].uri)
+    assert "no document nothing; `waylore list` shows addresses" in run("show", "nothing", code=3)
+
+
 def test_unknown_name_suggests_names_that_contain_it(filled: Path) -> None:
     """T6: `facts Mara` says that Mara Lindqvist is known."""
     with Waylore.open("team.waylore") as memory:
@@ -360,7 +376,9 @@ def test_config_hides_an_invalid_secret(folder: Path) -> None:
     assert "sesame" not in run("config", code=2)
 
 
-@pytest.mark.parametrize("command", ["search x", "stats", "related x", "facts x", "forget x", "export y", "explain x"])
+@pytest.mark.parametrize(
+    "command", ["search x", "stats", "list", "show x", "related x", "facts x", "forget x", "export y", "explain x"]
+)
 def test_reading_commands_create_no_store(folder: Path, command: str) -> None:
     assert "no store at team.waylore; create one with `waylore init`" in run(*command.split(), code=3)
     assert not (folder / "team.waylore").exists()

@@ -12,9 +12,8 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from waylore.engine.waylore import Waylore
-from waylore.errors import ConfigError, NotFound
+from waylore.errors import ConfigError
 from waylore.fence import to_line
-from waylore.indexing.files.addresses import find_address
 from waylore.store.urls import open_store
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
@@ -24,7 +23,9 @@ from waylore.surfaces.cli.options import (
     StoreUrl,
     Until,
     UserName,
+    find_documents,
     find_file,
+    list_under,
     load_settings,
     open_without_models,
 )
@@ -39,11 +40,8 @@ from waylore.surfaces.terminal.output import (
     show_progress,
     show_status,
 )
-from waylore.types.identity import get_file
 from waylore.types.knowledge import Document
 from waylore.types.results import Receipt
-
-PAGE = 1_000  # documents that are listed at a time
 
 
 def forget(
@@ -92,7 +90,7 @@ def forget(
             dry_run=dry_run,
         )
         if documents:
-            found = [document for name in documents for document in _find_documents(memory, name, user)]
+            found = [document for name in documents for document in find_documents(memory, name, user)]
         else:
             found = _list_chosen(memory, forget_selected(dry_run=True), user, is_expired=expired)
         if not yes and not dry_run:
@@ -107,37 +105,12 @@ def forget(
         raise typer.Exit(1)
 
 
-def _find_documents(memory: Waylore, name: str, user: str) -> list[Document]:
-    """Return the documents of an id, of an address or a path (also of the rows of a file), or of a folder."""
-    found = _find_at(memory, name, user) or _find_at(memory, find_address(name), user)
-    if not found:
-        try:
-            found = [memory.get(name, user=user, include_expired=True).document]
-        except NotFound as error:
-            raise NotFound(f"no document {name}; `waylore search --json` shows ids and addresses") from error
-    return found
-
-
 def _list_chosen(memory: Waylore, planned: Receipt, user: str, *, is_expired: bool) -> list[Document]:
     """Return the documents of a receipt; those that have expired, which may be of any user, by their ids alone."""
     if is_expired:
         return [Document(id_) for id_ in planned.documents]
     chosen = frozenset(planned.documents)
-    return [document for document in _list_under(memory, "", user) if document.id in chosen]
-
-
-def _find_at(memory: Waylore, uri: str, user: str) -> list[Document]:
-    listed = list(_list_under(memory, uri, user))
-    exact = [document for document in listed if uri in (document.uri, get_file(document.uri))]
-    folder = uri if uri.endswith("/") else f"{uri}/"
-    return exact or [document for document in listed if document.uri.startswith(folder)]
-
-
-def _list_under(memory: Waylore, under: str, user: str) -> Iterator[Document]:
-    last: Document | None = None
-    while page := memory.documents(under=under, after=last, limit=PAGE, user=user, include_expired=True):
-        yield from page
-        last = page[-1]
+    return [document for document in list_under(memory, "", user) if document.id in chosen]
 
 
 def _confirm(documents: list[Document]) -> None:

@@ -17,16 +17,19 @@ import typer
 from waylore.dates import to_datetime
 from waylore.engine.waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError, NotFound
+from waylore.indexing.files.addresses import find_address
 from waylore.recipes import ALIASES, METHODS, RECIPES, Recipe, resolve_method
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
 from waylore.surfaces.open import change_recipe, defer_embedder, open_collection, read_search_options
 from waylore.surfaces.terminal.output import report_errors
-from waylore.types.knowledge import Metadata, Scalar
+from waylore.types.identity import get_file
+from waylore.types.knowledge import Document, Metadata, Scalar
 from waylore.types.search import Filter, GroupBy
 
 T = TypeVar("T")
+PAGE = 1_000  # documents that are listed at a time
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -209,3 +212,29 @@ def choose_method(method: str, values: Sequence[str]) -> str | Recipe | None:
     if not values:
         return resolve_method(method) if method else None
     return change_recipe(resolve_method(method or "graph"), values)
+
+
+def find_documents(memory: Waylore, name: str, user: str) -> list[Document]:
+    """Return the documents of an id, of an address or a path (also of the rows of a file), or of a folder."""
+    found = _find_at(memory, name, user) or _find_at(memory, find_address(name), user)
+    if not found:
+        try:
+            found = [memory.get(name, user=user, include_expired=True).document]
+        except NotFound as error:
+            raise NotFound(f"no document {name}; `waylore list` shows addresses") from error
+    return found
+
+
+def _find_at(memory: Waylore, uri: str, user: str) -> list[Document]:
+    listed = list(list_under(memory, uri, user))
+    exact = [document for document in listed if uri in (document.uri, get_file(document.uri))]
+    folder = uri if uri.endswith("/") else f"{uri}/"
+    return exact or [document for document in listed if document.uri.startswith(folder)]
+
+
+def list_under(memory: Waylore, under: str, user: str) -> Iterator[Document]:
+    """Yield all documents whose addresses begin with `under`."""
+    last: Document | None = None
+    while page := memory.documents(under=under, after=last, limit=PAGE, user=user, include_expired=True):
+        yield from page
+        last = page[-1]

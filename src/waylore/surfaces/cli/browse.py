@@ -1,12 +1,14 @@
-"""`waylore related`, `connect`, `entities`, `facts` and `stats`: browse what is stored, and change nothing."""
+"""`waylore list`, `show`, `related`, `connect`, `entities`, `facts` and `stats`: browse a collection."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from waylore.engine.waylore import Waylore
+from waylore.errors import NotFound
 from waylore.fence import to_line
 from waylore.store.urls import without_password
 from waylore.surfaces.cli.options import (
@@ -16,19 +18,76 @@ from waylore.surfaces.cli.options import (
     Limit,
     StoreUrl,
     UserName,
+    Where,
     build_filter,
+    find_documents,
     find_file,
     load_settings,
     open_for_search,
     open_without_models,
 )
-from waylore.surfaces.terminal import figures, relations
+from waylore.surfaces.terminal import documents, figures, relations
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result
-from waylore.types.plain import dump_fact
+from waylore.types.knowledge import Document
+from waylore.types.plain import dump_document, dump_fact, dump_indexed_document
 from waylore.types.relations import Direction, Related
 
 EntityName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the entity.", show_default=False)]
+
+
+def list_(
+    under: Annotated[
+        str, typer.Argument(metavar="[ADDRESS]", help="Only addresses that begin with this.", show_default=False)
+    ] = "",
+    after: Annotated[str, typer.Option(metavar="ID", help="Start after this document.")] = "",
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Number of documents.")] = 100,
+    label: Labels = [],  # noqa: B006
+    where: Where = [],  # noqa: B006
+    user: UserName = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """List documents by address.
+
+    Example: `waylore list docs/ --limit 20`
+    """
+    with open_without_models(store, collection) as memory:
+        visible = build_filter(label, where)
+        last = memory.get(after, where=visible, user=user).document if after else None
+        found = memory.documents(under=under, after=last, limit=limit + 1, where=visible, user=user)
+        people = documents.render_documents(found[:limit], has_more=len(found) > limit)
+        print_result([dump_document(document) for document in found[:limit]], people, as_json)
+
+
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="DOCUMENT", help="Id, address or path; or the id of a passage.", show_default=False)
+    ],
+    user: UserName = "",
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show a document with its passages and facts.
+
+    Example: `waylore show docs/login.md`
+    """
+    with open_without_models(store, collection) as memory:
+        found = [memory.get(each.id, user=user, include_expired=True) for each in _find_shown(memory, name, user)]
+        people = Group(*(part for each in found for part in (documents.render_document(each), Text())))
+        print_result([dump_indexed_document(each) for each in found], people, as_json)
+
+
+def _find_shown(memory: Waylore, name: str, user: str) -> list[Document]:
+    """Return the documents of an id, address or path, or that of a passage."""
+    try:
+        return find_documents(memory, name, user)
+    except NotFound:
+        with suppress(NotFound):
+            return [memory.get_passage(name, user=user)[1]]
+        raise
 
 
 def related(

@@ -54,7 +54,7 @@ def run_tests(arguments: list[str]) -> tuple[int, str]:
 def keep_cores_busy(load: str) -> Iterator[None]:
     """Run `load`, then an endless loop for each core, until the block ends."""
     loops = " & ".join([LOOP] * (os.cpu_count() or 1))
-    process = subprocess.Popen(["sh", "-c", f"{load}; {loops}"], start_new_session=True)
+    process = subprocess.Popen(["sh", "-c", f"{load}; {loops}"], process_group=0)
     try:
         yield
     finally:

@@ -24,7 +24,7 @@ from benchmarks.peers.measure import PeerFailed, Place, run_phase
 from benchmarks.peers.pictures import write_picture
 from benchmarks.peers.scripted import script_chat
 from benchmarks.peers.server import ModelServer, start_server
-from benchmarks.peers.sets import PeerSet, read_set, read_source, write_set
+from benchmarks.peers.sets import PeerSet, cut_set, read_set, read_source, write_set
 from benchmarks.peers.table import format_faults, format_tables, list_scores
 from waylore.evaluation.contexts.measure import choose_counter
 from waylore.evaluation.index import load_embedder
@@ -52,6 +52,9 @@ def build_parser() -> argparse.ArgumentParser:
     prepare = commands.add_parser("prepare", help="write a set")
     prepare.set_defaults(command=run_prepare)
     prepare.add_argument("set")
+    prepare.add_argument("--part-of", metavar="SET", help="take a part of a set that is already in DIR")
+    prepare.add_argument("--questions", type=int, default=30, metavar="N", help="questions of a part")
+    prepare.add_argument("--passages", type=int, default=300, metavar="N", help="passages of a part")
     prepare.add_argument("--data", type=Path, default=Path("../shared/data"))
     prepare.add_argument("--folders", type=Path, default=Path("../shared/folders"))
     serve = commands.add_parser("serve", help="answer on loopback")
@@ -77,7 +80,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 def run_prepare(options: argparse.Namespace) -> None:
     """Write a set to DIR."""
-    found = read_source(options.set, options.data, options.folders)
+    if options.part_of:
+        whole = read_set(options.folder / "sets" / options.part_of)
+        found = cut_set(whole, options.set, options.questions, options.passages)
+    else:
+        found = read_source(options.set, options.data, options.folders)
     write_set(found, options.folder / "sets" / options.set)
     print(f"{found.name}: {len(found.passages)} passages, {len(found.questions)} questions")
 

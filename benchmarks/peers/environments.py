@@ -30,8 +30,8 @@ class NpmProgram:
 class PeerSpec:
     """A peer: its script, what is installed for it, and its environment variables.
 
-    `overrides` replace pins of the peer that no
-    registry may have, `programs` are folders of what it runs beside Python.
+    `overrides` replace pins of the peer that the
+    registry lacks or that it does not need here, `programs` are folders of what it runs beside Python.
     """
 
     title: str
@@ -83,6 +83,32 @@ PEERS = {
         ("graphiti-core[kuzu]==0.31.2", "httpx"),
         ("certifi",),
         variables={"GRAPHITI_TELEMETRY_ENABLED": "false"},
+    ),
+    "hipporag": PeerSpec(
+        "HippoRAG 2.0.0a4, every fact kept",
+        "hipporag",
+        (
+            "hipporag==2.0.0a4",
+            "torch==2.5.1",
+            "transformers==4.45.2",
+            "python_igraph==0.11.8",
+            "networkx==3.4.2",
+            "numpy<2",
+            "pandas",
+            "pyarrow<20",
+            "filelock",
+            "scipy",
+            "datasets",
+        ),
+        (
+            "openai>=1.91",
+            "litellm>=1.73",
+            "vllm ; python_version < '3'",
+            "pydantic>=2.10",
+            "tenacity>=8.5",
+            "tiktoken>=0.7",
+        ),
+        variables={**TOKENS, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     ),
     "cognee": PeerSpec("cognee 1.6.5, scripted model", "cognee", ("cognee==1.6.5",), variables=TOKENS),
 }

@@ -17,6 +17,7 @@ from benchmarks.peers.environments import PEERS, ROOT, find_environment, find_py
 from benchmarks.peers.server import ModelServer
 
 INTERVAL = 0.25
+KILL_SECONDS = 10.0
 COSTS, LOG = "costs.jsonl", "log.txt"
 Phase = str  # index, ask or delete
 
@@ -65,10 +66,12 @@ class ProcessTree:
         return []
 
     def kill(self) -> None:
-        """Kill every process at once."""
-        for each in self.list_processes():
+        """Kill every process at once, and wait until all are gone."""
+        processes = self.list_processes()
+        for each in processes:
             with suppress(psutil.NoSuchProcess):
                 each.send_signal(signal.SIGKILL)
+        psutil.wait_procs(processes[1:], timeout=KILL_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,11 +97,18 @@ def write_cognee_summary(messages: Sequence[str], _passages: Passages) -> str:
     return json.dumps({"summary": messages[-1][:SUMMARY_LENGTH], "description": ""})
 
 
+def keep_hipporag_facts(messages: Sequence[str], _passages: Passages) -> str:
+    """Keep every fact that HippoRAG asks about."""
+    asked = messages[-1].partition("[[ ## fact_before_filter ## ]]\n")[2].partition("\n\nRespond with")[0]
+    return f"[[ ## fact_after_filter ## ]]\n{asked}\n\n[[ ## completed ## ]]"
+
+
 SCRIPTS: dict[str, Callable[[Sequence[str], Passages], str]] = {
     "Based on the last extraction task": write_nothing_more,
     "---Input Text---": write_lightrag_facts,
     "high_level_keywords": write_lightrag_keywords,
     "Description List:": write_lightrag_summary,
+    "[[ ## fact_before_filter ## ]]": keep_hipporag_facts,
     "source_node_id": write_cognee_graph,
     "self-contained facts": write_cognee_summary,
 }

@@ -46,6 +46,11 @@ class ModelServer(ThreadingHTTPServer):
         self.counts = ServedCounts()
         self.lock = threading.Lock()
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a peer that was killed while it waited for an answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     @property
     def url(self) -> str:
         """The address that a peer is given."""

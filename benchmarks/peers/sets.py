@@ -29,7 +29,7 @@ from waylore.evaluation.datasets import limit_pages, read_dataset, read_rows, sp
 from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestion, read_questions
 from waylore.evaluation.folders.scoring import RankedHit, has_passage, normalise_path
 from waylore.text import normalise
-from waylore.types.knowledge import IndexedDocument
+from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 LIMITS = {"questions": 100, "passages": 1_500}
 PASSAGES_PER_QUESTION = 20
@@ -104,16 +104,25 @@ def read_turns(folder: Path, limits: Mapping[str, int] = LIMITS) -> PeerSet:
     turns = tuple(turn for turn in whole.turns if turn.document.user in users)
     asked = [question for question in whole.questions if question.user in users]
     dataset = ConversationSet(whole.name, turns, tuple(spread(asked, limits["questions"])))
-    titles = {row["id"]: row["title"] for row in read_rows(folder / "corpus.jsonl.gz")}
-    passages = tuple(_make_turn(turn.document.uri, turn.passages[0], titles, turn.document.session) for turn in turns)
+    passages = tuple(_make_turn(turn.document, turn.passages[0]) for turn in turns)
     questions = list_turn_questions(dataset, read_answers(folder))
     found = tuple(PeerQuestion(each, tuple((turn,) for turn in sorted(each.gold))) for each in questions)
     return PeerSet(whole.name, passages, found, TURNS_PER_QUESTION)
 
 
-def _make_turn(id_: str, passage: Any, titles: Mapping[str, str], session: str) -> PeerPassage:
+def _make_turn(document: Document, passage: Passage) -> PeerPassage:
     at = passage.at.isoformat() if passage.at else ""
-    return PeerPassage(id_, titles[id_], passage.text, id_, speaker=passage.speaker, session=session, at=at)
+    id_ = document.uri
+    return PeerPassage(id_, "", passage.text, id_, speaker=passage.speaker, session=document.session, at=at)
+
+
+def cut_set(found: PeerSet, name: str, questions: int, passages: int) -> PeerSet:
+    """Return a part of a set: so many of its questions, the passages that they need, and others evenly spread."""
+    asked = tuple(spread(found.questions, questions))
+    gold = {id_ for question in asked for places in question.gold for id_ in places}
+    others = [passage.id for passage in found.passages if passage.id not in gold]
+    kept = gold.union(spread(others, max(passages - len(gold), 1)))
+    return PeerSet(name, tuple(each for each in found.passages if each.id in kept), asked, found.limit)
 
 
 def read_folder(folder: Path) -> PeerSet:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.peers.environments import PEERS
-from benchmarks.peers.faults import FaultResult
+from benchmarks.peers.faults import SET, FaultResult
 from benchmarks.peers.measure import Place
 from benchmarks.peers.scores import PeerScores, score_peer
 from benchmarks.peers.sets import read_set
@@ -25,7 +25,8 @@ MEGABYTE = 1 << 20
 
 def list_scores(folder: Path, count: CountTokens) -> dict[str, list[PeerScores]]:
     """Return the figures of every peer that has answered a set, by set, in the order of the list of peers."""
-    sets = [path.name for path in sorted((folder / "runs").iterdir()) if (folder / "sets" / path.name).exists()]
+    names = [path.name for path in sorted((folder / "runs").iterdir())]
+    sets = [name for name in names if name != SET and (folder / "sets" / name).exists()]
     found = {name: read_set(folder / "sets" / name) for name in sets}
     places = [(name, Place(folder, name, peer)) for name in sets for peer in PEERS]
     scored = [(name, score_peer(place, found[name], count)) for name, place in places if found[name].questions]

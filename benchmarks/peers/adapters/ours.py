@@ -38,7 +38,8 @@ class OurPeer(Peer):
         for root in {passage.root for passage in passages} - {""}:
             self._files.touch()
             self._memory.add_files(root, root=root)
-        pages = [_make_document(number, each) for number, each in enumerate(passages) if not each.root]
+        stored = self._memory.stats().documents
+        pages = [_make_document(number, each) for number, each in enumerate(passages, stored) if not each.root]
         pipeline.write(self._store, self._embedder, pages, author=OWNER)
 
     def search(self, question: str, limit: int) -> list[str]:

@@ -18,7 +18,7 @@ from benchmarks.peers.pictures import write_picture
 from benchmarks.peers.scores import compute_recall, cut_words, fill_context, score_peer
 from benchmarks.peers.scripted import find_names, script_chat
 from benchmarks.peers.server import make_completion, start_server
-from benchmarks.peers.sets import PeerQuestion, PeerSet, read_set, write_set
+from benchmarks.peers.sets import PeerQuestion, PeerSet, cut_set, read_set, write_set
 from benchmarks.peers.table import format_faults, format_tables
 
 from waylore.evaluation.contexts.questions import ContextQuestion, fold, support_by
@@ -66,6 +66,13 @@ class CountingServerModel(HashingEmbedder):
 def test_a_set_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_set(SET, tmp_path)
     assert read_set(tmp_path) == SET
+
+
+def test_a_part_of_a_set_has_what_its_questions_need() -> None:
+    part = cut_set(SET, "few", 2, 4)
+    assert [question.asked.id for question in part.questions] == ["q0", "q5"]
+    assert len(part.passages) == 4
+    assert {"film/0", "film/5"} <= {passage.id for passage in part.passages}
 
 
 def test_the_server_gives_questions_and_passages_vectors_of_their_own() -> None:

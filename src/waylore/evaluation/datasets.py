@@ -49,7 +49,7 @@ def read_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
     if not (folder / "corpus.jsonl.gz").exists():
         raise ConfigError(f"{folder} has no corpus.jsonl.gz; pass the folder of one set")
     triples = {row["passage_id"]: row for row in read_rows(folder / "triples.jsonl.gz")}
-    pages = tuple(_make_page(row, triples.get(row["id"], {})) for row in read_rows(folder / "corpus.jsonl.gz"))
+    pages = tuple(make_page(row, triples.get(row["id"], {})) for row in read_rows(folder / "corpus.jsonl.gz"))
     questions = [question for row in read_rows(folder / "queries.jsonl.gz") if (question := _make_question(row)).gold]
     return Dataset(folder.name, pages, tuple(spread(questions, sample)))
 
@@ -89,7 +89,7 @@ def _make_question(row: dict[str, Any]) -> EvaluationQuestion:
     )
 
 
-def _make_page(row: dict[str, Any], annotations: dict[str, Any]) -> IndexedDocument:
+def make_page(row: dict[str, Any], annotations: dict[str, Any]) -> IndexedDocument:
     """Return a page of the corpus with facts from its triples. It mentions its title and the ends of its facts."""
     document = Document(
         id=document_id(uri=row["id"]),

@@ -65,7 +65,7 @@ def _read_locomo(folder: Path) -> ConversationSet:
     moments = [_parse_time(row["date"], "%I:%M %p on %d %B, %Y") for row in rows]
     last = {row["scope"]: moment for row, moment in sorted(zip(rows, moments, strict=True), key=lambda pair: pair[1])}
     turns = tuple(
-        _make_turn(
+        make_turn(
             row["id"], place, row["text"].partition(": ")[2], row["speaker"], str(row["session"]), at, row["scope"]
         )
         for place, (row, at) in enumerate(zip(rows, moments, strict=True))
@@ -94,7 +94,7 @@ def _read_longmemeval(folder: Path) -> ConversationSet:
     sessions = list(dict.fromkeys(get_session(row["id"]) for row in rounds))
     histories = _draw_histories(sessions, rows)
     turns = tuple(
-        _make_turn(
+        make_turn(
             row["id"],
             place,
             row["text"].partition("\nassistant: ")[0].removeprefix("user: "),
@@ -147,7 +147,7 @@ def _parse_round_time(text: str) -> datetime:
     return _parse_time(re.sub(r" \(\w+\)", "", text), "%Y/%m/%d %H:%M")
 
 
-def _make_turn(
+def make_turn(
     id_: str,
     place: int,
     text: str,
@@ -157,6 +157,7 @@ def _make_turn(
     user: str = "",
     histories: Sequence[str] = (),
 ) -> IndexedDocument:
+    """Return a turn as a document of its own. `place` orders the turns."""
     own = document_id(text=text, scope=(user, "", session, id_))
     document = Document(
         own,

@@ -77,7 +77,7 @@ async def send_requests(client: httpx.AsyncClient, number: int) -> int:
     await send("POST", f"{NOTES}/context", json={"query": "login"})
     passage = (await send("POST", f"{NOTES}/search", json={"query": "login"}))["hits"][0]["passage"]["id"]
     await send("POST", f"{NOTES}/explain", json={"query": "login", "passage": passage})
-    for path in ("graph", "facts"):
+    for path in ("related", "facts"):
         await send("GET", f"{NOTES}/{path}", params={"entity": f"Mara {number}"})
     await send("POST", f"{NOTES}/facts", json={"facts": [fact("Otto")]})
     for path in ("stats", "documents", "export", "jobs", f"documents/{added['id']}", ""):

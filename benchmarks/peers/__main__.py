@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.peers.adapters.frame import ANSWERS, INDEXED, read_lines
+from benchmarks.peers.adapters.frame import ANSWERS, INDEXED
 from benchmarks.peers.environments import PEERS
-from benchmarks.peers.faults import SET, read_results, run_faults, write_fault_set
+from benchmarks.peers.faults import SET, count_rows, read_results, run_faults, write_fault_set
 from benchmarks.peers.measure import PeerFailed, Place, run_phase
 from benchmarks.peers.pictures import write_picture
 from benchmarks.peers.scripted import script_chat
@@ -114,7 +114,7 @@ def run_peer(options: argparse.Namespace) -> None:
     found = read_set(place.set_folder)
     with serve_set(options, found) as server:
         for phase, file, wanted in (("index", INDEXED, found.passages), ("ask", ANSWERS, found.questions)):
-            if sum(1 for _ in read_lines(place.work / file)) < len(wanted):
+            if count_rows(place.work / file) < len(wanted):
                 costs = run_phase(place, phase, server)
                 print(f"{options.peer} {options.set} {phase}: {costs.wall:.1f} s, {costs.memory >> 20} MB", flush=True)
 

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.adapters.frame import MODEL
-from waylore.protocols import Embedder
+from waylore.protocols import CountTokens, Embedder
 
 Chat = Callable[[Mapping[str, Any]], str]  # answers a request for a completion
-CountTokens = Callable[[str], int]
 
 
 @dataclass(slots=True)

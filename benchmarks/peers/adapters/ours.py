@@ -66,6 +66,11 @@ def _make_document(number: int, passage: PeerPassage) -> IndexedDocument:
     if passage.speaker:
         at = datetime.fromisoformat(passage.at)
         return make_turn(passage.id, number, passage.text, passage.speaker, passage.session, at)
+    return make_triples_page(passage)
+
+
+def make_triples_page(passage: PeerPassage) -> IndexedDocument:
+    """Return a passage with its triples as a document of its own."""
     row = {"id": passage.id, "title": passage.title, "text": passage.text}
     return make_page(row, {"triples": [list(each) for each in passage.triples], "entities": [*passage.entities]})
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from benchmarks import pagerank
 from benchmarks.peers.adapters.frame import DIMENSION, MODEL, Peer, PeerPassage, run
-from waylore.evaluation.datasets import Dataset, make_page
+from benchmarks.peers.adapters.ours import make_triples_page
+from waylore.evaluation.datasets import Dataset
 from waylore.providers.embedders.openai import OpenAIEmbedder
 
 
@@ -22,13 +23,7 @@ class PageRankPeer(Peer):
 
     def index(self, passages: list[PeerPassage]) -> None:
         """Build the graph of all passages and write it."""
-        pages = tuple(
-            make_page(
-                {"id": each.id, "title": each.title, "text": each.text},
-                {"triples": [list(triple) for triple in each.triples], "entities": [*each.entities]},
-            )
-            for each in passages
-        )
+        pages = tuple(map(make_triples_page, passages))
         self._file.write_bytes(pickle.dumps(pagerank.build_graph(Dataset("peers", pages, ()), self._embedder)))
 
     def search(self, question: str, limit: int) -> list[str]:

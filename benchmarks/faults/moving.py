@@ -28,7 +28,7 @@ from waylore.engine.waylore import Waylore
 
 ROOT = Path(__file__).parents[2]
 FIRST_CELL, SECOND_CELL = "east", "west"
-CONFIG = CellsConfig(place_seconds=0.2, batch=64)
+CONFIG = CellsConfig(place_seconds=0.2, read_seconds=15.0, batch=64)  # a busy machine may need seconds for a read
 WRITES, SEARCHES = 20.0, 50.0  # per second, at the full size
 
 

@@ -178,7 +178,8 @@ def _wait_for_reads_while_refused(load: Load) -> None:
     """Wait until a write was refused, then a read began, and then another write was refused."""
     while True:
         refused = [r for r in load.requests if r.kind == "write" and r.error]
-        if any(refused[0].ended < r.begun < refused[-1].begun for r in load.requests if r.kind != "write"):
+        first, last = min(r.ended for r in refused), max(r.begun for r in refused)
+        if any(first < r.begun < last for r in load.requests if r.kind != "write"):
             return
         time.sleep(0.1)
 

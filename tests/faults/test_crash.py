@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tools.waiting import wait_until
 
 from faults.checking import (
     check_content,
@@ -53,7 +54,7 @@ def test_kills_lose_no_acknowledged_step(tmp_path: Path, kills: int) -> None:
     try:
         for round_ in range(kills):
             with _hold_open(path) if round_ // WITNESSED % 2 else nullcontext():
-                _kill_at_work(writer, chosen.uniform(SOONEST, LATEST))
+                _kill_at_work(writer, chosen.uniform(SOONEST, LATEST), tmp_path, round_)
                 writer = _start(path, tmp_path, round_ + 1)  # imports while we check
                 _check_round(path, _list_steps(tmp_path, round_), held, chosen)
     finally:
@@ -100,11 +101,14 @@ def _let_write(writer: Writer) -> None:
     writer.stdin.flush()
 
 
-def _kill_at_work(writer: Writer, after: float) -> None:
+def _kill_at_work(writer: Writer, after: float, folder: Path, seed: int) -> None:
+    """Kill a writer some time after it opened the file; every second one not before a step was acknowledged."""
     _let_write(writer)
     assert writer.stdout
     assert writer.stdout.readline() == "open\n"
     time.sleep(after)
+    if seed % 2:
+        wait_until(lambda: _read_acknowledged(folder, seed))
     _kill(writer)
 
 

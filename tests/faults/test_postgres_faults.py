@@ -41,7 +41,8 @@ def test_full_disk_fails_writes_and_allows_reads() -> None:
     failed = [r for r in report.requests if r.error]
     assert {r.kind for r in failed} == {"write"}
     assert all("is out of space" in str(r.error) and "nothing was written" in str(r.error) for r in failed)
-    during = [r for r in report.requests if r.kind != "write" and failed[0].ended < r.begun < failed[-1].begun]
+    first, last = min(r.ended for r in failed), max(r.begun for r in failed)
+    during = [r for r in report.requests if r.kind != "write" and first < r.begun < last]
     assert during
     assert all(r.is_answered for r in during)
     assert any(r.kind == "write" and r.is_answered and r.begun > report.since for r in report.requests)

@@ -409,7 +409,7 @@ async def test_one_job_runs_at_a_time_for_each_collection(postgres: Server, tmp_
     store = create_database()
     gate = Gate(store)
     gate.open.clear()
-    async with background(settings(store, tmp_path, concurrency=3), gate) as opened:
+    async with background(settings(store, tmp_path, concurrency=3, heartbeat=60.0), gate) as opened:
         jobs = [submit(opened, f"{n}.md", collection=name) for n in range(3) for name in ("one", "two")]
         await when(opened, jobs[1], lambda now: now.state == "running")
         await asyncio.sleep(0.5)

@@ -2,7 +2,7 @@
 
 A sentence that names something else becomes a fact about the subject of the page, with the sentence as its
 statement. Two neighbouring names with a few words between them are a relation, and these words are its predicate.
-What a sentence says in the passive before its first name is a relation of the page's subject to that name.
+"The logs are sent to Graylight" is a relation of what begins the sentence, or of the page's subject if that is meant.
 The other names form pairs with the subject. The module reads no grammar and finds no names.
 """
 
@@ -14,7 +14,7 @@ from itertools import chain, islice, pairwise
 from waylore.indexing.extractors.structure import Structure
 from waylore.names import get_subject
 from waylore.protocols import Extraction
-from waylore.text import count_occurrences, is_unspaced, normalise
+from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise
 from waylore.types.knowledge import NewFact
 
 MAX_FACTS = 24  # in one passage
@@ -30,14 +30,27 @@ _BREAK = re.compile(r"[.;:()|<>\[\]\"“”„«»]|, (?!and|or)")
 _ASIDE = re.compile(r"^\s*\([^()]{1,60}\)")
 _WHICH = re.compile(r"^\)?\s*,?\s+(?:which|who)\s+|^\)(?=\s)")
 _AND = re.compile(r"\s*,?\s*(?:and|or|&)?(?:/or)?\s*(?:the|some|an|a)?\s*")
-_AND_SAYS = re.compile(r"\s*,?\s*and\s+(?=\w)")
-_LEAD = re.compile(r"(?!(?:if|when|while|as|this|it|they|we|you|i|there)\b)[^\W\d_][\w -]{2,60}", re.IGNORECASE)
-_PASSIVE = frozenset(["is", "are", "was", "were", "been", "being"])
-_BEFORE_NAME = frozenset(["by", "with", "in", "from", "to", "on", "at", "through"])
+_AND_SAYS = re.compile(r"\s*,?\s*and\s+(?=\w)|,\s+(?=(?:is|are|was|were|has|have|had)\b)")
+_APPOSITION = re.compile(r"^,\s+(?:the|an?)\s+(?=[a-z])")  # "Opal, the shop of Beryl, is sold"
+# What a sentence says before its first name: whom it is about, and the verb with what follows.
+_LEAD = re.compile(
+    r"(?P<article>(?:the|an?|our|each|every|all) )?(?P<noun>[^\W\d_][\w'-]*(?: [\w'-]+){0,3}?) "
+    r"(?P<said>(?:(?:also|first|now|only|still|usually) )?"
+    r"(?:is|are|was|were|(?:has|have|had) been|(?:can|may|must|should|will) be|belongs?|comes?|goes|go|lives?|moved|"
+    r"reads?|runs?|sends?|talks?|uses?|writes?) .{2,60})",
+    re.IGNORECASE,
+)
+_BEFORE_NAME = frozenset(["by", "with", "in", "from", "to", "on", "at", "through", "into", "via"])
+_USES = frozenset(["use", "uses"])
+_OWN = frozenset("agreement contract document page paper policy proposal report study".split())
+_OPENERS = frozenset("after before both every here most nobody now one ours since some until whether while".split())
 _KINDS = frozenset("api apis gui html html5 http https id ids json pr prs ui uri uris url urls xml".split())
 _ARTICLES = frozenset(["a", "an", "the"])
 _NOT_FIRST = frozenset("and or & but in of on at for from et ou mais de du des und oder aber y o pero".split())
-_NOT_LAST = frozenset("and or & but that when than if et ou mais que und oder aber dass y o pero".split())
+_NOT_LAST = frozenset(
+    """and or & but that this these those each every either when than if et ou mais que und oder aber dass y o
+    pero""".split()
+)
 _IDLE = frozenset(
     """a an and are as at both but by for from in instead is like of on only or than the to via was were when
     with et ou de du des la le les un une en à au aux dans sur avec sans par pour que und oder der das dem den des von
@@ -96,16 +109,17 @@ def build_facts(about: str, sentence: str, names: Mapping[str, str], spelled: It
         return
     statement = _make_statement(about, sentence)
     whole = dict(zip(spelled, names, strict=False)) if spelled else {name: name for name in names}
+    types = {subject: "", **names}
     related = {normalise(subject)}
     stated = sentence if statement.endswith(sentence) else statement  # without the subject before the sentence
     for one, predicate, other in _find_relations(stated, [subject, *whole], about):
         ends = (whole.get(one, one), whole.get(other, other))
         if normalise(ends[0]) != normalise(ends[1]):
-            yield _build_fact(ends[0], predicate, ends[1], statement, names)
+            yield _build_fact(ends[0], predicate, ends[1], statement, types)
             related |= {normalise(ends[1])} if normalise(ends[0]) == normalise(subject) else set()
     for normal, name in others.items():
         if normal not in related:
-            yield _build_fact(subject, "", name, statement, names)
+            yield _build_fact(subject, "", name, statement, types)
 
 
 def _build_fact(subject: str, predicate: str, name: str, statement: str, types: Mapping[str, str]) -> NewFact:
@@ -116,7 +130,7 @@ def _build_fact(subject: str, predicate: str, name: str, statement: str, types: 
         statement,
         weight=WEIGHT,
         confidence=CONFIDENCE,
-        subject_type=types.get(subject, ""),
+        subject_type=types.get(subject, "term"),  # a noun that begins the sentence
         object_type=types.get(name, ""),
         is_pair=not predicate,
     )
@@ -131,11 +145,13 @@ def _find_relations(text: str, names: Iterable[str], about: str = "") -> Iterato
     named = [place for place in _place_names(text, names) if place[2].lower() not in _KINDS]
     places = list(_drop_asides(text, named))
     subject = predicate = ""
-    if about and places and (words := _read_lead(text[: places[0][0]])):
-        subject, predicate = about, words
-        yield about, words, places[0][2]
-    for (_, end, one), (start, _, other) in pairwise(places):
+    if places and (lead := _read_lead(text[: places[0][0]], about)):
+        subject, predicate = lead
+        yield subject, predicate, places[0][2]
+    for (_, end, one), (start, last, other) in pairwise(places):
         between = _ASIDE.sub("", text[end:start])
+        if text[last : last + 1] == ",":
+            between = _APPOSITION.sub(" ", between)
         if subject and _AND.fullmatch(between):
             yield subject, predicate, other
         elif subject and (more := _AND_SAYS.match(between)) and (words := _read_predicate(between[more.end() :])):
@@ -169,15 +185,20 @@ def _place_names(text: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
     return sorted(places)
 
 
-def _read_lead(before: str) -> str:
-    """Return what a sentence says in the passive before its first name, or an empty string."""
-    words = before.split()
-    while words and words[-1].lower() in _ARTICLES:
-        words.pop()
-    lead = " ".join(words)
-    if not 2 < len(words) <= MAX_PREDICATE_WORDS or not _LEAD.fullmatch(lead):
-        return ""
-    return lead if words[-1].lower() in _BEFORE_NAME and _PASSIVE.intersection(words[1:-1]) else ""
+def _read_lead(before: str, about: str) -> tuple[str, str] | None:
+    """Return whom a sentence is about and what it says before its first name, or None.
+
+    "The museum" on the page of the Clockwork Museum is the subject of the page.
+    """
+    lead = _LEAD.fullmatch(before.strip())
+    words = _read_predicate(f" {lead['said']} ") if lead else ""
+    if not lead or not words or not (words.split()[-1].lower() in _BEFORE_NAME or words.lower() in _USES):
+        return None
+    noun = normalise(lead["noun"]).split()
+    if len(noun) < (1 if lead["article"] else 2) or not STOP_WORDS.union(_OPENERS).isdisjoint(noun):
+        return None
+    is_meant = bool(lead["article"]) and noun[-1] in {*_OWN, *normalise(about).split()}
+    return about if is_meant else lead["noun"], words
 
 
 def _read_predicate(between: str) -> str:

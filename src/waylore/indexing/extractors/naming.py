@@ -65,7 +65,8 @@ _KIND = re.compile(
 )
 # Relations whose object is a thing. A capitalised word after one of them is a name, even if it is an ordinary word.
 _RELATIONS = (
-    "depends? on|relies on|rely on|needs?|requires?|uses?|calls?|owns|maintains?|replaces?|supersedes?|extends?|"
+    "depends? on|relies on|rely on|needs?|requires?|uses?|calls?|owns|leads|manages|heads|joined|"
+    "maintains?|replaces?|supersedes?|extends?|"
     "(?:based|built|hosted|deployed|runs?|running) on|(?:owned|maintained|used|called|replaced|superseded|built|run|"
     "written|led|managed|operated|provided|powered) by|(?:connects?|talks?|writes?|belongs?) to|reads? from|part of"
 )

@@ -33,7 +33,7 @@ from waylore.text import STOP_WORDS, is_unspaced, normalise, split_units
 from waylore.types.identity import identity
 from waylore.types.knowledge import Document, NewFact, Passage
 
-VERSION = "rules-5"
+VERSION = "rules-6"
 TERM = "term"  # type of a listed name, which may be an ordinary word
 
 

@@ -201,7 +201,7 @@ def test_second_malformed_answer_falls_back(server: Script, told: Callable[[], l
     assert found[0] == replace(read, provisional=True)
     assert list_triples(found[1]) == [("Ines", "met", "Omar")]
     [line] = told()
-    assert line == "WARNING passage 0 of 'd' is read by rules-5: malformed answer (it holds no JSON object)"
+    assert line == "WARNING passage 0 of 'd' is read by rules-6: malformed answer (it holds no JSON object)"
 
 
 def test_callers_fallback_keeps_its_concurrency(server: Script) -> None:

@@ -28,7 +28,8 @@ ADMIN: Scope = "admin"
 
 def make_settings(store: str | Path, *, http: dict[str, Any] | None = None, **others: Any) -> Settings:
     """Return settings with a cheap embedder, and by default without a rate limit."""
-    return load(store=str(store), embedding={"provider": "hashing"}, http={"rate_limit": 0, **(http or {})}, **others)
+    settings = {"embedding": {"provider": "hashing"}, **others}
+    return load(store=str(store), http={"rate_limit": 0, **(http or {})}, **settings)
 
 
 def create_token(

@@ -28,9 +28,14 @@ class OidcTokens:
         self._settings = settings
         self.keys = ProviderKeys(settings.issuer)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether the settings name a provider."""
+        return bool(self._settings.issuer)
+
     def authenticate(self, token: str) -> Caller:
         """Return the caller of a token. Raise Unauthenticated if the token is not valid."""
-        if not self._settings.issuer:
+        if not self.is_used:
             raise Unauthenticated
         if len(token) > MAX_TOKEN_LENGTH:
             raise Unauthenticated(f"the token is longer than {MAX_TOKEN_LENGTH} characters; get a shorter one")

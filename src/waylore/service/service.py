@@ -27,7 +27,6 @@ from waylore.indexing.blocks import Limits
 from waylore.protocols import Embedder
 from waylore.service.background import Background, open_background
 from waylore.service.callers import COLLECTION_NAME_PATTERN, ApiKeys, Caller, make_not_found_error
-from waylore.service.jobs.protocol import do_nothing
 from waylore.service.jobs.runner import JobRunner
 from waylore.service.jobs.work import JobResources
 from waylore.service.keys import KEY_PREFIXES
@@ -202,11 +201,11 @@ def _open_probes(
     registry: Registry, embedder: Embedder | None, oidc_tokens: OidcTokens
 ) -> Iterator[Mapping[str, Probe]]:
     """Start the probes and wait a moment for their first results."""
-    checks: dict[str, Callable[[], object]] = {
-        "store": registry.get_secret,
-        "model": run_until_passed(partial(embedder.embed_query, "?") if embedder else do_nothing),
-        "provider": oidc_tokens.keys.refresh,
-    }
+    checks: dict[str, Callable[[], object]] = {"store": registry.get_secret}
+    if oidc_tokens.is_used:
+        checks["provider"] = oidc_tokens.keys.refresh
+    if embedder:
+        checks["model"] = run_until_passed(partial(embedder.embed_query, "?"))
     until = time.monotonic() + START_SECONDS
     with ExitStack() as stack:
         probes = {name: stack.enter_context(closing(Probe(name, check))) for name, check in checks.items()}

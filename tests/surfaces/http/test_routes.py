@@ -206,6 +206,16 @@ async def pages(asked: httpx.AsyncClient, limit: int) -> AsyncIterator[list[str]
         cursor = {"cursor": page["next"]}
 
 
+async def test_last_page_that_is_full_has_no_next(asked: httpx.AsyncClient) -> None:
+    await add(asked, *({"text": f"Note {n}.", "uri": f"{n}"} for n in range(4)))
+    assert [page async for page in pages(asked, 2)] == [["0", "1"], ["2", "3"]]
+
+
+async def test_collection_is_created_without_a_body(asked: httpx.AsyncClient) -> None:
+    assert (await asked.put("/v1/collections/acme")).status_code == 201
+    assert (await asked.put("/v1/collections/acme", content=b"{}")).status_code == 415
+
+
 async def test_pages_are_stable_while_documents_change(asked: httpx.AsyncClient) -> None:
     ids = await add(asked, *({"text": f"Note {n}.", "uri": f"{n:02}"} for n in range(0, 20, 2)))
     shown: list[str] = []
@@ -387,10 +397,17 @@ async def test_unexpected_error_hides_its_message(tmp_path: Path, caplog: pytest
     assert "a secret" in caplog.text
 
 
+async def test_readiness_names_no_model_if_none_is_set(tmp_path: Path) -> None:
+    of = make_settings(tmp_path / "memory.waylore", embedding={"provider": "none"})
+    async with start_app(of) as app, create_client(app) as asked:
+        ready = {"status": "ok", "store": "ok", "model": "none", "provider": "none"}
+        assert read_json(await asked.get("/readyz")) == ready
+
+
 async def test_readiness_reports_closed_store(tmp_path: Path) -> None:
     of = make_settings(tmp_path / "memory.waylore")
     async with start_app(of) as app, create_client(app, create_token(of.store)) as asked:
-        ready = {"status": "ok", "store": "ok", "model": "ok", "provider": "ok"}
+        ready = {"status": "ok", "store": "ok", "model": "ok", "provider": "none"}
         assert read_json(await asked.get("/readyz")) == ready
         app.state.service.registry.close()
         deadline = time.monotonic() + 30

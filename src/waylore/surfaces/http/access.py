@@ -202,7 +202,7 @@ def create_router(tag: str, prefix: str) -> APIRouter:
 
 async def _read_body(request: Request) -> None:
     media_type = request.headers.get("content-type", "")
-    if not JSON.match(media_type):
+    if not JSON.match(media_type) and (media_type or await request.body()):
         raise HTTPException(415, f"the body must be application/json, got {media_type or 'no media type'}")
     await request.body()
 

@@ -125,11 +125,11 @@ async def check_readiness(service: CurrentService, response: Response) -> Readin
 
     Without the provider the service is ready: API keys and known tokens work.
     """
-    found = {name: probe.is_ok for name, probe in service.probes.items()}
-    is_ready = found["store"] and found["model"]
+    words = dict.fromkeys(("store", "model", "provider"), "none")
+    words |= {name: "ok" if probe.is_ok else "unreachable" for name, probe in service.probes.items()}
+    is_ready = "unreachable" not in {words["store"], words["model"]}
     if not is_ready:
         response.status_code = 503
-    words = {name: "ok" if is_ok else "unreachable" for name, is_ok in found.items()}
     return Readiness(status="ok" if is_ready else "not ready", **words)
 
 

@@ -22,6 +22,7 @@ from waylore.surfaces.http.responses import (
     BODY_STATUSES,
     CollectionInfo,
     CollectionPage,
+    cut_page,
     describe_problems,
     make_cursor,
     make_json_response,
@@ -39,10 +40,11 @@ async def list_collections(
     """List the collections that you may see by name, a page at a time."""
     last, _ = read_cursor(service.secret, "collections", cursor) if cursor else ("", "")
     among = None if ALL_COLLECTIONS in caller.collections else caller.collections
-    page = await service.run_on_registry(
-        caller.id, lambda registry: registry.list_collections(after=last, limit=limit, among=among)
+    rows = await service.run_on_registry(
+        caller.id, lambda registry: registry.list_collections(after=last, limit=limit + 1, among=among)
     )
-    more = make_cursor(service.secret, "collections", (page[-1].name, "")) if len(page) == limit else None
+    page, end = cut_page(rows, limit)
+    more = make_cursor(service.secret, "collections", (end.name, "")) if end else None
     return CollectionPage(collections=[CollectionInfo.of(each) for each in page], next=more)
 
 
@@ -65,8 +67,8 @@ async def put_collection(
     service: CurrentService,
     caller: CurrentCaller,
     collection: CollectionName,
-    body: NewCollection,
     response: Response,
+    body: NewCollection = NewCollection(),  # noqa: B008
 ) -> CollectionInfo:
     """Create a collection, or change its description. The documents of an existing collection stay."""
     if not caller.can_see(collection):

@@ -39,6 +39,7 @@ from waylore.surfaces.http.responses import (
     DocumentPage,
     Facts,
     VerificationResult,
+    cut_page,
     describe_problems,
     make_cursor,
     make_json_response,
@@ -124,12 +125,13 @@ async def list_documents(
     list_name = f"{access.collection}/{under}" + (f"\0{user}" if user else "")
     last = read_cursor(secret, list_name, cursor) if cursor else ("", "")
     after = types.Document(id=last[1], uri=last[0])
-    page = await access.run(
+    rows = await access.run(
         lambda waylore: waylore.documents(
-            under=under, after=after, limit=limit, user=user, include_expired=include_expired
+            under=under, after=after, limit=limit + 1, user=user, include_expired=include_expired
         )
     )
-    more = make_cursor(secret, list_name, (page[-1].uri, page[-1].id)) if len(page) == limit else None
+    page, end = cut_page(rows, limit)
+    more = make_cursor(secret, list_name, (end.uri, end.id)) if end else None
     return make_json_response({"documents": [dump_document(each) for each in page], "next": more})
 
 

@@ -29,6 +29,7 @@ from waylore.surfaces.http.responses import (
     BODY_STATUSES,
     JobPage,
     JobResponse,
+    cut_page,
     describe_problems,
     make_cursor,
     read_cursor,
@@ -74,12 +75,14 @@ async def list_jobs(access: ReadAccess, cursor: Cursor = None, limit: Limit = 10
     list_name = f"jobs of {access.collection}"
     last = read_cursor(secret, list_name, cursor) if cursor else None
     before = (float(last[0]), last[1]) if last else None
-    page = await access.service.run_on_jobs(
+    rows = await access.service.run_on_jobs(
         access.caller.id,
-        lambda runner: runner.list_jobs(access.collection, caller=_choose_caller(access), before=before, limit=limit),
+        lambda runner: runner.list_jobs(
+            access.collection, caller=_choose_caller(access), before=before, limit=limit + 1
+        ),
     )
-    end = (repr(page[-1].made_at.timestamp()), page[-1].id) if len(page) == limit else None
-    more = make_cursor(secret, list_name, end) if end else None
+    page, end = cut_page(rows, limit)
+    more = make_cursor(secret, list_name, (repr(end.made_at.timestamp()), end.id)) if end else None
     return JobPage(jobs=[JobResponse.of(each) for each in page], next=more)
 
 

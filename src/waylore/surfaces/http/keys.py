@@ -21,6 +21,7 @@ from waylore.surfaces.http.responses import (
     IssuedKey,
     KeyInfo,
     KeyPage,
+    cut_page,
     describe_problems,
     make_cursor,
     make_links,
@@ -68,10 +69,11 @@ class Rotation(Body):
 async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor = None, limit: Limit = 100) -> KeyPage:
     """List the keys that you may manage, revoked ones too. A page may have fewer keys than its limit, or none."""
     id_, _ = read_cursor(service.secret, "keys", cursor) if cursor else ("", "")
-    page = await service.run_on_registry(
-        caller.id, lambda registry: registry.list_keys(after=registry.get_key(id_), limit=limit)
+    rows = await service.run_on_registry(
+        caller.id, lambda registry: registry.list_keys(after=registry.get_key(id_), limit=limit + 1)
     )
-    more = make_cursor(service.secret, "keys", (page[-1].id, "")) if len(page) == limit else None
+    page, end = cut_page(rows, limit)
+    more = make_cursor(service.secret, "keys", (end.id, "")) if end else None
     visible = [KeyInfo.of(key) for key in page if caller.can_grant(key)]
     return KeyPage(keys=visible, next=more)
 

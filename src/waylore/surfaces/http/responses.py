@@ -9,9 +9,10 @@ import base64
 import binascii
 import hmac
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import orjson
 from fastapi import Response
@@ -161,7 +162,13 @@ class Readiness(Wire):
 
 
 SIGNATURE_BYTES = 16
+T = TypeVar("T")
 CURSOR_PATTERN = r"^[A-Za-z0-9_-]+$"
+
+
+def cut_page(rows: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
+    """Return the rows of a page, and the last of them if another row follows. One row more than `limit` was read."""
+    return rows[:limit], rows[limit - 1] if len(rows) > limit else None
 
 
 def make_cursor(secret: bytes, list_name: str, last: tuple[str, str]) -> str:

@@ -46,6 +46,20 @@ def test_collections_move_between_cells(folder: Path) -> None:
         assert len(team.search("login").hits) == 1
 
 
+def test_collections_are_listed(folder: Path) -> None:
+    for name in ("two", "one"):
+        with Waylore.open(str(folder / "memory.waylore"), collection=name) as memory:
+            memory.add("The login needs the session service.")
+    listed = [{"collection": name, "documents": 1, "passages": 1} for name in ("one", "two")]
+    assert json.loads(process(folder, "collections", "list", "--json").stdout) == listed
+    of_cells = process(folder, "collections", "list", "--store", "cells+sqlite:///catalogue.waylore", "--json")
+    assert json.loads(of_cells.stdout) == [{"collection": "team"}]
+    done = process(folder, "search", "login", "--collection", "typo")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no collection 'typo'; name one of these with --collection: one, two" in done.stderr
+    assert json.loads(process(folder, "collections", "list", "--json").stdout) == listed  # none was created
+
+
 def test_catalogue_of_the_settings_is_the_default(folder: Path) -> None:
     done = process(folder, "cells", "list", "--json", WAYLORE_STORE="cells+sqlite:///catalogue.waylore")
     assert [cell["cell"] for cell in json.loads(done.stdout)] == ["east", "west"]

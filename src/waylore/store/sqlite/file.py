@@ -143,6 +143,18 @@ def read_schema(path: str) -> int | None:
         return max(_read_applied(db, SQL), default=0)
 
 
+def list_collections(path: str) -> list[tuple[str, int, int]]:
+    """Return the collections in a file by name, each with the number of its documents and passages.
+
+    A file of an earlier layout is not changed, and has none until it is opened.
+    """
+    if not read_schema(path):
+        return []
+    with translate_errors(path), closing(open_to_read(path)) as db:
+        found: list[Any] = db.execute(SQL["collections"]).fetchall()
+        return found
+
+
 def ensure_collection(db: apsw.Connection, name: str) -> int:
     """Return the row of a collection, and create it if it does not exist."""
     found = db.execute(SQL["collection_row"], {"name": name}).get

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from waylore.cells import admin
 from waylore.cells.catalogue.protocol import Catalogue
@@ -17,9 +17,13 @@ from waylore.cells.move import move_collection
 from waylore.cells.open import create_catalogue, open_catalogue
 from waylore.errors import ConfigError, NotFound
 from waylore.project import PROJECT
+from waylore.service.registry.open import open_registry
+from waylore.service.registry.protocol import Registry
 from waylore.settings.files import DOTENV, trust_file
 from waylore.settings.load import find_trust_record, load
-from waylore.store.urls import parse_url
+from waylore.store.sqlite.file import list_collections
+from waylore.store.urls import parse_url, without_password
+from waylore.surfaces.cli.options import StoreUrl
 from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_status
 
 cells_app = typer.Typer(no_args_is_help=True, help="Databases that hold collections.")
@@ -98,6 +102,44 @@ def drain_cell(name: CellName, catalogue: CatalogueUrl = "", as_json: AsJson = F
     with _open(catalogue) as known, handle_interrupt(RESUME), show_status(f"draining {name}") as progress:
         moved = admin.drain_cell(known, name, progress=progress)
     print_result({"cell": name, "moved": list(moved)}, f"{name} is empty, {len(moved)} moved", as_json)
+
+
+@collections_app.command("list")
+def list_all(store: StoreUrl = "", as_json: AsJson = False) -> None:
+    """List the collections of a file with their sizes, of a catalogue of cells, or those that a service has registered.
+
+    Example: `waylore collections list`
+    """
+    with report_errors():
+        address = store or load().store
+        rows = _list_collections(address)
+    table = Table("collection", Column("documents", justify="right"), Column("passages", justify="right"))
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    print_result(rows, table if rows else f"no collections in {without_password(address)}", as_json)
+
+
+def _list_collections(address: str) -> list[dict[str, str | int]]:
+    """Return the collections of a store by name. PostgreSQL shows a role its own collection only."""
+    parsed = parse_url(address)
+    if parsed.is_cells:
+        with closing(open_catalogue(address)) as catalogue:
+            return [{"collection": name} for name in catalogue.list_collections()]
+    if parsed.is_file and not parsed.path.exists():
+        raise NotFound(f"no store at {parsed.path}; create one with `waylore init`, or name another with --store")
+    if parsed.is_file:
+        found = list_collections(parsed.location)
+        return [{"collection": name, "documents": docs, "passages": parts} for name, docs, parts in found]
+    with closing(open_registry(address)) as registry:
+        return [{"collection": name} for name in _list_registered(registry)]
+
+
+def _list_registered(registry: Registry) -> Iterator[str]:
+    """Yield the collections that a service has registered, by name."""
+    page = registry.list_collections()
+    while page:
+        yield from (each.name for each in page)
+        page = registry.list_collections(after=page[-1].name)
 
 
 @collections_app.command("move")

@@ -21,6 +21,7 @@ from waylore.indexing.files.addresses import find_address
 from waylore.recipes import ALIASES, METHODS, RECIPES, Recipe, resolve_method
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
+from waylore.store.sqlite.file import list_collections
 from waylore.store.urls import parse_url
 from waylore.surfaces.open import change_recipe, defer_embedder, open_collection, read_search_options
 from waylore.surfaces.terminal.output import report_errors
@@ -161,6 +162,12 @@ def _load_existing(store: str, collection: str) -> Settings:
     file = find_file(settings)
     if file and not file.exists():
         raise NotFound(f"no store at {file}; create one with `waylore init`, or name another with --store")
+    names = [name for name, *_ in list_collections(str(file))] if file else []
+    if names and settings.collection not in names:
+        known = ", ".join(names)
+        raise NotFound(
+            f"{file} has no collection {settings.collection!r}; name one of these with --collection: {known}"
+        )
     return settings
 
 

@@ -74,6 +74,9 @@ SELECT secret FROM collections WHERE row = :collection
 SELECT row, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_entity
 FROM collections WHERE name = :name
 
+-- name: collections
+SELECT name, documents, passages FROM collections ORDER BY name
+
 -- name: collection_row
 SELECT row FROM collections WHERE name = :name
 

@@ -110,7 +110,7 @@ def test_damaged_file_gives_no_wrong_answer(tmp_path: Path, damage: Damage, numb
     path.write_bytes(content)
     [problem] = find_problems(path)
     assert "damaged" in problem.message
-    assert problem.remedy == "restore a copy of the file"
+    assert problem.remedy == "restore a backup with `waylore restore`"
     with suppress(DamagedStore):
         assert read_answers(path) == original.answers  # nothing was read from the damaged pages
 
@@ -122,7 +122,7 @@ def test_zeros_are_damage(tmp_path: Path, number: int) -> None:
     path = tmp_path / "a.waylore"
     path.write_bytes(content)
     assert find_problems(path)
-    with pytest.raises(DamagedStore, match=rf"{path} is damaged \(page {number} .*\): restore a copy of the file"):
+    with pytest.raises(DamagedStore, match=rf"{path} is damaged \(page {number} .*\): restore a backup"):
         compact(path)
 
 

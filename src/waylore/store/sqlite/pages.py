@@ -1,4 +1,4 @@
-"""Copy pages from the log to a SQLite file, rewrite the file, and look for damaged and unclean pages.
+"""Copy pages from the log to a SQLite file, rewrite or copy the file, and look for damaged and unclean pages.
 
 Waylore runs its own checkpoints, in place of those of SQLite. Pages are read through SQLite, because a process
 that opens and closes the file on its own drops SQLite's locks. This module knows no tables.
@@ -6,11 +6,13 @@ that opens and closes the file on its own drops SQLite's locks. This module know
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
+from waylore.deadline import check_deadline
+from waylore.private_files import create_private
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.vfs import (
     DamagedPage,
@@ -185,3 +187,18 @@ def _list_free(db: apsw.Connection, count: int) -> tuple[set[int], set[int]]:
 def _is_trunk_clean(page: bytes, count: int) -> bool:
     """Return whether a trunk page holds only page numbers. Numbers that it listed before may remain."""
     return all(number <= count for number in struct.unpack_from(f">{len(page) // 4 - 2}I", page, 8))
+
+
+# -- copying -------------------------------------------------------------------------------------------
+
+
+def copy_file(path: str, to: str) -> None:
+    """Copy a file to a new one as it is at one moment. Other connections go on reading and writing."""
+    create_private(to)
+    source, target = open_database(path, apsw.SQLITE_OPEN_READONLY), open_database(to, apsw.SQLITE_OPEN_READWRITE)
+    with closing(source), closing(target), source:  # one read transaction, so the pages belong together
+        source.pragma("schema_version")
+        with target.backup("main", source, "main") as copy:
+            while not copy.done:
+                check_deadline()
+                copy.step(_CHUNK_PAGES)

@@ -67,6 +67,8 @@ COMMANDS = {
     "serve": CommandEntry(OPERATE, "serve:serve"),
     "worker": CommandEntry(OPERATE, "serve:worker"),
     "migrate": CommandEntry(OPERATE, "serve:migrate"),
+    "backup": CommandEntry(OPERATE, "operate:backup"),
+    "restore": CommandEntry(OPERATE, "operate:restore"),
     "doctor": CommandEntry(OPERATE, "doctor:doctor"),
     "config": CommandEntry(OPERATE, "doctor:config"),
     "completion": CommandEntry(OPERATE, "doctor:completion"),

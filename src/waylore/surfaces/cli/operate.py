@@ -1,10 +1,11 @@
-"""`waylore trust`: trust the settings of a folder. `waylore cells`, `waylore collections`: operate several databases.
+"""Operate stores: `waylore trust`, `backup`, `restore`, `cells` and `collections`.
 
-`settings.trust`, `cells.admin` and `cells.move` do the work.
+`settings.trust`, `service.backup`, `cells.admin` and `cells.move` do the work.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,8 @@ from waylore.cells.move import move_collection
 from waylore.cells.open import create_catalogue, open_catalogue
 from waylore.errors import ConfigError, NotFound
 from waylore.project import PROJECT
+from waylore.service.backup import Manifest, back_up, verify_backup
+from waylore.service.backup import restore as restore_backup
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import Registry
 from waylore.settings.files import DOTENV, trust_file
@@ -156,6 +159,43 @@ def move_to_cell(
     with _open(catalogue) as known, handle_interrupt(RESUME), show_status(f"moving {name} to {cell}"):
         move_collection(known, name, cell)
     print_result({"collection": name, "cell": cell}, f"{name} is in {cell}", as_json)
+
+
+BackupFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the backup.")]
+
+
+def backup(
+    folder: BackupFolder,
+    store: StoreUrl = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Check a backup that exists, and make none.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a store into a new folder while it is read and written, and verify the copy.
+
+    Example: `waylore backup backups/monday`
+    """
+    with report_errors(), handle_interrupt(RESUME), show_status("backing up") as progress:
+        saved = verify_backup(folder) if verify else back_up(store or load().store, folder, progress=progress)
+    print_result(asdict(saved), f"{folder}: {_describe_backup(saved)}", as_json)
+
+
+def restore(
+    folder: BackupFolder,
+    store: Annotated[str, typer.Option("--store", metavar="FILE", help="New file for the store.")],
+    as_json: AsJson = False,
+) -> None:
+    """Restore a backup as a new store, and verify it.
+
+    Example: `waylore restore backups/monday --store memory.waylore`
+    """
+    with report_errors(), handle_interrupt(RESUME), show_status("restoring") as progress:
+        saved = restore_backup(folder, store, progress=progress)
+    print_result(asdict(saved), f"{store}: {_describe_backup(saved)}", as_json)
+
+
+def _describe_backup(saved: Manifest) -> str:
+    sizes = [f"{name} ({each.documents} documents)" for name, each in saved.collections.items()]
+    return f"verified, {', '.join(sizes) or 'no collections'}, as of {saved.created_at}"
 
 
 @contextmanager

@@ -1,0 +1,149 @@
+"""Back up a store in a file while it is written, verify the copy, and restore it."""
+
+import json
+import shutil
+import stat
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tools.waiting import wait_until
+
+from surfaces.commands import process
+from waylore import Waylore
+from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
+from waylore.service.backup import COPY, MANIFEST, back_up, restore, verify_backup
+from waylore.service.keys import make_key
+from waylore.service.registry.open import open_registry
+
+
+def fill(file: Path, *, collection: str = "default", documents: int = 5) -> None:
+    with Waylore.open(str(file), collection=collection) as memory:
+        for n in range(documents):
+            memory.add(f"Note {n}: Mara leads Platform.", uri=f"{n}")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """Back up a store with two collections and a key."""
+    file = tmp_path / "memory.waylore"
+    fill(file)
+    fill(file, collection="team", documents=2)
+    with closing(open_registry(str(file))) as registry:
+        registry.set_key(make_key("a key", scope="read")[0])
+    back_up(str(file), tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_restored_store_equals_the_old_one(saved: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.waylore"
+    manifest = restore(saved, str(new))
+    assert {name: each.documents for name, each in manifest.collections.items()} == {"default": 5, "team": 2}
+    for name in manifest.collections:
+        with (
+            Waylore.open(str(tmp_path / "memory.waylore"), collection=name) as old,
+            Waylore.open(str(new), collection=name) as restored,
+        ):
+            assert restored.search("Who leads Platform?").hits == old.search("Who leads Platform?").hits
+    with closing(open_registry(str(new))) as registry:
+        assert [key.name for key in registry.list_keys()] == ["a key"]
+
+
+def test_backup_during_writes_is_the_store_of_one_moment(tmp_path: Path) -> None:
+    file, is_over, written = tmp_path / "memory.waylore", threading.Event(), list[str]()
+
+    def write() -> None:
+        with Waylore.open(str(file)) as memory:
+            while not is_over.is_set():
+                memory.add(f"Note {len(written)}: Mara leads Platform.", uri=f"{len(written):06}")
+                written.append(f"{len(written):06}")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        wait_until(lambda: len(written) > 20)
+        before = len(written)
+        back_up(str(file), tmp_path / "saved")
+        after = len(written)
+    finally:
+        is_over.set()
+        writer.join()
+    restore(tmp_path / "saved", str(tmp_path / "new.waylore"))
+    with Waylore.open(str(tmp_path / "new.waylore")) as restored:
+        found = [document.uri for document in restored.documents(limit=1_000)]
+    assert found == written[: len(found)]
+    assert before <= len(found) <= after + 1  # the last one may have been stored and not acknowledged
+
+
+def test_changed_backup_is_refused(saved: Path, tmp_path: Path) -> None:
+    verify_backup(saved)
+    copy = saved / COPY
+    content = bytearray(copy.read_bytes())
+    content[len(content) // 2] ^= 1
+    copy.write_bytes(content)
+    with pytest.raises(DamagedStore, match="was changed"):
+        verify_backup(saved)
+    with pytest.raises(DamagedStore, match="was changed"):
+        restore(saved, str(tmp_path / "new.waylore"))
+    assert not (tmp_path / "new.waylore").exists()
+
+
+def test_backup_with_other_documents_than_its_manifest_is_refused(saved: Path, tmp_path: Path) -> None:
+    manifest = json.loads((saved / MANIFEST).read_text())
+    manifest["collections"]["default"]["digest"] = "0" * 64
+    (saved / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(DamagedStore, match="are not those"):
+        restore(saved, str(tmp_path / "new.waylore"))
+
+
+@pytest.mark.parametrize("field", ["format", "schema"])
+def test_newer_backup_is_refused(saved: Path, tmp_path: Path, field: str) -> None:
+    manifest = json.loads((saved / MANIFEST).read_text())
+    (saved / MANIFEST).write_text(json.dumps({**manifest, field: 1_000}))
+    with pytest.raises(SchemaOutdated, match="install that version"):
+        restore(saved, str(tmp_path / "new.waylore"))
+
+
+def test_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
+    file = tmp_path / "memory.waylore"
+    fill(file, documents=50)
+    content = bytearray(file.read_bytes())
+    content[5 * 4096 + 100] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DamagedStore):
+        back_up(str(file), tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
+def test_nothing_is_overwritten(saved: Path, tmp_path: Path) -> None:
+    file = tmp_path / "memory.waylore"
+    with pytest.raises(ConfigError, match="exists already"):
+        back_up(str(file), saved)
+    with pytest.raises(ConfigError, match="exists already"):
+        restore(saved, str(file))
+    with pytest.raises(NotFound, match="is no backup"):
+        restore(tmp_path, str(tmp_path / "new.waylore"))
+
+
+def test_interrupted_backup_is_made_anew(saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "again.part")
+    back_up(str(tmp_path / "memory.waylore"), tmp_path / "again")
+    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == [MANIFEST, COPY]
+    assert not (tmp_path / "again.part").exists()
+
+
+def test_backup_can_be_read_by_its_owner_alone(saved: Path) -> None:
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o700
+    assert stat.S_IMODE((saved / COPY).stat().st_mode) == 0o600
+
+
+def test_commands_back_up_verify_and_restore(tmp_path: Path) -> None:
+    fill(tmp_path / "memory.waylore")
+    made = json.loads(process(tmp_path, "backup", "saved", "--json").stdout)
+    assert made["collections"]["default"]["documents"] == 5
+    assert "saved: verified, default (5 documents)" in process(tmp_path, "backup", "saved", "--verify").stdout
+    assert process(tmp_path, "restore", "saved", "--store", "new.waylore").returncode == 0
+    assert "Mara" in process(tmp_path, "search", "Platform", "--store", "new.waylore").stdout
+    done = process(tmp_path, "backup", "saved")
+    assert (done.returncode, "name a new folder" in done.stderr) == (2, True)

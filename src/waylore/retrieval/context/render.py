@@ -2,7 +2,8 @@
 
 There are three layouts: `passages` has passages with citation marks; `graph` and `narrative` put a block of entities
 and facts before them (`block`). If the question asks for a set, the text begins with it, in at most a third of the
-budget. Up to 500 tokens, sentences are chosen instead of whole passages (`sentences`).
+budget. Up to 500 tokens, sentences are chosen instead of whole passages (`sentences`). The layout `passages` leaves out
+the list of sources and titles that the text has, up to 1,000 tokens; the result has both.
 
 Parts are chosen by the sum of the tokens of their lines. The whole text is counted at the end, so the budget holds for
 any tokenizer, also if the tokens of two texts do not add up. The text contains only parts of the `SearchResult`, made
@@ -13,7 +14,7 @@ summarise; long texts are cut at the end of a sentence.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 from waylore.config import ContextConfig
@@ -21,11 +22,13 @@ from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_
 from waylore.protocols import CountTokens
 from waylore.retrieval.context.block import FitsPage, Layout, count_by_line, fit_block
 from waylore.retrieval.context.sentences import Part, find_sentence_ends, join_parts, order_parts
+from waylore.text import count_occurrences, normalise
 from waylore.types.search import Hit, SearchResult, SetAnswer
 
 MIN_HITS, MAX_HITS, TOKENS_PER_HIT = 10, 40, 100  # how many hits fill a budget
 SET_SHARE = 3  # a set takes at most this fraction of the budget: one third
 PRUNED_TOKENS = 500  # up to this budget, sentences are chosen instead of whole passages
+SHORT_TOKENS = 1_000  # up to this budget, nothing is said twice
 MAX_MISSES = 12  # sentences in a row that do not fit, before the budget counts as used
 
 
@@ -74,9 +77,11 @@ def render_context(
     fits_page = _make_page_check(opening, config.max_tokens, fence)
     block = _join(opening, fit_block(result, layout, config, count, fits_page))
     is_pruned = config.max_tokens <= PRUNED_TOKENS
+    is_short = is_pruned or (layout == "passages" and config.max_tokens <= SHORT_TOKENS)
 
     def format_page(cited: _CitedTexts) -> str:
-        return _format_page(block, cited, fence, include_sources=config.include_sources and not is_pruned)
+        shown = [(_drop_title(citation, text) if is_short else citation, text) for citation, text in cited]
+        return _format_page(block, shown, fence, include_sources=config.include_sources and not is_short)
 
     def fits(cited: _CitedTexts) -> bool:
         return by_line(format_page(cited)) <= config.max_tokens
@@ -186,7 +191,13 @@ def _make_citation(hit: Hit, mark: int) -> Citation:
     return Citation(mark, hit.passage.id, hit.document.id, hit.heading, hit.document.uri)
 
 
-def _format_page(block: str, cited: _CitedTexts, fence: Fence, *, include_sources: bool) -> str:
+def _drop_title(citation: Citation, text: str) -> Citation:
+    """Return a citation without its title if the text has it."""
+    title = normalise(citation.title)
+    return replace(citation, title="") if title and count_occurrences(title, normalise(text)) else citation
+
+
+def _format_page(block: str, cited: Sequence[tuple[Citation, str]], fence: Fence, *, include_sources: bool) -> str:
     """Return the note, the block, all passages in one fence, and the sources.
 
     Texts are shielded, so no line of theirs begins like a mark of ours.

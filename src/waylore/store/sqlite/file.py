@@ -232,7 +232,7 @@ def translate_errors(path: str) -> Iterator[None]:
         ) from error
     except apsw.CorruptError as error:
         raise DamagedStore(
-            f"{path} is damaged ({error}): restore a backup with `waylore restore`; `waylore doctor` lists the damaged pages"
+            f"{path} is damaged ({error}): restore a backup with `waylore restore`; `waylore doctor` lists the pages"
         ) from error
     except apsw.IOError as error:
         raise StoreUnavailable(

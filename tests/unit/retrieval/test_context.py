@@ -49,6 +49,19 @@ def test_passages_have_marks_and_addresses_at_end() -> None:
     assert unfence(render(what, config=ContextConfig(include_sources=False)).text) == text
 
 
+def test_short_context_says_nothing_twice() -> None:
+    what = make_result(
+        make_hit("a", "The lock of Ada is new.", title="Lock of Ada", uri="docs/lock.md"),
+        make_hit("b", "It is locked.", title="Lock", uri="docs/door.md"),
+    )
+    short = render(what, config=ContextConfig(max_tokens=1_000))
+    assert unfence(short.text) == "[1]\nThe lock of Ada is new.\n\n[2] Lock\nIt is locked."
+    assert [citation.title for citation in short.sources] == ["Lock of Ada", "Lock"]
+    long = unfence(render(what, config=ContextConfig(max_tokens=1_001)).text)
+    assert long.startswith("[1] Lock of Ada\n")
+    assert long.endswith("[2] docs/door.md")
+
+
 def test_sources_name_passage_of_mark() -> None:
     there = Document("d", title="Handbook", uri="docs/h.md")
     what = make_result(Hit(Passage("p", "d", "Text."), there, 1.0, ()), make_hit("q", "More.", title="Own title"))

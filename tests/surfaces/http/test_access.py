@@ -261,6 +261,7 @@ async def test_key_is_read_from_one_header_only(tmp_path: Path) -> None:
     assert [done.status_code for done in refused] == [401] * len(bad)
     assert all(done.headers["www-authenticate"].startswith("Bearer") for done in refused)
     assert all(token not in done.text for done in refused)
+    assert ["two credentials" in done.json()["detail"] for done in refused] == [True, True, False, False]
 
 
 async def test_key_revoked_elsewhere_expires_from_cache(tmp_path: Path) -> None:

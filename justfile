@@ -89,6 +89,10 @@ reference *arguments:
     python -m tools.reference {{arguments}}
     python -m tools.transcripts docs/how-to/command-line.md {{arguments}}
 
+# Generate the TypeScript client from the OpenAPI document and compile it
+client:
+    python -m tools.client
+
 # Install and run Waylore as a new user does, in empty environments
 first-minute:
     python -m tools.first_minute

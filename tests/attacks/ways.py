@@ -5,6 +5,7 @@ secret is known only if `names_secret` is set. A route or tool without a way fai
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -95,7 +96,7 @@ def post(of: str, name: str, path: str, body: Callable[[Target, Rights], Any], *
 
 
 def upload(of: str, name: str, path: str, content: Callable[[Target, Rights], str], **options: Any) -> Way:
-    method = "PUT" if of == "upload" else "POST"
+    method = "PUT" if of == "uploadFile" else "POST"
     return Way(of, name, lambda t, r: Call(method, _fill(path, t), content=content(t, r).encode()), **options)
 
 
@@ -141,50 +142,72 @@ def _forge_export(target: Target, rights: Rights) -> str:
 
 
 READS: tuple[Way, ...] = (
-    get("healthz", "/healthz", is_general=True),
-    get("readyz", "/readyz", is_general=True),
-    get("list_collections", "/v1/collections", is_general=True),
-    get("get_collection", HERE, is_general=True),
-    get("stats", f"{HERE}/stats", is_general=True),
-    get("export", f"{HERE}/export", is_general=True),
-    get("list_documents", f"{HERE}/documents?limit=100", is_general=True),
-    get("list_documents", f"{HERE}/documents?under={{address}}", "list one address"),
-    get("get_document", f"{HERE}/documents/{{document}}"),
-    get("list_facts", f"{HERE}/facts?entity={{subject}}"),
-    get("get_receipt", f"{HERE}/receipts/{{receipt}}"),
-    get("related", f"{HERE}/related?entity={{subject}}&hops=6&limit=1000"),
-    get("related", f"{HERE}/related?entity={{subject}}&user={{user}}&predicate=works+for", "related of its user"),
-    get("connect", f"{HERE}/connection?entity={{subject}}&to=Acme"),
-    get("connect", f"{HERE}/connection?entity={{subject}}&to=Acme&user={{user}}", "connection for its user"),
-    get("list_entities", f"{HERE}/entities?limit=1000"),
-    get("list_entities", f"{HERE}/entities?name={{subject}}&user={{user}}", "entities of its user"),
-    get("list_entities", f"{HERE}/entities?predicate=works+at&user={{user}}", "subjects for its user"),
-    get("timeline", f"{HERE}/timeline?entity={{subject}}"),
-    get("timeline", f"{HERE}/timeline?entity={{subject}}&user={{user}}", "timeline of its user"),
-    get("changes", f"{HERE}/changes?entity={{subject}}&until=2100-01-01"),
-    get("changes", f"{HERE}/changes?user={{user}}&until=2100-01-01", "changes of its user"),
-    get("profile", f"{HERE}/profile"),
-    get("profile", f"{HERE}/profile?user={{user}}", "profile of its user"),
-    get("provenance", f"{HERE}/passages/{{passage}}/provenance"),
-    get("provenance", f"{HERE}/passages/{{passage}}/provenance?around=50&user={{user}}", "provenance for its user"),
-    get("list_jobs", f"{HERE}/jobs?limit=100", is_general=True),
-    get("get_job", f"{HERE}/jobs/{{job}}"),
-    get("follow_job", f"{HERE}/jobs/{{job}}/events"),
-    get("list_keys", "/v1/keys?limit=100", is_general=True),
-    post("search", "ask for a set", f"{HERE}/search", lambda t, _: {"query": f"What does {t.subject} work at?"}),
-    post("search", "search", f"{HERE}/search", lambda t, _: {"query": f"vault of {t.subject}", "top_k": 50}),
-    post("search", "search as others", f"{HERE}/search", lambda t, _: {"query": t.name, "labels": list(ALL_LABELS)}),
-    post("search", "search words", f"{HERE}/search", lambda t, _: {"query": f"vault {t.name}", "method": "keyword"}),
-    post("search", "search metadata", f"{HERE}/search", lambda t, _: {"query": "vault", "where": {"of": t.name}}),
-    post("context", "context", f"{HERE}/context", lambda t, _: {"query": f"vault of {t.subject}"}),
-    post("explain", "explain", f"{HERE}/explain", lambda t, _: {"query": f"vault {t.name}", "passage": t.passage}),
-    get("list_documents", f"{HERE}/documents?user={{user}}", "list documents of its user"),
-    get("get_document", f"{HERE}/documents/{{document}}?user={{user}}", "read it for its user"),
-    get("list_facts", f"{HERE}/facts?entity={{subject}}&user={{user}}", "facts of its user"),
-    get("related", f"{HERE}/related?entity={{name}}", "names that contain a word"),
-    post("search", "search for its user", f"{HERE}/search", lambda t, _: {"query": f"vault {t.name}", "user": t.user}),
-    post("context", "context for its user", f"{HERE}/context", lambda t, _: {"query": "vault", "user": t.user}),
-    post("search", "search its time", f"{HERE}/search", lambda *_: {"query": "vault", "since": "2026-01-01"}),
+    get("checkLiveness", "/healthz", is_general=True),
+    get("checkReadiness", "/readyz", is_general=True),
+    get("listCollections", "/v1/collections", is_general=True),
+    get("getCollection", HERE, is_general=True),
+    get("getStats", f"{HERE}/stats", is_general=True),
+    get("exportCollection", f"{HERE}/export", is_general=True),
+    get("listDocuments", f"{HERE}/documents?limit=100", is_general=True),
+    get("listDocuments", f"{HERE}/documents?under={{address}}", "list one address"),
+    get("getDocument", f"{HERE}/documents/{{document}}"),
+    get("listFacts", f"{HERE}/facts?entity={{subject}}"),
+    get("getReceipt", f"{HERE}/receipts/{{receipt}}"),
+    get("getRelated", f"{HERE}/related?entity={{subject}}&hops=6&limit=1000"),
+    get("getRelated", f"{HERE}/related?entity={{subject}}&user={{user}}&predicate=works+for", "related of its user"),
+    get("getConnection", f"{HERE}/connection?entity={{subject}}&to=Acme"),
+    get("getConnection", f"{HERE}/connection?entity={{subject}}&to=Acme&user={{user}}", "connection for its user"),
+    get("listEntities", f"{HERE}/entities?limit=1000"),
+    get("listEntities", f"{HERE}/entities?name={{subject}}&user={{user}}", "entities of its user"),
+    get("listEntities", f"{HERE}/entities?predicate=works+at&user={{user}}", "subjects for its user"),
+    get("getTimeline", f"{HERE}/timeline?entity={{subject}}"),
+    get("getTimeline", f"{HERE}/timeline?entity={{subject}}&user={{user}}", "timeline of its user"),
+    get("listChanges", f"{HERE}/changes?entity={{subject}}&until=2100-01-01"),
+    get("listChanges", f"{HERE}/changes?user={{user}}&until=2100-01-01", "changes of its user"),
+    get("getProfile", f"{HERE}/profile"),
+    get("getProfile", f"{HERE}/profile?user={{user}}", "profile of its user"),
+    get("getProvenance", f"{HERE}/passages/{{passage}}/provenance"),
+    get("getProvenance", f"{HERE}/passages/{{passage}}/provenance?around=50&user={{user}}", "provenance for its user"),
+    get("listJobs", f"{HERE}/jobs?limit=100", is_general=True),
+    get("getJob", f"{HERE}/jobs/{{job}}"),
+    get("followJob", f"{HERE}/jobs/{{job}}/events"),
+    get("listKeys", "/v1/keys?limit=100", is_general=True),
+    post(
+        "searchCollection", "ask for a set", f"{HERE}/search", lambda t, _: {"query": f"What does {t.subject} work at?"}
+    ),
+    post("searchCollection", "search", f"{HERE}/search", lambda t, _: {"query": f"vault of {t.subject}", "top_k": 50}),
+    post(
+        "searchCollection",
+        "search as others",
+        f"{HERE}/search",
+        lambda t, _: {"query": t.name, "labels": list(ALL_LABELS)},
+    ),
+    post(
+        "searchCollection",
+        "search words",
+        f"{HERE}/search",
+        lambda t, _: {"query": f"vault {t.name}", "method": "keyword"},
+    ),
+    post(
+        "searchCollection",
+        "search metadata",
+        f"{HERE}/search",
+        lambda t, _: {"query": "vault", "where": {"of": t.name}},
+    ),
+    post("renderContext", "context", f"{HERE}/context", lambda t, _: {"query": f"vault of {t.subject}"}),
+    post("explainHit", "explain", f"{HERE}/explain", lambda t, _: {"query": f"vault {t.name}", "passage": t.passage}),
+    get("listDocuments", f"{HERE}/documents?user={{user}}", "list documents of its user"),
+    get("getDocument", f"{HERE}/documents/{{document}}?user={{user}}", "read it for its user"),
+    get("listFacts", f"{HERE}/facts?entity={{subject}}&user={{user}}", "facts of its user"),
+    get("getRelated", f"{HERE}/related?entity={{name}}", "names that contain a word"),
+    post(
+        "searchCollection",
+        "search for its user",
+        f"{HERE}/search",
+        lambda t, _: {"query": f"vault {t.name}", "user": t.user},
+    ),
+    post("renderContext", "context for its user", f"{HERE}/context", lambda t, _: {"query": "vault", "user": t.user}),
+    post("searchCollection", "search its time", f"{HERE}/search", lambda *_: {"query": "vault", "since": "2026-01-01"}),
     tool("memory_search", "memory_search", lambda t, _: {"query": f"vault of {t.subject}", "max_tokens": 50_000}),
     tool("memory_search", "memory_search with reasons", lambda t, _: {"query": f"vault {t.name}", "explain": True}),
     tool("memory_get", "memory_get", lambda t, _: {"id": t.document}),
@@ -209,9 +232,9 @@ READS: tuple[Way, ...] = (
 ADD, FACTS, UPLOADS, REMEMBER = f"{HERE}/documents", f"{HERE}/facts", f"{HERE}/uploads", f"{HERE}/remember"
 SAID = [{"role": "user", "content": "I was told so."}]
 WRITES: tuple[Way, ...] = (
-    post("add_document", "add at its address", ADD, lambda t, _: {"text": "Mine now.", "uri": t.address}, changes=True),
+    post("addDocument", "add at its address", ADD, lambda t, _: {"text": "Mine now.", "uri": t.address}, changes=True),
     post(
-        "add_document",
+        "addDocument",
         "add at its address with own labels",
         ADD,
         lambda t, r: {"text": "Mine now.", "uri": t.address, "labels": _own(r)},
@@ -219,7 +242,7 @@ WRITES: tuple[Way, ...] = (
         labels="key",
     ),
     post(
-        "add_document",
+        "addDocument",
         "add at its address with its labels",
         ADD,
         lambda t, _: {"text": "Mine now.", "uri": t.address, "labels": sorted(t.labels)},
@@ -227,17 +250,17 @@ WRITES: tuple[Way, ...] = (
         labels="target",
     ),
     post(
-        "add_document",
+        "addDocument",
         "plant among its readers",
         ADD,
         lambda t, _: {"text": "Planted.", "labels": sorted(t.labels), "source": "user_edit"},
         adds=True,
         labels="target",
     ),
-    post("add_document", "publish", ADD, lambda *_: {"text": "Published.", "source": "user_edit"}, adds=True),
-    post("add_document", "remember", ADD, lambda *_: {"text": "Told.", "source": "conversation"}, adds=True),
+    post("addDocument", "publish", ADD, lambda *_: {"text": "Published.", "source": "user_edit"}, adds=True),
+    post("addDocument", "remember", ADD, lambda *_: {"text": "Told.", "source": "conversation"}, adds=True),
     post(
-        "add_facts",
+        "addFacts",
         "retract its fact",
         FACTS,
         lambda t, _: {"source": "user_edit", "facts": [_retract(t)]},
@@ -245,7 +268,7 @@ WRITES: tuple[Way, ...] = (
         adds=True,
     ),
     post(
-        "add_facts",
+        "addFacts",
         "retract its fact for its readers",
         FACTS,
         lambda t, _: {"facts": [_retract(t)], "labels": sorted(t.labels), "source": "user_edit"},
@@ -254,7 +277,7 @@ WRITES: tuple[Way, ...] = (
         labels="target",
     ),
     post(
-        "add_document",
+        "addDocument",
         "add at its address for its user",
         ADD,
         lambda t, _: {"text": "Mine now.", "uri": t.address, "user": t.user, "labels": sorted(t.labels)},
@@ -262,9 +285,9 @@ WRITES: tuple[Way, ...] = (
         labels="target",
         names_user=True,
     ),
-    post("remember", "remember a message", REMEMBER, lambda *_: {"messages": SAID}, adds=True),
+    post("rememberMessages", "remember a message", REMEMBER, lambda *_: {"messages": SAID}, adds=True),
     post(
-        "remember",
+        "rememberMessages",
         "remember in its session",
         REMEMBER,
         lambda t, _: {"messages": SAID, "user": t.user, "session": "s1", "labels": sorted(t.labels)},
@@ -273,7 +296,7 @@ WRITES: tuple[Way, ...] = (
         names_user=True,
     ),
     post(
-        "add_facts",
+        "addFacts",
         "retract its fact for its user",
         FACTS,
         lambda t, _: {"facts": [_retract(t)], "user": t.user, "source": "user_edit"},
@@ -282,49 +305,49 @@ WRITES: tuple[Way, ...] = (
         adds=True,
     ),
     post(
-        "forget_documents",
+        "forgetDocuments",
         "forget for its user",
         f"{ADD}/forget",
         lambda t, _: {"documents": [t.document], "user": t.user},
         changes=True,
         names_user=True,
     ),
-    post("forget_documents", "forget its user", f"{ADD}/forget", lambda t, _: {"user": t.user}),
-    post("forget_documents", "forget its session", f"{ADD}/forget", lambda *_: {"session": "s1"}),
-    post("forget_documents", "forget its time", f"{ADD}/forget", lambda *_: {"since": "2026-01-01"}),
-    Way("forget_document", "forget", lambda t, _: Call("DELETE", f"{ADD}/{t.document}"), changes=True),
-    post("forget_documents", "forget by id", f"{ADD}/forget", lambda t, _: {"documents": [t.document]}, changes=True),
+    post("forgetDocuments", "forget its user", f"{ADD}/forget", lambda t, _: {"user": t.user}),
+    post("forgetDocuments", "forget its session", f"{ADD}/forget", lambda *_: {"session": "s1"}),
+    post("forgetDocuments", "forget its time", f"{ADD}/forget", lambda *_: {"since": "2026-01-01"}),
+    Way("forgetDocument", "forget", lambda t, _: Call("DELETE", f"{ADD}/{t.document}"), changes=True),
+    post("forgetDocuments", "forget by id", f"{ADD}/forget", lambda t, _: {"documents": [t.document]}, changes=True),
     post(
-        "forget_documents", "forget by address", f"{ADD}/forget", lambda t, _: {"documents": [t.address]}, changes=True
+        "forgetDocuments", "forget by address", f"{ADD}/forget", lambda t, _: {"documents": [t.address]}, changes=True
     ),
-    post("forget_documents", "forget its rows", f"{ADD}/forget", lambda t, _: {"documents": [t.table]}),
-    post("verify_receipt", "verify", f"{HERE}/receipts/verify", lambda t, _: {"documents": [t.document]}),
-    upload("upload", "upload over it", f"{UPLOADS}/{{address}}", lambda *_: "# Mine\n\nMine now.\n", changes=True),
+    post("forgetDocuments", "forget its rows", f"{ADD}/forget", lambda t, _: {"documents": [t.table]}),
+    post("verifyReceipt", "verify", f"{HERE}/receipts/verify", lambda t, _: {"documents": [t.document]}),
+    upload("uploadFile", "upload over it", f"{UPLOADS}/{{address}}", lambda *_: "# Mine\n\nMine now.\n", changes=True),
     upload(
-        "upload",
+        "uploadFile",
         "upload over it with its labels",
         f"{UPLOADS}/{{address}}?{{labels}}",
         lambda *_: "# Mine\n\nMine now.\n",
         changes=True,
         labels="target",
     ),
-    upload("upload", "upload over its rows", f"{UPLOADS}/{{table}}", lambda *_: "place,what\nhere,mine\n"),
+    upload("uploadFile", "upload over its rows", f"{UPLOADS}/{{table}}", lambda *_: "place,what\nhere,mine\n"),
     upload(
-        "upload_import",
+        "importFile",
         "import triples at its address",
         f"{UPLOADS}/a.jsonl?format=triples",
         lambda t, _: json.dumps({"subject": "a", "predicate": "is", "object": "b", "text": "Mine.", "uri": t.address}),
         changes=True,
     ),
     upload(
-        "upload_import",
+        "importFile",
         "import a paper at its address",
         f"{UPLOADS}/a.jsonl?format=research",
         lambda t, _: json.dumps({"title": "Mine", "abstract": "Mine now.", "uri": t.address}),
         changes=True,
     ),
     upload(
-        "upload_import",
+        "importFile",
         "import a retraction",
         f"{UPLOADS}/a.jsonl?format=triples",
         lambda t, _: json.dumps(_retract(t, source="user_edit")),
@@ -332,18 +355,18 @@ WRITES: tuple[Way, ...] = (
         adds=True,
     ),
     upload(
-        "upload_import",
+        "importFile",
         "import a fact for its user",
         f"{UPLOADS}/a.jsonl?format=triples&user={{user}}",
         lambda t, _: json.dumps({"subject": t.subject, "predicate": "works at", "object": "Mine"}),
         adds=True,
     ),
-    upload("upload_import", "import a forged export", f"{UPLOADS}/a.jsonl", _forge_export, names_secret=True),
-    post("start_job", "forget everything", f"{HERE}/jobs", lambda *_: {"kind": "forget"}, is_general=True),
-    post("start_job", "embed everything", f"{HERE}/jobs", lambda *_: {"kind": "reembed"}, is_general=True),
-    post("cancel_job", "cancel its job", f"{HERE}/jobs/{{job}}/cancel", lambda *_: {}),
-    Way("put_collection", "describe", lambda *_: Call("PUT", HERE, {"description": "mine"}), is_general=True),
-    Way("delete_collection", "delete", lambda *_: Call("DELETE", HERE), is_general=True),
+    upload("importFile", "import a forged export", f"{UPLOADS}/a.jsonl", _forge_export, names_secret=True),
+    post("startJob", "forget everything", f"{HERE}/jobs", lambda *_: {"kind": "forget"}, is_general=True),
+    post("startJob", "embed everything", f"{HERE}/jobs", lambda *_: {"kind": "reembed"}, is_general=True),
+    post("cancelJob", "cancel its job", f"{HERE}/jobs/{{job}}/cancel", lambda *_: {}),
+    Way("putCollection", "describe", lambda *_: Call("PUT", HERE, {"description": "mine"}), is_general=True),
+    Way("deleteCollection", "delete", lambda *_: Call("DELETE", HERE), is_general=True),
     tool("memory_add", "memory_add", lambda *_: {"text": "I was told so.", "source": "user_edit"}, adds=True),
     tool(
         "memory_add",
@@ -364,12 +387,12 @@ def _make_key(target: Target, scope: str, **more: Any) -> dict[str, Any]:
 
 
 KEYS: tuple[Way, ...] = (
-    post("create_key", "create a key that reads", "/v1/keys", lambda t, _: _make_key(t, "read")),
+    post("createKey", "create a key that reads", "/v1/keys", lambda t, _: _make_key(t, "read")),
     post(
-        "create_key", "create a key that edits", "/v1/keys", lambda t, _: _make_key(t, "write", max_source="user_edit")
+        "createKey", "create a key that edits", "/v1/keys", lambda t, _: _make_key(t, "write", max_source="user_edit")
     ),
-    Way("rotate_key", "rotate its key", lambda t, _: Call("POST", f"/v1/keys/{t.key}/rotate", {})),
-    Way("revoke_key", "revoke its key", lambda t, _: Call("DELETE", f"/v1/keys/{t.key}")),
+    Way("rotateKey", "rotate its key", lambda t, _: Call("POST", f"/v1/keys/{t.key}/rotate", {})),
+    Way("revokeKey", "revoke its key", lambda t, _: Call("DELETE", f"/v1/keys/{t.key}")),
 )
 WAYS = (*READS, *WRITES, *KEYS)
 
@@ -380,8 +403,9 @@ def _choose_group(way: Way) -> str:
         return "agents"
     if way in READS:
         return "reading"
-    subjects = {"add": "adding", "remember": "adding", "forget": "forgetting", "upload": "uploading"}
-    return subjects.get(way.of.partition("_")[0], "administration")
+    subjects = {"add": "adding", "remember": "adding", "forget": "forgetting"}
+    subjects |= {"upload": "uploading", "import": "uploading"}
+    return subjects.get(re.split("[A-Z]", way.of)[0], "administration")
 
 
 GROUPS: dict[str, list[Way]] = {}

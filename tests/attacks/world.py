@@ -50,7 +50,7 @@ KINDS: dict[str, Rights] = {
     "revoked": Rights(""),
     "nobody": Rights(""),
 }
-LASTING = {"delete_collection", "put_collection", "start_job", "rotate_key", "revoke_key"}  # change more than documents
+LASTING = {"deleteCollection", "putCollection", "startJob", "rotateKey", "revokeKey"}  # change more than documents
 
 
 @dataclass
@@ -90,7 +90,7 @@ class World:
     def _find_leaks(self, way: Way, rights: Rights, target: Target, text: str) -> Iterator[str]:
         for other in self.targets:
             is_shown = other.secret in text and not (way.names_secret and other is target)
-            may_manage = way.of == "list_keys" and rights.may_manage(_get_rights(other))
+            may_manage = way.of == "listKeys" and rights.may_manage(_get_rights(other))
             if is_shown and not rights.may_read(other.labels, other.user) and not may_manage:
                 yield f"shows the secret of {other.name}"
         if target.forgotten in text and (rights.labels is not None or rights.user):
@@ -124,7 +124,7 @@ class World:
         user = named or rights.user
         may_write = rights.may_change(labels, user) and rights.may_name(named)
         is_own = user == target.user and rights.may_change(target.labels, user)
-        if target.user and way.of.startswith("upload"):
+        if target.user and way.of in ("uploadFile", "importFile"):
             is_own = False  # the address of a file has no user, so it is another document
         if way.changes and may_write and is_own and after.get(target.document) == target.line:
             yield "does not change its own document"
@@ -207,11 +207,11 @@ def _find_stolen_keys(way: Way, rights: Rights, target: Target, response: httpx.
     wanted = _get_rights(target)
     if way.name == "create a key that edits":
         wanted = replace(wanted, max_source="user_edit")
-    elif way.of == "create_key":
+    elif way.of == "createKey":
         wanted = replace(wanted, max_source="conversation")
-    if way.of == "create_key":
+    if way.of == "createKey":
         wanted = replace(wanted, user=target.user or rights.user)
-    is_done = way.of in ("create_key", "rotate_key", "revoke_key") and response.status_code < 300
+    is_done = way.of in ("createKey", "rotateKey", "revokeKey") and response.status_code < 300
     if is_done and not rights.may_manage(wanted):
         yield f"gets a key with {sorted(target.labels) or 'all labels'}"
 

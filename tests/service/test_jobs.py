@@ -187,7 +187,7 @@ async def test_waiting_job_is_cancelled_at_once(store: str, tmp_path: Path) -> N
 async def test_running_job_is_cancelled_before_its_next_step(store: str, tmp_path: Path) -> None:
     gate = Gate(store)
     gate.open.clear()
-    rows = "".join(f'{{"text": "Note {n} is about the login of Mara {n}."}}\n' for n in range(1_000))
+    rows = "".join(f'{{"text": "Note {n} is about the login of Mara {n}."}}\n' for n in range(4_000))
     async with background(settings(store, tmp_path), gate) as opened:
         job = submit(opened, "a.jsonl", content=rows)
         await when(opened, job, lambda now: now.state == "running")

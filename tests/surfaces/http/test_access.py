@@ -23,26 +23,26 @@ from waylore.service.registry.protocol import SCOPES, Key
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that other callers must not read
-QUERIES = dict.fromkeys(("list_facts", "timeline", "related"), "?entity=login")
-QUERIES["connect"] = "?entity=login&to=Mara"
+QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated"), "?entity=login")
+QUERIES["getConnection"] = "?entity=login&to=Mara"
 BODIES: dict[str, dict[str, Any]] = {
-    "put_collection": {"description": "mine now"},
-    "add_document": {"text": f"Planted {SECRET}."},
-    "add_facts": {"facts": [{"subject": SECRET, "predicate": "is", "object": "planted"}]},
-    "remember": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
-    "forget_documents": {"documents": ["{document}"]},
-    "verify_receipt": {"documents": ["{document}"]},
-    "search": {"query": SECRET},
-    "context": {"query": SECRET},
-    "explain": {"query": SECRET, "passage": "{passage}"},
-    "create_key": {"name": "more", "collections": ["acme"], "scope": "admin"},
-    "rotate_key": {},
-    "upload": {"text": f"Planted {SECRET}."},
-    "upload_import": {"subject": SECRET, "predicate": "is", "object": "planted"},
-    "start_job": {"kind": "forget"},
+    "putCollection": {"description": "mine now"},
+    "addDocument": {"text": f"Planted {SECRET}."},
+    "addFacts": {"facts": [{"subject": SECRET, "predicate": "is", "object": "planted"}]},
+    "rememberMessages": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
+    "forgetDocuments": {"documents": ["{document}"]},
+    "verifyReceipt": {"documents": ["{document}"]},
+    "searchCollection": {"query": SECRET},
+    "renderContext": {"query": SECRET},
+    "explainHit": {"query": SECRET, "passage": "{passage}"},
+    "createKey": {"name": "more", "collections": ["acme"], "scope": "admin"},
+    "rotateKey": {},
+    "uploadFile": {"text": f"Planted {SECRET}."},
+    "importFile": {"subject": SECRET, "predicate": "is", "object": "planted"},
+    "startJob": {"kind": "forget"},
 }
-OPEN = {"healthz", "readyz"}
-OF_KEYS = {"list_keys", "create_key", "rotate_key", "revoke_key"}
+OPEN = {"checkLiveness", "checkReadiness"}
+OF_KEYS = {"listKeys", "createKey", "rotateKey", "revokeKey"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ async def test_no_operation_accepts_a_wrong_key(world: World) -> None:
             assert SECRET not in done.text, (id_, whose)
             if whose not in world.keys:
                 assert done.status_code == 401, (id_, whose, done.text)
-            elif id_ in ("list_collections", "list_keys") and done.status_code == 200:
+            elif id_ in ("listCollections", "listKeys") and done.status_code == 200:
                 assert "acme" not in done.text
             else:
                 expected = {403, 404} if id_ in OF_KEYS else {404}
@@ -137,9 +137,9 @@ async def test_hidden_collection_looks_like_missing_one(world: World) -> None:
 
 
 async def test_scope_allows_itself_and_smaller_scopes(world: World) -> None:
-    writing = {"add_document", "add_facts", "remember", "forget_document", "forget_documents", "verify_receipt"}
-    writing |= {"upload", "upload_import", "cancel_job"}
-    ruling = {"put_collection", "delete_collection", "start_job"} | OF_KEYS
+    writing = {"addDocument", "addFacts", "rememberMessages", "forgetDocument", "forgetDocuments", "verifyReceipt"}
+    writing |= {"uploadFile", "importFile", "cancelJob"}
+    ruling = {"putCollection", "deleteCollection", "startJob"} | OF_KEYS
     for scope in ("read", "write"):
         async with create_client(world.app, create_token(world.store, scope=scope, collections=["acme"])) as asked:
             for id_, method, path, body in world.list_requests():
@@ -261,6 +261,7 @@ async def test_key_is_read_from_one_header_only(tmp_path: Path) -> None:
     assert [done.status_code for done in refused] == [401] * len(bad)
     assert all(done.headers["www-authenticate"].startswith("Bearer") for done in refused)
     assert all(token not in done.text for done in refused)
+    assert ["two credentials" in done.json()["detail"] for done in refused] == [True, True, False, False]
 
 
 async def test_key_revoked_elsewhere_expires_from_cache(tmp_path: Path) -> None:

@@ -19,23 +19,23 @@ NOTES = "/v1/collections/default"
 SECRET = "Xylophone"
 LISTED = "https://app.example"
 Headers = list[tuple[str, str]]
-QUERIES = dict.fromkeys(("list_facts", "timeline", "related"), "?entity=login")
-QUERIES["connect"] = "?entity=login&to=Mara"
+QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated"), "?entity=login")
+QUERIES["getConnection"] = "?entity=login&to=Mara"
 BODIES: dict[str, Any] = {
-    "put_collection": {"description": "mine now"},
-    "add_document": {"text": f"Planted {SECRET}."},
-    "add_facts": {"facts": [{"subject": "a", "predicate": "is", "object": "planted"}]},
-    "remember": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
-    "forget_documents": {"documents": ["{document}"]},
-    "verify_receipt": {"documents": ["{document}"]},
-    "search": {"query": SECRET},
-    "context": {"query": SECRET},
-    "explain": {"query": SECRET, "passage": "{passage}"},
-    "create_key": {"name": "more", "collections": ["default"], "scope": "admin"},
-    "rotate_key": {},
-    "upload": {"text": "Planted."},
-    "upload_import": {"subject": "a", "predicate": "is", "object": "planted"},
-    "start_job": {"kind": "forget"},
+    "putCollection": {"description": "mine now"},
+    "addDocument": {"text": f"Planted {SECRET}."},
+    "addFacts": {"facts": [{"subject": "a", "predicate": "is", "object": "planted"}]},
+    "rememberMessages": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
+    "forgetDocuments": {"documents": ["{document}"]},
+    "verifyReceipt": {"documents": ["{document}"]},
+    "searchCollection": {"query": SECRET},
+    "renderContext": {"query": SECRET},
+    "explainHit": {"query": SECRET, "passage": "{passage}"},
+    "createKey": {"name": "more", "collections": ["default"], "scope": "admin"},
+    "rotateKey": {},
+    "uploadFile": {"text": "Planted."},
+    "importFile": {"subject": "a", "predicate": "is", "object": "planted"},
+    "startJob": {"kind": "forget"},
 }
 ARGUMENTS: dict[str, Any] = {
     "memory_search": {"query": SECRET},

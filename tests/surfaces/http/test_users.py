@@ -315,28 +315,28 @@ async def test_deleted_collection_has_no_documents_of_users(world: World) -> Non
 # -- keys of a user ------------------------------------------------------------------------------------
 
 BODIES: dict[str, dict[str, Any]] = {
-    "put_collection": {"description": ""},
-    "add_document": {"text": "Planted.", "uri": "mine.md"},
-    "add_facts": {"facts": [["Mara", "owns", "nothing"]]},
-    "remember": {"messages": [{"role": "user", "content": "Planted."}], "session": "s1", "agent": "butler"},
-    "forget_documents": {"documents": ["{document}", "mine.md"]},
-    "verify_receipt": {"documents": ["{document}"]},
-    "search": {"query": "mine"},
-    "context": {"query": "mine"},
-    "explain": {"query": "mine", "passage": "{passage}"},
-    "create_key": {"name": "more", "collections": ["*"], "scope": "admin"},
-    "rotate_key": {},
-    "start_job": {"kind": "forget"},
+    "putCollection": {"description": ""},
+    "addDocument": {"text": "Planted.", "uri": "mine.md"},
+    "addFacts": {"facts": [["Mara", "owns", "nothing"]]},
+    "rememberMessages": {"messages": [{"role": "user", "content": "Planted."}], "session": "s1", "agent": "butler"},
+    "forgetDocuments": {"documents": ["{document}", "mine.md"]},
+    "verifyReceipt": {"documents": ["{document}"]},
+    "searchCollection": {"query": "mine"},
+    "renderContext": {"query": "mine"},
+    "explainHit": {"query": "mine", "passage": "{passage}"},
+    "createKey": {"name": "more", "collections": ["*"], "scope": "admin"},
+    "rotateKey": {},
+    "startJob": {"kind": "forget"},
 }
-UPLOADS = {"upload": "Planted.", "upload_import": '{"subject": "Mara", "predicate": "owns", "object": "nothing"}'}
-QUERIES = {id_: {"entity": "Mara"} for id_ in ("list_facts", "timeline", "related")}
-QUERIES["connect"] = {"entity": "Mara", "to": "vault"}
-REFUSED = {"stats", "export", "verify_receipt", "start_job", "delete_collection"}  # about a whole collection
+UPLOADS = {"uploadFile": "Planted.", "importFile": '{"subject": "Mara", "predicate": "owns", "object": "nothing"}'}
+QUERIES = {id_: {"entity": "Mara"} for id_ in ("listFacts", "getTimeline", "getRelated")}
+QUERIES["getConnection"] = {"entity": "Mara", "to": "vault"}
+REFUSED = {"getStats", "exportCollection", "verifyReceipt", "startJob", "deleteCollection"}  # about a whole collection
 
 
 async def send(world: World, id_: str, method: str, path: str, user: str) -> httpx.Response:
     """Send a request of Sol about what Mara has, which names a user or none."""
-    names = world.names | {"collection": "default", "uri": f"{SECRET}.{'md' if id_ == 'upload' else 'jsonl'}"}
+    names = world.names | {"collection": "default", "uri": f"{SECRET}.{'md' if id_ == 'uploadFile' else 'jsonl'}"}
     body = json.dumps(BODIES.get(id_))
     for name, value in names.items():
         path, body = path.replace(f"{{{name}}}", value), body.replace(f"{{{name}}}", value)
@@ -355,9 +355,25 @@ async def test_key_of_another_user_reads_and_changes_nothing(world: World) -> No
     paths = read_json(await world.owner.get("/openapi.json"))["paths"]
     requests = [(each["operationId"], method, path) for path, ways in paths.items() for method, each in ways.items()]
     assert len(requests) > 25
-    takes_user = {"add_document", "add_facts", "remember", "forget_documents", "search", "context", "explain"}
-    takes_user |= {"list_documents", "get_document", "forget_document", "list_facts", "create_key"}
-    takes_user |= {"timeline", "profile", "changes", "provenance", "related", "connect", "list_entities"}
+    takes_user = {
+        "addDocument",
+        "addFacts",
+        "rememberMessages",
+        "forgetDocuments",
+        "searchCollection",
+        "renderContext",
+        "explainHit",
+    }
+    takes_user |= {"listDocuments", "getDocument", "forgetDocument", "listFacts", "createKey"}
+    takes_user |= {
+        "getTimeline",
+        "getProfile",
+        "listChanges",
+        "getProvenance",
+        "getRelated",
+        "getConnection",
+        "listEntities",
+    }
     for id_, method, path in sorted(requests):
         for user in ("", "mara"):
             if user and id_ in BODIES and id_ not in takes_user:

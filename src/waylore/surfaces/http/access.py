@@ -78,7 +78,9 @@ async def _authenticate(request: Request) -> Caller:
 def _read_token(request: Request) -> str:
     """Return the token of the caller. A request with two tokens is refused, because one of them may be wrong."""
     tokens = [*request.headers.getlist("authorization"), *request.headers.getlist("x-api-key")]
-    if len(tokens) != 1:
+    if len(tokens) > 1:
+        raise Unauthenticated("the request has two credentials; send one header, Authorization or X-API-Key")
+    if not tokens:
         raise Unauthenticated
     scheme, _, token = tokens[0].partition(" ")
     if "authorization" in request.headers:

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 
 from waylore import __version__
@@ -51,6 +52,7 @@ def create_app(settings: Settings) -> FastAPI:
         summary="Memory and knowledge retrieval for agents.",
         lifespan=partial(_run, settings),
         redirect_slashes=False,
+        generate_unique_id_function=_name_operation,
         openapi_url=None,  # `get_openapi_document` needs a key; without it FastAPI adds no pages of foreign scripts
     )
     telemetry = configure(settings.telemetry)
@@ -72,6 +74,12 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(OriginCheck, settings=settings.http)
     app.add_middleware(Instrumentation, telemetry=telemetry)  # the outermost, so that refused requests are recorded
     return app
+
+
+def _name_operation(route: APIRoute) -> str:
+    """Return the name of a route's function in camel case, as clients call it: addDocument."""
+    first, *others = route.name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def open_configured_service(settings: Settings) -> AbstractContextManager[Service]:
@@ -109,7 +117,7 @@ async def get_openapi_document(request: Request, _: CurrentCaller) -> JSONRespon
     return JSONResponse(request.app.openapi())
 
 
-@router.get("/healthz", operation_id="healthz")
+@router.get("/healthz")
 async def check_liveness() -> Liveness:
     """Return ok while the process answers. Nothing else is checked."""
     return Liveness(status="ok")
@@ -117,7 +125,6 @@ async def check_liveness() -> Liveness:
 
 @router.get(
     "/readyz",
-    operation_id="readyz",
     responses={503: {"model": Readiness, "description": "The store or the model is unavailable."}},
 )
 async def check_readiness(service: CurrentService, response: Response) -> Readiness:
@@ -161,7 +168,7 @@ def build_openapi(app: FastAPI) -> dict[str, Any]:
             tags=[{"name": name, "description": description} for name, description in TAGS.items()],
         )
         for operation in _list_operations(document):
-            operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
+            operation["summary"] = operation["summary"].capitalize()
         for status, response in _list_responses(document):
             response["headers"] = HEADERS
             if status >= 400 and _is_problem(response):

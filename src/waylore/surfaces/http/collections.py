@@ -33,7 +33,7 @@ from waylore.surfaces.wire import Statistics
 router = create_router("collections", "/v1/collections")
 
 
-@router.get("", operation_id="list_collections")
+@router.get("")
 async def list_collections(
     service: CurrentService, caller: CurrentCaller, cursor: Cursor = None, limit: Limit = 100
 ) -> CollectionPage:
@@ -48,7 +48,7 @@ async def list_collections(
     return CollectionPage(collections=[CollectionInfo.of(each) for each in page], next=more)
 
 
-@router.get("/{collection}", operation_id="get_collection")
+@router.get("/{collection}")
 async def get_collection(service: CurrentService, caller: CurrentCaller, collection: CollectionName) -> CollectionInfo:
     """Return the description of a collection."""
     return CollectionInfo.of(await service.get_collection(caller, collection))
@@ -56,7 +56,6 @@ async def get_collection(service: CurrentService, caller: CurrentCaller, collect
 
 @router.put(
     "/{collection}",
-    operation_id="put_collection",
     status_code=201,
     responses={
         200: {"model": CollectionInfo, "description": "The collection existed; its description was changed."},
@@ -80,7 +79,7 @@ async def put_collection(
     return CollectionInfo.of(await service.get_collection(caller, collection))
 
 
-@router.delete("/{collection}", operation_id="delete_collection", status_code=204)
+@router.delete("/{collection}", status_code=204)
 async def delete_collection(access: AdminAccess) -> None:
     """Delete a collection with all of its documents. If that takes too long, repeat the request to continue."""
     access.caller.author.require_all()
@@ -92,7 +91,7 @@ async def delete_collection(access: AdminAccess) -> None:
     await access.write(_delete_documents)  # documents added in the meantime
 
 
-@router.get("/{collection}/stats", operation_id="stats", response_model=Statistics)
+@router.get("/{collection}/stats", response_model=Statistics)
 async def get_stats(access: ReadAccess) -> Response:
     """Return the size of a collection, and the embedding model that it was made with."""
     return make_json_response((await access.run(lambda waylore: waylore.stats())).to_dict())

@@ -53,7 +53,7 @@ EXPORT_BATCH_LINES = 64
 router = create_router("documents", "/v1/collections/{collection}")
 BODY_PROBLEMS = describe_problems(*BODY_STATUSES)
 DOCUMENT_LINKS = make_links(
-    "get_document", "forget_document", collection="$request.path.collection", document="$response.body#/id"
+    "getDocument", "forgetDocument", collection="$request.path.collection", document="$response.body#/id"
 )
 DocumentId = Annotated[str, make_id_check("document"), describe_id("document")]
 ReceiptId = Annotated[str, make_id_check("receipt"), describe_id("receipt")]
@@ -85,7 +85,6 @@ FactLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of 
 
 @router.post(
     "/documents",
-    operation_id="add_document",
     status_code=201,
     dependencies=[IDEMPOTENT],
     responses={201: {"links": DOCUMENT_LINKS}, **BODY_PROBLEMS},
@@ -111,7 +110,7 @@ async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
     return AddedDocument(id=id_)
 
 
-@router.get("/documents", operation_id="list_documents", response_model=DocumentPage)
+@router.get("/documents", response_model=DocumentPage)
 async def list_documents(
     access: ReadAccess,
     under: Under = "",
@@ -135,7 +134,7 @@ async def list_documents(
     return make_json_response({"documents": [dump_document(each) for each in page], "next": more})
 
 
-@router.get("/documents/{document}", operation_id="get_document", response_model=IndexedDocument)
+@router.get("/documents/{document}", response_model=IndexedDocument)
 async def get_document(access: ReadAccess, document: DocumentId, user: OfUser = "") -> Response:
     """Return a document with its passages, entities and facts."""
 
@@ -148,7 +147,7 @@ async def get_document(access: ReadAccess, document: DocumentId, user: OfUser = 
     return await access.run(read)
 
 
-@router.delete("/documents/{document}", operation_id="forget_document", dependencies=[IDEMPOTENT])
+@router.delete("/documents/{document}", dependencies=[IDEMPOTENT])
 async def forget_document(access: WriteAccess, document: DocumentId, user: OfUser = "") -> Receipt:
     """Forget a document with everything that no other document supports. The receipt lists what was removed."""
     receipt = await _forget(access, lambda waylore: waylore.forget(document, user=user))
@@ -157,7 +156,7 @@ async def forget_document(access: WriteAccess, document: DocumentId, user: OfUse
     return Receipt.of(receipt)
 
 
-@router.post("/documents/forget", operation_id="forget_documents", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
+@router.post("/documents/forget", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     """Forget documents by id or address, or by scope, time or expiry. The receipt lists `missing` names."""
 
@@ -177,20 +176,20 @@ async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     return Receipt.of(await _forget(access, forget))
 
 
-@router.get("/receipts/{receipt}", operation_id="get_receipt")
+@router.get("/receipts/{receipt}")
 async def get_receipt(access: ReadAccess, receipt: ReceiptId) -> Receipt:
     """Return a receipt of the last thirty days. It has an id in place of each address that was missing."""
     return Receipt.of(await access.run(lambda waylore: waylore.get_receipt(receipt)))
 
 
-@router.post("/receipts/verify", operation_id="verify_receipt", responses=BODY_PROBLEMS)
+@router.post("/receipts/verify", responses=BODY_PROBLEMS)
 async def verify_receipt(access: WriteAccess, body: ReceiptBody) -> VerificationResult:
     """Check that nothing of a receipt's items is still stored. Reads the whole collection."""
     left = await access.run(lambda waylore: waylore.verify_forgotten(body.to_receipt()))
     return VerificationResult(left=list(left))
 
 
-@router.post("/facts", operation_id="add_facts", status_code=201, dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
+@router.post("/facts", status_code=201, dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     """Add facts that come without a text."""
     facts = [fact.to_new_fact(body.source) for fact in body.facts]
@@ -210,7 +209,7 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
     return AddedFacts(ids=list(ids))
 
 
-@router.get("/facts", operation_id="list_facts", response_model=Facts, tags=["search"])
+@router.get("/facts", response_model=Facts, tags=["search"])
 async def list_facts(
     access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100, user: OfUser = ""
 ) -> Response:
@@ -225,11 +224,10 @@ async def list_facts(
 
 @router.get(
     "/export",
-    operation_id="export",
     response_class=StreamingResponse,
     responses={200: {"description": "The collection as lines of JSON.", "content": {"application/x-ndjson": {}}}},
 )
-async def export(access: ReadAccess) -> Response:
+async def export_collection(access: ReadAccess) -> Response:
     """Return the whole collection with its vectors, as lines of JSON that `Waylore.import_` reads."""
     restart_deadline(access.service.settings.http.export_seconds)
     stack = ExitStack()

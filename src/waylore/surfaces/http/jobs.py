@@ -51,7 +51,6 @@ class NewJob(Body):
 
 @router.post(
     "",
-    operation_id="start_job",
     status_code=202,
     dependencies=[IDEMPOTENT],
     responses=describe_problems(*BODY_STATUSES),
@@ -68,7 +67,7 @@ async def start_job(access: AdminAccess, body: NewJob) -> JobResponse:
     return JobResponse.of(job)
 
 
-@router.get("", operation_id="list_jobs")
+@router.get("")
 async def list_jobs(access: ReadAccess, cursor: Cursor = None, limit: Limit = 100) -> JobPage:
     """List jobs, newest first, a page at a time. Ended jobs are listed for thirty days."""
     secret = access.service.secret
@@ -86,13 +85,13 @@ async def list_jobs(access: ReadAccess, cursor: Cursor = None, limit: Limit = 10
     return JobPage(jobs=[JobResponse.of(each) for each in page], next=more)
 
 
-@router.get("/{job}", operation_id="get_job")
+@router.get("/{job}")
 async def get_job(access: ReadAccess, job: JobId) -> JobResponse:
     """Return a job with its progress, and its result when it has ended."""
     return JobResponse.of(await _get_job(access, job, access.caller.id))
 
 
-@router.post("/{job}/cancel", operation_id="cancel_job")
+@router.post("/{job}/cancel")
 async def cancel_job(access: WriteAccess, job: JobId) -> JobResponse:
     """Cancel a job: at once if it waits, after its next step if it runs. What it has written stays."""
     return JobResponse.of(
@@ -104,7 +103,6 @@ async def cancel_job(access: WriteAccess, job: JobId) -> JobResponse:
 
 @router.get(
     "/{job}/events",
-    operation_id="follow_job",
     response_class=EventSourceResponse,
     responses={200: {"description": "One event for each change.", "content": {"text/event-stream": {}}}},
 )

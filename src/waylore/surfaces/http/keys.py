@@ -31,7 +31,7 @@ from waylore.types.author import get_default_source
 from waylore.types.knowledge import Source
 
 router = create_router("keys", "/v1/keys")
-KEY_LINKS = make_links("rotate_key", "revoke_key", key="$response.body#/info/id")
+KEY_LINKS = make_links("rotateKey", "revokeKey", key="$response.body#/info/id")
 KeyId = Annotated[str, make_id_check("key", r"^[0-9a-f]{16}$"), describe_id("key", r"^[0-9a-f]{16}$")]
 
 
@@ -65,7 +65,7 @@ class Rotation(Body):
     grace_seconds: Whole = Field(default=86_400, ge=0, le=31_536_000)
 
 
-@router.get("", operation_id="list_keys")
+@router.get("")
 async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor = None, limit: Limit = 100) -> KeyPage:
     """List the keys that you may manage, revoked ones too. A page may have fewer keys than its limit, or none."""
     id_, _ = read_cursor(service.secret, "keys", cursor) if cursor else ("", "")
@@ -80,7 +80,6 @@ async def list_keys(service: CurrentService, caller: AdminCaller, cursor: Cursor
 
 @router.post(
     "",
-    operation_id="create_key",
     status_code=201,
     responses={201: {"links": KEY_LINKS}, **describe_problems(*BODY_STATUSES)},
 )
@@ -102,7 +101,7 @@ async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey)
     return IssuedKey(info=KeyInfo.of(key), token=token)
 
 
-@router.post("/{key}/rotate", operation_id="rotate_key", responses=describe_problems(*BODY_STATUSES))
+@router.post("/{key}/rotate", responses=describe_problems(*BODY_STATUSES))
 async def rotate_key(service: CurrentService, caller: AdminCaller, key: KeyId, body: Rotation) -> IssuedKey:
     """Give a key a new token. The previous token works for a while longer."""
     known = await _find_key(service, caller, key)
@@ -113,7 +112,7 @@ async def rotate_key(service: CurrentService, caller: AdminCaller, key: KeyId, b
     return IssuedKey(info=KeyInfo.of(rotated), token=token)
 
 
-@router.delete("/{key}", operation_id="revoke_key")
+@router.delete("/{key}")
 async def revoke_key(service: CurrentService, caller: AdminCaller, key: KeyId) -> KeyInfo:
     """Revoke a key. It cannot be used any more after a few seconds, and this cannot be undone."""
     revoked = mark_revoked(await _find_key(service, caller, key))

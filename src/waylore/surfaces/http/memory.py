@@ -159,13 +159,12 @@ class RememberRequest(Body):
 
 @router.post(
     "/remember",
-    operation_id="remember",
     status_code=201,
     response_model=RememberReport,
     dependencies=[IDEMPOTENT],
     responses=describe_problems(*BODY_STATUSES),
 )
-async def remember(access: WriteAccess, body: RememberRequest) -> Response:
+async def remember_messages(access: WriteAccess, body: RememberRequest) -> Response:
     """Remember messages of a conversation, each as a turn with its speaker and time. Known messages change nothing."""
     report = await access.write(
         lambda waylore: waylore.remember(

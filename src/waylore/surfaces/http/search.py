@@ -40,7 +40,7 @@ from waylore.types.relations import Direction
 router = create_router("search", "/v1/collections/{collection}")
 BODY_PROBLEMS = describe_problems(*BODY_STATUSES)
 HIT_LINKS = make_links(
-    "explain",
+    "explainHit",
     collection="$request.path.collection",
     body={"query": "$request.body#/query", "passage": "$response.body#/hits/0/passage/id"},
 )
@@ -62,16 +62,15 @@ OnlyEntity = Annotated[
 
 @router.post(
     "/search",
-    operation_id="search",
     response_model=SearchResult,
     responses={200: {"links": HIT_LINKS}, **BODY_PROBLEMS},
 )
-async def search(access: ReadAccess, body: SearchRequest) -> Response:
+async def search_collection(access: ReadAccess, body: SearchRequest) -> Response:
     """Search the collection and return the best passages. With `explain`, each has its explanation."""
     return await access.run(lambda waylore: make_json_response(_search(waylore, body).to_dict(explain=body.explain)))
 
 
-@router.post("/context", operation_id="context", response_model=Context, responses=BODY_PROBLEMS)
+@router.post("/context", response_model=Context, responses=BODY_PROBLEMS)
 async def render_context(access: ReadAccess, body: ContextRequest) -> Response:
     """Return the text to hand to a model, with citation marks, within a budget of tokens."""
 
@@ -83,8 +82,8 @@ async def render_context(access: ReadAccess, body: ContextRequest) -> Response:
     return await access.run(render)
 
 
-@router.post("/explain", operation_id="explain", response_model=SearchResult, responses=BODY_PROBLEMS)
-async def explain(access: ReadAccess, body: ExplainRequest) -> Response:
+@router.post("/explain", response_model=SearchResult, responses=BODY_PROBLEMS)
+async def explain_hit(access: ReadAccess, body: ExplainRequest) -> Response:
     """Explain one hit: return the result of the search with this hit only."""
 
     def find(waylore: Waylore) -> Response:
@@ -97,7 +96,7 @@ async def explain(access: ReadAccess, body: ExplainRequest) -> Response:
     return await access.run(find)
 
 
-@router.get("/related", operation_id="related", response_model=Related)
+@router.get("/related", response_model=Related)
 async def get_related(
     access: ReadAccess,
     entity: EntityName,
@@ -119,7 +118,7 @@ async def get_related(
     return await access.run(read)
 
 
-@router.get("/connection", operation_id="connect", response_model=Connection)
+@router.get("/connection", response_model=Connection)
 async def get_connection(
     access: ReadAccess,
     entity: EntityName,
@@ -138,7 +137,7 @@ async def get_connection(
     return await access.run(read)
 
 
-@router.get("/entities", operation_id="list_entities", response_model=EntityList)
+@router.get("/entities", response_model=EntityList)
 async def list_entities(
     access: ReadAccess,
     type_: Annotated[OnlyText, Query(alias="type", description="Only entities of this type.")] = "",
@@ -161,7 +160,7 @@ async def list_entities(
     return await access.run(read)
 
 
-@router.get("/timeline", operation_id="timeline", response_model=Timeline)
+@router.get("/timeline", response_model=Timeline)
 async def get_timeline(
     access: ReadAccess,
     entity: EntityName,
@@ -179,13 +178,13 @@ async def get_timeline(
     return await access.run(read)
 
 
-@router.get("/profile", operation_id="profile", response_model=Profile)
+@router.get("/profile", response_model=Profile)
 async def get_profile(access: ReadAccess, user: OfUser = "", budget: Budget = 400) -> Response:
     """Return what holds now of a user, one line for each relation, the most used and then the newest first."""
     return await access.run(lambda waylore: make_json_response(waylore.profile(user, budget).to_dict()))
 
 
-@router.get("/changes", operation_id="changes", response_model=ChangeList)
+@router.get("/changes", response_model=ChangeList)
 async def list_changes(
     access: ReadAccess,
     user: OfUser = "",
@@ -203,7 +202,7 @@ async def list_changes(
     return await access.run(read)
 
 
-@router.get("/passages/{passage}/provenance", operation_id="provenance", response_model=Provenance)
+@router.get("/passages/{passage}/provenance", response_model=Provenance)
 async def get_provenance(access: ReadAccess, passage: PassageId, around: Around = 2, user: OfUser = "") -> Response:
     """Return where a passage comes from: speaker, session, time, document, and the turns around it."""
 

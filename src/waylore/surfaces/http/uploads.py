@@ -113,7 +113,7 @@ OfUser = Annotated[
 ]
 
 
-@router.put("/{uri:path}", operation_id="upload", status_code=202, openapi_extra=BODY)
+@router.put("/{uri:path}", status_code=202, openapi_extra=BODY)
 async def upload_file(
     request: Request,
     access: WriteAccess,
@@ -133,8 +133,8 @@ async def upload_file(
     return await _submit(request, access, "add", ending, work)
 
 
-@router.post("/{uri:path}", operation_id="upload_import", status_code=202, openapi_extra=BODY)
-async def upload_import(
+@router.post("/{uri:path}", status_code=202, openapi_extra=BODY)
+async def import_file(
     request: Request,
     access: WriteAccess,
     uri: Address,

@@ -28,6 +28,10 @@ lint:
 types:
     mypy
 
+# Build the explorer's page into the package; needs Node 20.19 or newer
+explorer:
+    cd explorer && npm ci --no-audit --no-fund && npm run build
+
 # Check the import contracts
 layers:
     lint-imports

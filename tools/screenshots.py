@@ -1,11 +1,12 @@
-"""Make SVG pictures of the output of commands, for the docs.
+"""Make SVG pictures of the output of commands, and a picture of the explorer, for the docs.
 
     python -m tools.screenshots FOLDER                   80 columns wide
     python -m tools.screenshots FOLDER --columns 120
+    python -m tools.screenshots FOLDER --only explorer   needs the built page and Chromium
 
 The commands run on the notes of a fictional team, with the colours of a terminal; rich converts the output to
-SVG. Nothing is drawn by hand. If the weights of potion are installed, they compute the vectors. Otherwise the
-store has no vectors. Nothing is downloaded.
+SVG. Chromium takes the picture of the explorer. Nothing is drawn by hand. If the weights of potion are installed,
+they compute the vectors. Otherwise the store has no vectors. Nothing is downloaded.
 """
 
 import argparse
@@ -17,12 +18,14 @@ from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 from tools.command import WAYLORE_COMMAND
+from tools.serving import start_service
 
 ROOT = Path(__file__).parents[1]
 POTION = ROOT / ".cache" / "models" / "potion"
@@ -84,6 +87,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "config": ("config",),
     "help": ("--help",),
 }
+PAGE_PICTURE = "explorer"
+PAGE_QUESTION = "Who looks after what Login needs?"
+PAGE_SIZE = "1280,900"
+BROWSER = "chromium"
+BROWSER_OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--virtual-time-budget=20000"),
+)
 DARK = TerminalTheme(
     (24, 26, 33),
     (215, 218, 224),
@@ -144,21 +155,33 @@ def prepare_store(folder: Path) -> None:
     run_command(folder, 80, "add", "notes")
 
 
+def take_page_picture(folder: Path, picture: Path) -> None:
+    """Serve the store of a folder and take a picture of the explorer's answer to a question."""
+    models = {"WAYLORE_EMBEDDING_PROVIDER": "model2vec", "WAYLORE_EMBEDDING_PATH": str(POTION)}
+    with start_service("memory.waylore", folder, others=models if POTION.exists() else {}) as running:
+        address = f"{running.url}/#/ask?{urlencode({'q': PAGE_QUESTION})}"
+        options = [f"--screenshot={picture}", f"--window-size={PAGE_SIZE}", f"--user-data-dir={folder / 'browser'}"]
+        subprocess.run([BROWSER, *BROWSER_OPTIONS, *options, address], check=True, capture_output=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pictures to a folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="folder for the pictures")
     parser.add_argument("--columns", type=int, default=80, help="width of the terminal, default: 80")
-    parser.add_argument("--only", nargs="*", choices=list(COMMANDS), default=list(COMMANDS), help="pictures to make")
+    known = [*COMMANDS, PAGE_PICTURE]
+    parser.add_argument("--only", nargs="*", choices=known, default=known, help="pictures to make")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         prepare_store(Path(folder))
-        for name in options.only:
+        for name in [each for each in options.only if each in COMMANDS]:
             command = COMMANDS[name]
             title = " ".join(f'"{word}"' if " " in word else word for word in command)
             svg = render_svg(title, run_command(Path(folder), options.columns, *command), options.columns)
             (options.folder / f"{name}.svg").write_text(svg, "utf-8")
+        if PAGE_PICTURE in options.only:
+            take_page_picture(Path(folder), (options.folder / f"{PAGE_PICTURE}.png").absolute())
     return 0
 
 

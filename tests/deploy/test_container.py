@@ -66,7 +66,7 @@ def test_the_image_holds_only_what_the_package_needs() -> None:
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split()
     allowed = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     assert ignored[0] == "*"
-    assert allowed == {"pyproject.toml", "README.md", "LICENSE", "tools/package_page.py", "src"}
+    assert allowed == {"pyproject.toml", "README.md", "LICENSE", "tools/package_page.py", "src", "explorer"}
     copied = re.findall(r"^COPY (?!--from)(.+) \./?\S*$", DOCKERFILE, re.MULTILINE)
     assert {name for line in copied for name in line.split()} == allowed
 

@@ -50,6 +50,7 @@ COMMANDS = {
     "changes": CommandEntry(SEARCH, "memory:changes"),
     "timeline": CommandEntry(SEARCH, "memory:timeline"),
     "stats": CommandEntry(SEARCH, "browse:stats"),
+    "explore": CommandEntry(SEARCH, "serve:explore"),
     "forget": CommandEntry(MAINTAIN, "maintain:forget"),
     "compact": CommandEntry(MAINTAIN, "maintain:compact"),
     "export": CommandEntry(MAINTAIN, "maintain:export"),

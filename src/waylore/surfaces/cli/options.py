@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -110,9 +110,9 @@ MinSimilarity = Annotated[
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of facts.")]
 
 
-def load_settings(store: str, collection: str) -> Settings:
-    """Load the settings; the options come first."""
-    return load(**keep_given(store=store, collection=collection))
+def load_settings(store: str, collection: str, **sections: Any) -> Settings:
+    """Load the settings; the options come first, and so do values of sections such as `http`."""
+    return load(**keep_given(store=store, collection=collection), **sections)
 
 
 def keep_given(**options: T) -> dict[str, T]:
@@ -133,7 +133,7 @@ def open_for_writing(store: str, collection: str) -> Iterator[Waylore]:
 def open_for_search(store: str, collection: str, method: str) -> Iterator[Waylore]:
     """Open an existing collection with the models that a method needs."""
     with report_errors():
-        settings = _load_existing(store, collection)
+        settings = load_existing(store, collection)
         recipe = RECIPES.get(resolve_method(method or settings.search.method))
         by_words = recipe is not None and not recipe.hybrid.vector_weight
         with _open_plain(settings) if by_words else open_collection(settings) as memory:
@@ -143,7 +143,7 @@ def open_for_search(store: str, collection: str, method: str) -> Iterator[Waylor
 @contextmanager
 def open_without_models(store: str, collection: str) -> Iterator[Waylore]:
     """Open an existing collection without its models."""
-    with report_errors(), _open_plain(_load_existing(store, collection)) as memory:
+    with report_errors(), _open_plain(load_existing(store, collection)) as memory:
         yield memory
 
 
@@ -156,9 +156,9 @@ def _open_plain(settings: Settings) -> Waylore:
     )
 
 
-def _load_existing(store: str, collection: str) -> Settings:
+def load_existing(store: str, collection: str, **sections: Any) -> Settings:
     """Load the settings of a store that exists: a command that reads must not create an empty file."""
-    settings = load_settings(store, collection)
+    settings = load_settings(store, collection, **sections)
     file = find_file(settings)
     if file and not file.exists():
         raise NotFound(f"no store at {file}; create one with `waylore init`, or name another with --store")

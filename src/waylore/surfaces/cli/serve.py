@@ -1,4 +1,4 @@
-"""`waylore serve`, `waylore worker` and `waylore migrate`: run the HTTP service and its jobs, prepare their database.
+"""`waylore serve`, `explore`, `worker` and `migrate`: run the HTTP service and its jobs, prepare their database.
 
 Options reach the worker processes through the environment, from which each process reads its settings.
 """
@@ -6,11 +6,13 @@ Options reach the worker processes through the environment, from which each proc
 import asyncio
 import logging
 import signal
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from socket import IPPROTO_TCP, TCP_NODELAY
-from typing import Annotated
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -20,13 +22,17 @@ from waylore.service.callers import is_loopback
 from waylore.settings.load import export_options, load
 from waylore.settings.sections import Settings, TelemetrySettings
 from waylore.store.urls import parse_url
-from waylore.surfaces.cli.options import keep_given
+from waylore.surfaces.cli.options import CollectionName, keep_given, load_existing
 from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 FACTORY = "waylore.surfaces.http.app:from_environment"
 MAX_CONNECTIONS = 1_000  # of one process; requests beyond are refused
 SHUTDOWN_SECONDS = 30  # for running requests to finish
 STARTUP_SECONDS = 60  # for a worker process to import everything; uvicorn's 5 kill it on a busy machine
+ALONE = {"host": "127.0.0.1", "workers": 1, "auth": True, "hosts": (), "cors_origins": ()}  # for `explore`
 
 Store = Annotated[str | None, typer.Option(help="Store: a file, postgresql://… or cells+…")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on; http.host if absent.")]
@@ -57,7 +63,45 @@ def serve(
             has_keys = bool(service.registry.list_keys(limit=1))
         if settings.http.auth and not has_keys:
             typer.echo("no API key exists yet; create one with `waylore keys create NAME --scope admin`", err=True)
-        _run(settings)
+        _run(settings, FACTORY, _announce_service)
+
+
+def _announce_service(url: str) -> None:
+    typer.echo(f"listening on {url} (OpenAPI document at /openapi.json)", err=True)
+
+
+ExploredFile = Annotated[
+    str, typer.Argument(metavar="[FILE]", help="File of the store; that of the settings if absent.")
+]
+FreePort = Annotated[int, typer.Option(help="Port to listen on, 0 for any.", min=0, max=65_535)]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the address only, and open no browser.")]
+
+
+def explore(
+    file: ExploredFile = "", collection: CollectionName = "", port: FreePort = 0, no_open: NoOpen = False
+) -> None:
+    """Look at a store in the browser: ask, and see the path to each answer. Only this machine can reach the page.
+
+    Example: `waylore explore memory.waylore`
+    """
+    with report_errors(), suppress(KeyboardInterrupt):
+        settings = load_existing(file, collection, http={**ALONE, "port": port})
+        with require_extra("the explorer needs", "http"):
+            from waylore.surfaces.explorer.ticket import add_ticket  # noqa: PLC0415
+            from waylore.surfaces.http.app import create_app, open_configured_service  # noqa: PLC0415
+        with open_configured_service(settings):
+            app = create_app(settings)
+        place = f"/#ticket={add_ticket(app).word}&collection={quote(settings.collection, safe='')}"
+        _run(settings, app, partial(_announce_page, place, not no_open))
+
+
+def _announce_page(place: str, opens_browser: bool, url: str) -> None:
+    address = f"{url}{place}"
+    typer.echo(f"explore at {address} (works once; Ctrl-C ends)", err=True)
+    if opens_browser:
+        import webbrowser  # noqa: PLC0415
+
+        Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a browser of the terminal would wait
 
 
 def _check(settings: Settings) -> None:
@@ -72,14 +116,14 @@ def _check(settings: Settings) -> None:
         raise ConfigError("a file can be served by one process only; set http.workers to 1, or use PostgreSQL")
 
 
-def _run(settings: Settings) -> None:
-    """Run uvicorn like `uvicorn.run`, but print the port before the first request is answered."""
+def _run(settings: Settings, app: "str | FastAPI", announce: Callable[[str], None]) -> None:
+    """Run uvicorn like `uvicorn.run`, but announce the address before the first request is answered."""
     import uvicorn  # noqa: PLC0415
     from uvicorn.supervisors import Multiprocess  # noqa: PLC0415
 
     config = uvicorn.Config(
-        FACTORY,
-        factory=True,
+        app,
+        factory=isinstance(app, str),
         host=settings.http.host,
         port=settings.http.port,
         workers=settings.http.workers,
@@ -95,7 +139,7 @@ def _run(settings: Settings) -> None:
     socket.listen(config.backlog)  # requests wait while the store is opened
     host, port = socket.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(f"listening on http://{shown}:{port} (OpenAPI document at /openapi.json)", err=True)
+    announce(f"http://{shown}:{port}")
     if config.workers > 1:
         _log_processes(settings.telemetry)
         with _share_metrics(settings):

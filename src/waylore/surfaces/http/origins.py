@@ -21,6 +21,7 @@ HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 BODY_TYPES = re.compile(r"application/(octet-stream|([\w.+-]+\+)?json)\s*(;|$)", re.IGNORECASE)
 # Probes and scrapers of a cluster use the address of a pod. No name that was rebound to this machine is an address.
 PROBES = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
+PAGE = ("GET", "/")  # a link on another site may open the page, which has no knowledge in it
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 MAX_SHOWN = 100  # characters of a header in a message
 Refusal = tuple[int, str]  # status and message
@@ -42,7 +43,9 @@ class OriginCheck:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         if refusal := self._find_refusal(scope, Headers(scope=scope)):
@@ -59,7 +62,8 @@ class OriginCheck:
         if not self._is_own_host(hosts[0], is_probe):
             shown = hosts[0][:MAX_SHOWN]
             return 403, f"this service does not answer to {shown}; use localhost, or add the name to http.hosts"
-        if (origin := self._find_foreign_origin(hosts[0], headers)) is not None:
+        is_page = (scope["method"], scope["path"]) == PAGE
+        if (origin := self._find_foreign_origin(hosts[0], headers)) is not None and not is_page:
             shown = origin[:MAX_SHOWN]
             return 403, f"pages of {shown} may not call this service; add their origin to http.cors_origins"
         return _check_body_type(headers) if scope["method"] == "POST" else None

@@ -1,0 +1,107 @@
+// The question and its controls. Everything that is chosen goes into the address.
+
+import { useEffect, useRef } from "preact/hooks";
+
+import { go } from "../address";
+import { FILTERS, METHODS } from "./question";
+
+interface FormProps {
+  collection: string;
+  values: Record<string, string>;
+}
+
+export function QuestionForm({ collection, values }: FormProps) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => focusOnSlash(field), []);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const given = Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim()]));
+    go({ view: "ask", values: { collection, ...given } });
+  };
+  const chosen = FILTERS.filter((name) => values[name]);
+  return (
+    <form class="question" role="search" onSubmit={submit}>
+      <label class="hidden" for="q">
+        Question
+      </label>
+      <div class="line">
+        <input
+          ref={field}
+          id="q"
+          name="q"
+          type="search"
+          placeholder="Ask a question"
+          autocomplete="off"
+          enterkeyhint="search"
+          maxLength={10_000}
+          defaultValue={values["q"] ?? ""}
+        />
+        <button type="submit">Ask</button>
+      </div>
+      <details class="controls" open={chosen.length > 0}>
+        <summary>Method, dates, labels{chosen.length > 0 && ` (${chosen.length} set)`}</summary>
+        <div class="fields">
+          <label>
+            Method
+            <select name="method" defaultValue={values["method"] ?? ""}>
+              {METHODS.map(([name, title]) => (
+                <option key={name} value={name} selected={name === (values["method"] ?? "")}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          </label>
+          <DayField name="as_of" title="As of" values={values} />
+          <DayField name="since" title="Since" values={values} />
+          <DayField name="until" title="Until" values={values} />
+          <TextField name="labels" title="Labels" hint="a, b" values={values} />
+          <TextField name="user" title="User" hint="name" values={values} />
+          <TextField name="top_k" title="Hits" hint="10" values={values} pattern="[0-9]{1,3}" />
+        </div>
+      </details>
+    </form>
+  );
+}
+
+interface FieldProps {
+  name: string;
+  title: string;
+  values: Record<string, string>;
+}
+
+function DayField({ name, title, values }: FieldProps) {
+  return (
+    <label>
+      {title}
+      <input type="date" name={name} defaultValue={values[name] ?? ""} />
+    </label>
+  );
+}
+
+function TextField({ name, title, values, hint, pattern }: FieldProps & { hint: string; pattern?: string }) {
+  return (
+    <label>
+      {title}
+      <input
+        name={name}
+        placeholder={hint}
+        autocomplete="off"
+        defaultValue={values[name] ?? ""}
+        {...(pattern ? { pattern, inputMode: "numeric" as const } : {})}
+      />
+    </label>
+  );
+}
+
+/** Let the key `/` lead to the question from everywhere but other fields. */
+function focusOnSlash(field: { current: HTMLInputElement | null }): () => void {
+  const listen = (event: KeyboardEvent) => {
+    const isTyping = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
+    if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    field.current?.select();
+  };
+  addEventListener("keydown", listen);
+  return () => removeEventListener("keydown", listen);
+}

@@ -1,0 +1,14 @@
+import { render } from "preact";
+
+import { exchangeTicket } from "./session";
+import { Shell } from "./shell";
+import "./styles/page.css";
+import "./styles/ask.css";
+import { applyTheme } from "./theme";
+
+applyTheme();
+const page = document.getElementById("page");
+if (page) {
+  const refusal = await exchangeTicket();
+  render(<Shell refusal={refusal} />, page);
+}

@@ -1,0 +1,143 @@
+// The frame of every view: who the user is, which collection is shown, and the way between the views.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { type Place, go, usePlace, writePlace } from "./address";
+import { ServiceError, listCollections } from "./api";
+import { Ask } from "./ask/ask";
+import { Login } from "./login";
+import { getKey, setKey } from "./session";
+import { type Theme, getTheme, setTheme } from "./theme";
+import type { Collection } from "./types";
+
+export interface ViewProps {
+  collection: string;
+  place: Place;
+  visit: number;
+}
+
+const VIEWS = [{ name: "ask", title: "Ask", view: Ask }] as const;
+
+type Access = { state: "unknown" } | { state: "locked"; reason: string } | { state: "open"; collections: Collection[] };
+
+export function Shell({ refusal }: { refusal: string }) {
+  const [place, visit] = usePlace();
+  const [access, setAccess] = useState<Access>({ state: "unknown" });
+  const open = async () => setAccess(await readAccess(refusal));
+  useEffect(() => void open(), []);
+  if (access.state === "unknown") return <p class="waiting">Opening…</p>;
+  if (access.state === "locked") return <Login reason={access.reason} onOpen={open} />;
+  const collection = place.values["collection"] || chooseCollection(access.collections);
+  const shown = VIEWS.find(({ name }) => name === place.view) ?? VIEWS[0];
+  const View = shown.view;
+  const leave = () => {
+    setKey("");
+    setAccess({ state: "locked", reason: "" });
+  };
+  return (
+    <>
+      <a class="skip" href="#main" onClick={focusMain}>
+        Skip to the content
+      </a>
+      <Header place={place} shown={shown.name} collection={collection} names={access.collections} onLeave={leave} />
+      <main id="main" tabIndex={-1}>
+        <View key={`${shown.name} ${collection}`} collection={collection} place={place} visit={visit} />
+      </main>
+    </>
+  );
+}
+
+async function readAccess(refusal: string): Promise<Access> {
+  try {
+    return { state: "open", collections: await listCollections() };
+  } catch (error) {
+    const isKeyMissing = error instanceof ServiceError && error.status === 401;
+    return { state: "locked", reason: refusal || (isKeyMissing ? "" : (error as Error).message) };
+  }
+}
+
+function chooseCollection(collections: Collection[]): string {
+  const names = collections.map(({ name }) => name);
+  return names.includes("default") ? "default" : (names[0] ?? "default");
+}
+
+function focusMain(event: Event): void {
+  event.preventDefault(); // the address bar holds the state
+  document.getElementById("main")?.focus();
+}
+
+interface HeaderProps {
+  place: Place;
+  shown: string;
+  collection: string;
+  names: Collection[];
+  onLeave: () => void;
+}
+
+function Header({ place, shown, collection, names, onLeave }: HeaderProps) {
+  const change = (event: Event) =>
+    go({ view: place.view, values: { collection: (event.currentTarget as HTMLSelectElement).value } });
+  return (
+    <header class="bar">
+      <a class="wordmark" href={writePlace({ view: "ask", values: { collection } })}>
+        <Mark />
+        Waylore
+      </a>
+      <nav aria-label="Views">
+        {VIEWS.map(({ name, title }) => (
+          <a
+            key={name}
+            href={writePlace({ view: name, values: { collection } })}
+            aria-current={name === shown ? "page" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <div class="corner">
+        {names.length > 1 ? (
+          <label class="quiet">
+            <span class="hidden">Collection</span>
+            <select value={collection} onChange={change}>
+              {names.map(({ name }) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        ) : (
+          <span class="quiet">{collection}</span>
+        )}
+        <ThemeButton />
+        {getKey() && (
+          <button type="button" class="plain" onClick={onLeave}>
+            Sign out
+          </button>
+        )}
+      </div>
+    </header>
+  );
+}
+
+function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+      <path d="M6 7c0 9 20 7 20 18" />
+      <circle cx="6" cy="7" r="4" />
+      <circle class="end" cx="26" cy="25" r="5" />
+    </svg>
+  );
+}
+
+function ThemeButton() {
+  const [theme, setShown] = useState<Theme>(getTheme);
+  const other = theme === "dark" ? "light" : "dark";
+  const change = () => {
+    setTheme(other);
+    setShown(other);
+  };
+  return (
+    <button type="button" class="plain" onClick={change}>
+      {other === "dark" ? "Dark" : "Light"}
+    </button>
+  );
+}

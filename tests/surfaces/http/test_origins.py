@@ -239,13 +239,15 @@ async def test_refusal_is_a_problem_that_names_the_remedy(tmp_path: Path) -> Non
             assert remedy in refused.json()["detail"]
 
 
-async def test_openapi_document_needs_a_key_and_no_page_loads_scripts(tmp_path: Path) -> None:
+async def test_openapi_document_needs_a_key_and_no_page_loads_foreign_scripts(tmp_path: Path) -> None:
     async with open_world(tmp_path, auth=True) as world:
         async with create_client(world.app) as anyone:
             assert (await anyone.get("/openapi.json")).status_code == 401
-            for path in ("/docs", "/redoc", "/docs/oauth2-redirect"):
-                page = await anyone.get(path)
-                assert (page.status_code, "script" in page.text) == (404, False)
+            for path in ("/redoc", "/docs/oauth2-redirect", "/docs/docs.html", "/docs/..%2Fapp.py"):
+                assert (await anyone.get(path)).status_code == 404
+            page = await anyone.get("/docs")
+            assert (page.status_code, "http" in page.text) == (200, False)
+            assert "default-src 'none'; script-src 'self';" in page.headers["content-security-policy"]
         async with create_client(world.app, world.token) as known:
             assert read_json(await known.get("/openapi.json"))["paths"]
     async with open_world(tmp_path, auth=False) as world, create_client(world.app) as anyone:

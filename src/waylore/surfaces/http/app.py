@@ -7,15 +7,19 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from waylore import __version__
+from waylore.errors import NotFound
 from waylore.service.service import Service, open_service
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
@@ -42,6 +46,12 @@ ROUTERS = (
     keys.router,
     router,
 )
+PAGES = Path(__file__).parent / "pages"
+SWAGGER_FILES = frozenset({"swagger-ui-bundle.js", "swagger-ui.css"})  # docs.html has their checksums
+DOCS_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 EXPOSED_HEADERS = ("X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed")
 
 
@@ -54,7 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=partial(_run, settings),
         redirect_slashes=False,
         generate_unique_id_function=_name_operation,
-        openapi_url=None,  # `get_openapi_document` needs a key; without it FastAPI adds no pages of foreign scripts
+        openapi_url=None,  # `get_openapi_document` needs a key, and FastAPI's own page loads foreign scripts
     )
     telemetry = configure(settings.telemetry)
     for each in ROUTERS:
@@ -117,6 +127,28 @@ async def _run(settings: Settings, app: FastAPI) -> AsyncIterator[None]:
 async def get_openapi_document(request: Request, _: CurrentCaller) -> JSONResponse:
     """Return the OpenAPI document to a caller with a key."""
     return JSONResponse(request.app.openapi())
+
+
+@router.get("/docs", include_in_schema=False)
+async def show_docs() -> Response:
+    """Return the page that shows the OpenAPI document. It asks for the key and loads nothing from other hosts."""
+    return FileResponse(PAGES / "docs.html", headers={"Content-Security-Policy": DOCS_POLICY})
+
+
+@router.get("/docs/{name}", include_in_schema=False)
+async def get_docs_file(name: str) -> Response:
+    """Return a script or style of the page."""
+    if name != "docs.js" and name not in SWAGGER_FILES:
+        raise HTTPException(404)
+    return FileResponse((_find_swagger() if name in SWAGGER_FILES else PAGES) / name)
+
+
+def _find_swagger() -> Path:
+    """Return the folder of Swagger's files. The package that has them is not imported."""
+    found = find_spec("fastapi_swagger")
+    if found is None or found.origin is None:
+        raise NotFound("Swagger is not installed; install waylore[http] again")
+    return Path(found.origin).parent / "resources"
 
 
 @router.get("/healthz")

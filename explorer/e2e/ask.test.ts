@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 
 import type { Browser, Page } from "playwright-core";
 
-import { checkAccessibility, checkWidth, openPage, readScene, startBrowser } from "./browser.js";
+import { checkAccessibility, checkAppearance, openPage, readScene, startBrowser } from "./browser.js";
 
 interface Hit {
   score: number;
@@ -177,20 +177,16 @@ test("a key is asked for, and a wrong one refused", async () => {
   await page.context().close();
 });
 
-for (const colorScheme of ["light", "dark"] as const)
-  for (const width of [1440, 390])
-    test(`is accessible in ${colorScheme}, ${width} pixels wide`, async () => {
-      const options = { colorScheme, viewport: { width, height: 900 } };
-      const { page, close } = await openPage(browser, scene.url, scene.key, options);
-      await page.goto(scene.url);
-      await page.waitForSelector(".welcome");
-      await checkAccessibility(page);
-      await ask(page, { q: "Which team is lanternfish owned by?", as_of: "2023-01-01" });
-      await page.locator("article.card summary").first().click();
-      await checkAccessibility(page);
-      await checkWidth(page);
-      await close();
-    });
+test("is accessible in light and dark, 1440 and 390 pixels wide", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await page.goto(scene.url);
+  await page.waitForSelector(".welcome");
+  await checkAppearance(page);
+  await ask(page, { q: "Which team is lanternfish owned by?", as_of: "2023-01-01" });
+  await page.locator("article.card summary").first().click();
+  await checkAppearance(page);
+  await close();
+});
 
 test("the theme is chosen by a button and stays", async () => {
   const { page, close } = await openPage(browser, scene.url, scene.key, { colorScheme: "light" });

@@ -73,8 +73,18 @@ export async function checkAccessibility(page: Page): Promise<void> {
   assert.deepEqual(found, []);
 }
 
-/** Check that nothing is wider than the page. */
-export async function checkWidth(page: Page): Promise<void> {
+/** Check what the page shows in light and dark, wide and narrow: accessible, and nothing wider than the page. */
+export async function checkAppearance(page: Page): Promise<void> {
+  for (const width of [1440, 390])
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      await checkAccessibility(page);
+      await checkWidth(page);
+    }
+}
+
+async function checkWidth(page: Page): Promise<void> {
   const [content, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(content! <= shown!, `the page is ${content} pixels wide, the window ${shown}`);
 }

@@ -2,7 +2,20 @@
 // remedy. A generated client will take the place of this module.
 
 import { getKey } from "./session";
-import type { Collection, DocumentPage, IndexedDocument, Job, Receipt, SearchResult, Statistics } from "./types";
+import type {
+  ChangeList,
+  Collection,
+  Connection,
+  DocumentPage,
+  EntityList,
+  IndexedDocument,
+  Job,
+  Profile,
+  Receipt,
+  Related,
+  SearchResult,
+  Statistics,
+} from "./types";
 
 export class ServiceError extends Error {
   constructor(
@@ -58,6 +71,10 @@ export function toPath(collection: string, rest: string): string {
   return `v1/collections/${encodeURIComponent(collection)}/${rest}`;
 }
 
+function toQuery(values: Record<string, string>): URLSearchParams {
+  return new URLSearchParams(Object.entries(values).filter(([, value]) => value));
+}
+
 export async function listCollections(): Promise<Collection[]> {
   return (await call<{ collections: Collection[] }>("v1/collections?limit=100")).collections;
 }
@@ -71,12 +88,11 @@ export function search(collection: string, question: Question, signal?: AbortSig
 }
 
 export function listDocuments(collection: string, values: Record<string, string>): Promise<DocumentPage> {
-  const given = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
-  return call(toPath(collection, `documents?${given}`));
+  return call(toPath(collection, `documents?${toQuery(values)}`));
 }
 
 export function getDocument(collection: string, id: string, user: string): Promise<IndexedDocument> {
-  return call(toPath(collection, `documents/${id}?${new URLSearchParams(user ? { user } : {})}`));
+  return call(toPath(collection, `documents/${id}?${toQuery({ user })}`));
 }
 
 /** Forget a document, or only say what would be removed. */
@@ -108,4 +124,24 @@ export async function followJob(collection: string, id: string, show: (job: Job)
       if (data) show(JSON.parse(data) as Job);
     }
   }
+}
+
+export function getRelated(collection: string, values: Record<string, string>): Promise<Related> {
+  return call(toPath(collection, `related?${toQuery(values)}`));
+}
+
+export function connect(collection: string, values: Record<string, string>): Promise<Connection> {
+  return call(toPath(collection, `connection?${toQuery(values)}`));
+}
+
+export function listEntities(collection: string, values: Record<string, string>): Promise<EntityList> {
+  return call(toPath(collection, `entities?${toQuery(values)}`));
+}
+
+export function getProfile(collection: string, user: string): Promise<Profile> {
+  return call(toPath(collection, `profile?${toQuery({ user, budget: "2000" })}`));
+}
+
+export function listChanges(collection: string, user: string): Promise<ChangeList> {
+  return call(toPath(collection, `changes?${toQuery({ user, limit: "200" })}`));
 }

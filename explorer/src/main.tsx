@@ -4,6 +4,9 @@ import { exchangeTicket } from "./session";
 import { Shell } from "./shell";
 import "./styles/page.css";
 import "./styles/ask.css";
+import "./styles/documents.css";
+import "./styles/graph.css";
+import "./styles/memory.css";
 import { applyTheme } from "./theme";
 
 applyTheme();

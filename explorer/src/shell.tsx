@@ -5,7 +5,10 @@ import { useEffect, useState } from "preact/hooks";
 import { type Place, go, usePlace, writePlace } from "./address";
 import { ServiceError, listCollections } from "./api";
 import { Ask } from "./ask/ask";
+import { Documents } from "./documents/documents";
+import { GraphView } from "./graph/graph";
 import { Login } from "./login";
+import { MemoryView } from "./memory/memory";
 import { getKey, setKey } from "./session";
 import { type Theme, getTheme, setTheme } from "./theme";
 import type { Collection } from "./types";
@@ -16,7 +19,12 @@ export interface ViewProps {
   visit: number;
 }
 
-const VIEWS = [{ name: "ask", title: "Ask", view: Ask }] as const;
+const VIEWS = [
+  { name: "ask", title: "Ask", view: Ask },
+  { name: "graph", title: "Graph", view: GraphView },
+  { name: "documents", title: "Documents", view: Documents },
+  { name: "memory", title: "Memory", view: MemoryView },
+] as const;
 
 type Access = { state: "unknown" } | { state: "locked"; reason: string } | { state: "open"; collections: Collection[] };
 

@@ -174,3 +174,80 @@ export interface Job {
   problem: string;
   ended_at: string | null;
 }
+
+export interface AssertionEnd {
+  kind: "changed" | "corrected" | "ended";
+  at: string;
+}
+
+export interface RelatedFact {
+  subject: string;
+  predicate: string;
+  object: string;
+  kind: "typed" | "quoted" | "same";
+  is_forward: boolean;
+  entity: Entity | null;
+  quote: string;
+  since: string | null;
+  until: string | null;
+  stated: string | null;
+  fact: string;
+  document: Document;
+  end: AssertionEnd | null;
+  branches: RelatedFact[];
+}
+
+export interface Related {
+  name: string;
+  complete: boolean;
+  shown: number;
+  total: number;
+  is_exact: boolean;
+  entities: Entity[];
+  candidates: Entity[];
+  similar: Entity[];
+  facts: RelatedFact[];
+}
+
+export interface Connection {
+  names: string[];
+  paths: Array<{ start: Entity; hops: number; text: string; steps: RelatedFact[] }>;
+  candidates: Record<string, Entity[]>;
+  unknown: string[];
+  entities: number;
+  facts: number;
+  exhaustive: boolean;
+  text: string;
+}
+
+export interface EntityList {
+  entities: Entity[];
+  complete: boolean;
+  total: number;
+  is_exact: boolean;
+  after: string;
+}
+
+export interface Assertion {
+  fact: Fact;
+  passage: Passage;
+  session: string;
+}
+
+export interface Profile {
+  user: string;
+  lines: Array<{ text: string; assertions: Assertion[] }>;
+  has_more: boolean;
+}
+
+export interface Change {
+  kind: "began" | "changed" | "corrected" | "ended";
+  at: string;
+  before: Assertion | null;
+  after: Assertion | null;
+}
+
+export interface ChangeList {
+  changes: Change[];
+  has_more: boolean;
+}

@@ -28,7 +28,7 @@ export function Ask({ collection, place, visit }: ViewProps) {
   return (
     <div class="ask">
       <h1 class="hidden">Ask</h1>
-      <QuestionForm key={visit} collection={collection} values={place.values} />
+      <QuestionForm collection={collection} values={place.values} visit={visit} />
       <p class="hidden" role="status">
         {announce(answer)}
       </p>

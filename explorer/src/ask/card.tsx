@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 
+import { writePlace } from "../address";
 import { type Block, splitBlocks } from "../blocks";
 import { Marked } from "../marked";
 import { clean, formatDay } from "../text";
@@ -24,7 +25,7 @@ interface CardProps {
   user: string;
 }
 
-export function Card({ hit, rank, best, result, terms, facts, ranks }: CardProps) {
+export function Card({ hit, rank, best, result, terms, facts, ranks, collection, user }: CardProps) {
   const stops = listStops(hit, facts);
   const names = [...stops.map((stop) => stop.name), ...result.entities.map((entity) => entity.name)];
   return (
@@ -47,7 +48,7 @@ export function Card({ hit, rank, best, result, terms, facts, ranks }: CardProps
         <Badges hit={hit} />
         <Text blocks={listBlocks(hit)} terms={terms} names={names} />
         {hit.superseded_by && <Superseded by={hit.superseded_by} rank={ranks.get(hit.superseded_by.passage_id)} />}
-        <Origin hit={hit} />
+        <Origin hit={hit} address={writePlace({ view: "documents", values: { collection, user, open: hit.document.id } })} />
         <Shares hit={hit} best={best} />
         {hit.explanation && (
           <details class="reasons">
@@ -135,7 +136,7 @@ function Superseded({ by, rank }: { by: Superseder; rank: number | undefined }) 
   );
 }
 
-function Origin({ hit }: { hit: Hit }) {
+function Origin({ hit, address }: { hit: Hit; address: string }) {
   const { document, passage } = hit;
   const time = passage.at ?? document.at;
   const parts = [
@@ -149,7 +150,9 @@ function Origin({ hit }: { hit: Hit }) {
   ].filter(Boolean);
   return (
     <p class="origin">
-      {document.uri && <span class="uri">{clean(document.uri)}</span>}
+      <a class="uri" href={address}>
+        {clean(document.uri || document.title || "the document")}
+      </a>
       {parts.map((part, index) => (
         <span key={index}>{part}</span>
       ))}

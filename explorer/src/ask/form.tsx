@@ -3,25 +3,23 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { go } from "../address";
+import { readFields, useFields } from "../fields";
 import { FILTERS, METHODS } from "./question";
 
 interface FormProps {
   collection: string;
   values: Record<string, string>;
+  visit: number;
 }
 
-export function QuestionForm({ collection, values }: FormProps) {
+export function QuestionForm({ collection, values, visit }: FormProps) {
   const field = useRef<HTMLInputElement>(null);
+  const form = useFields(values, visit);
   useEffect(() => focusOnSlash(field), []);
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
-    const given = Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim()]));
-    go({ view: "ask", values: { collection, ...given } });
-  };
+  const submit = (event: SubmitEvent) => go({ view: "ask", values: { collection, ...readFields(event) } });
   const chosen = FILTERS.filter((name) => values[name]);
   return (
-    <form class="question" role="search" onSubmit={submit}>
+    <form ref={form} class="question" role="search" onSubmit={submit}>
       <label class="hidden" for="q">
         Question
       </label>
@@ -35,7 +33,6 @@ export function QuestionForm({ collection, values }: FormProps) {
           autocomplete="off"
           enterkeyhint="search"
           maxLength={10_000}
-          defaultValue={values["q"] ?? ""}
         />
         <button type="submit">Ask</button>
       </div>
@@ -44,20 +41,20 @@ export function QuestionForm({ collection, values }: FormProps) {
         <div class="fields">
           <label>
             Method
-            <select name="method" defaultValue={values["method"] ?? ""}>
+            <select name="method">
               {METHODS.map(([name, title]) => (
-                <option key={name} value={name} selected={name === (values["method"] ?? "")}>
+                <option key={name} value={name}>
                   {title}
                 </option>
               ))}
             </select>
           </label>
-          <DayField name="as_of" title="As of" values={values} />
-          <DayField name="since" title="Since" values={values} />
-          <DayField name="until" title="Until" values={values} />
-          <TextField name="labels" title="Labels" hint="a, b" values={values} />
-          <TextField name="user" title="User" hint="name" values={values} />
-          <TextField name="top_k" title="Hits" hint="10" values={values} pattern="[0-9]{1,3}" />
+          <DayField name="as_of" title="As of" />
+          <DayField name="since" title="Since" />
+          <DayField name="until" title="Until" />
+          <TextField name="labels" title="Labels" hint="a, b" />
+          <TextField name="user" title="User" hint="name" />
+          <TextField name="top_k" title="Hits" hint="10" pattern="[0-9]{1,3}" />
         </div>
       </details>
     </form>
@@ -67,19 +64,18 @@ export function QuestionForm({ collection, values }: FormProps) {
 interface FieldProps {
   name: string;
   title: string;
-  values: Record<string, string>;
 }
 
-function DayField({ name, title, values }: FieldProps) {
+function DayField({ name, title }: FieldProps) {
   return (
     <label>
       {title}
-      <input type="date" name={name} defaultValue={values[name] ?? ""} />
+      <input type="date" name={name} />
     </label>
   );
 }
 
-function TextField({ name, title, values, hint, pattern }: FieldProps & { hint: string; pattern?: string }) {
+function TextField({ name, title, hint, pattern }: FieldProps & { hint: string; pattern?: string }) {
   return (
     <label>
       {title}
@@ -87,7 +83,6 @@ function TextField({ name, title, values, hint, pattern }: FieldProps & { hint: 
         name={name}
         placeholder={hint}
         autocomplete="off"
-        defaultValue={values[name] ?? ""}
         {...(pattern ? { pattern, inputMode: "numeric" as const } : {})}
       />
     </label>

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from surfaces.serving import Served, create_token, start_service
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import METHODS
+from waylore.service.keys import make_key
+from waylore.service.registry.open import open_registry
 
 WORLD = "systems"
 HASHING = {"WAYLORE_EMBEDDING_PROVIDER": "hashing"}
@@ -45,12 +48,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, P
         yield running, folder
 
 
-def search(folder: Path, values: dict[str, str]) -> Any:
-    """Return what `waylore search --json` prints on a copy of the store."""
-    given = [part for name, option in OPTIONS.items() if name in values for part in (option, values[name])]
-    done = process(folder, "search", values["q"], *given, "--store", "copy.waylore", "--json", **HASHING)
+def print_json(folder: Path, *arguments: str) -> Any:
+    """Return what a command prints on a copy of the store."""
+    done = process(folder, *arguments, "--store", "copy.waylore", "--json", **HASHING)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def search(folder: Path, values: dict[str, str]) -> Any:
+    """Return what `waylore search --json` prints."""
+    given = [part for name, option in OPTIONS.items() if name in values for part in (option, values[name])]
+    return print_json(folder, "search", values["q"], *given)
 
 
 @pytest.mark.timeout(1_200)
@@ -61,6 +69,67 @@ def test_ask_shows_what_the_command_line_prints(served: tuple[Served, Path], tmp
     limited = create_token(folder / f"{WORLD}.waylore", scope="read", labels=[])
     scene = {"url": running.url, "key": running.token, "limited_key": limited, "hidden": HIDDEN}
     run_browser("ask", {**scene, "questions": questions}, tmp_path)
+
+
+@pytest.mark.timeout(1_200)
+def test_documents_are_listed_added_and_forgotten(served: tuple[Served, Path], tmp_path: Path) -> None:
+    running, folder = served
+    limited = create_token(folder / f"{WORLD}.waylore", scope="read", labels=[])
+    with Waylore.open(folder / "copy.waylore") as memory:
+        documents = list(memory.documents(limit=1_000))
+    scene = {
+        "url": running.url,
+        "key": running.token,
+        "limited_key": limited,
+        "all": [document.uri for document in documents],
+        "visible": [document.uri for document in documents if not document.labels],
+    }
+    assert 10 < len(scene["visible"]) < len(scene["all"]) <= 50
+    run_browser("documents", scene, tmp_path)
+
+
+@pytest.mark.timeout(1_200)
+def test_graph_shows_what_the_command_line_prints(served: tuple[Served, Path], tmp_path: Path) -> None:
+    running, folder = served
+    limited = create_token(folder / f"{WORLD}.waylore", scope="read", labels=[])
+    scene = {
+        "url": running.url,
+        "key": running.token,
+        "limited_key": limited,
+        "related": print_json(folder, "related", "lanternfish", "--hops", "2", "--limit", "300"),
+        "connection": print_json(folder, "connect", "quayside", "Hanne Vik"),
+        "hidden": "INC-377",
+    }
+    run_browser("graph", scene, tmp_path)
+
+
+SAID = {
+    "mara": [
+        ("2024-03-01", "I live in Turku and work at Corvane Robotics."),
+        ("2024-09-05", "My favourite tea is rooibos."),
+        ("2025-05-02", "I moved to Aarhus. I live in Aarhus now."),
+    ],
+    "jo": [("2025-01-01", "I live in Porto.")],
+}
+
+
+@pytest.mark.timeout(1_200)
+def test_memory_shows_what_the_command_line_prints(tmp_path: Path) -> None:
+    store = tmp_path / "copy.waylore"
+    with Waylore.open(store) as memory:
+        for user, turns in SAID.items():
+            for day, said in turns:
+                memory.remember([{"role": "user", "content": said, "at": day}], user=user, session=day)
+    made, of_jo = make_key("jo", user="jo")
+    with closing(open_registry(str(store))) as registry:
+        registry.set_key(made)
+    scene = {
+        "other_key": of_jo,
+        "profile": print_json(tmp_path, "profile", "mara"),
+        "changes": print_json(tmp_path, "changes", "--user", "mara"),
+    }
+    with start_service(store, tmp_path, WAYLORE_EMBEDDING_PROVIDER="none") as running:
+        run_browser("memory", {**scene, "url": running.url, "key": running.token}, tmp_path)
 
 
 @pytest.mark.timeout(1_200)

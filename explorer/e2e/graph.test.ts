@@ -1,0 +1,137 @@
+// The Graph view shows what `waylore related` and `waylore connect` print, drawn and as a list, and what held when.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import type { Browser, Page } from "playwright-core";
+
+import { checkAppearance, openPage, readScene, startBrowser } from "./browser.js";
+
+interface Fact {
+  subject: string;
+  object: string;
+  branches: Fact[];
+}
+
+interface Scene {
+  url: string;
+  key: string;
+  limited_key: string;
+  related: { facts: Fact[]; total: number };
+  connection: { paths: Array<{ text: string }> };
+  hidden: string; // a name that the limited key may not see, beside `quayside`
+}
+
+const scene = readScene<Scene>();
+let browser: Browser;
+before(async () => void (browser = await startBrowser()));
+after(() => browser.close());
+
+async function show(page: Page, values: Record<string, string>): Promise<void> {
+  await page.goto(`${scene.url}/#/graph?${new URLSearchParams(values)}`);
+  await page.waitForSelector(".told h2");
+}
+
+function listFacts(facts: Fact[]): Fact[] {
+  return facts.flatMap((fact) => [fact, ...listFacts(fact.branches)]);
+}
+
+test("shows the facts of the command line, and says that these are all", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: "lanternfish", hops: "2" });
+  const facts = listFacts(scene.related.facts);
+  const shown = await page.locator(".tree li").evaluateAll((items) =>
+    items.map((item) => [...item.children].find((child) => child.matches("a, b"))?.textContent ?? ""),
+  );
+  assert.equal(shown.length, facts.length);
+  for (const [index, name] of shown.entries()) assert.ok([facts[index]!.subject, facts[index]!.object].includes(name), name);
+  assert.match(await page.locator(".told").innerText(), new RegExp(`All ${scene.related.total} facts around lanternfish`));
+  await close();
+});
+
+test("shows the way between two names", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: "quayside", to: "Hanne Vik" });
+  const ways = await page.locator(".told .way").allInnerTexts();
+  assert.deepEqual(ways, scene.connection.paths.map(({ text }) => text));
+  assert.match(await page.locator(".told").innerText(), /everything within reach was looked at/);
+  await close();
+});
+
+test("a limited key sees no hidden name", async () => {
+  for (const [key, isVisible] of [[scene.key, true], [scene.limited_key, false]] as const) {
+    const { page, close } = await openPage(browser, scene.url, key);
+    await show(page, { entity: "quayside", hops: "2" });
+    assert.equal((await page.content()).includes(scene.hidden), isVisible);
+    await close();
+  }
+});
+
+test("the slider shows what held when", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: "lanternfish" });
+  const listPast = () => page.locator(".tree li.past").allInnerTexts();
+  assert.deepEqual(await listPast(), []);
+  await page.locator(".time input").focus();
+  await page.keyboard.press("Home"); // the day before the first of them began
+  for (let day = 0; day < 2; day++) await page.keyboard.press("ArrowRight");
+  await page.getByText("What held on 2 Jan 2021").waitFor();
+  const past = (await listPast()).join(" ");
+  assert.match(past, /Keel Team/);
+  assert.doesNotMatch(past, /Anchor Team/);
+  await page.getByRole("button", { name: "All times" }).click();
+  assert.deepEqual(await listPast(), []);
+  await close();
+});
+
+test("a click on a drawn name opens its facts, and the address keeps it", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: "lanternfish" });
+  await page.waitForFunction(() => document.querySelector(".canvas[data-settled]"));
+  for (const [x, y] of await findLabels(page)) {
+    await page.mouse.click(x, y);
+    if (page.url().includes("more=")) break;
+  }
+  assert.match(page.url(), /more=/);
+  await page.waitForFunction(() => document.querySelectorAll(".told h2").length === 2);
+  await close();
+});
+
+/** Return points just left of the labels, where the names are drawn. */
+async function findLabels(page: Page): Promise<Array<[number, number]>> {
+  return page.evaluate(() => {
+    const canvas = document.querySelector<HTMLCanvasElement>("canvas.sigma-labels")!;
+    const { left, top, width } = canvas.getBoundingClientRect();
+    const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / width;
+    const isInk = (x: number, y: number) => data[4 * (y * canvas.width + x) + 3]! > 100;
+    const isColumn = (x: number, y: number) => Array.from({ length: 14 }, (_, row) => y + row).some((row) => isInk(x, row));
+    const found: Array<[number, number]> = [];
+    for (let y = 0; y < canvas.height; y++)
+      for (let x = 0; x < canvas.width; x++) {
+        if (!isInk(x, y) || found.some(([a, b]) => Math.abs(b - y) < 16 && x > a - 20 && x < a + 200)) continue;
+        let first = x; // the first letter: go left while there are letters within a few pixels
+        for (let gap = 0; gap < 6 && first - gap > 0; gap++) if (isColumn(first - gap, y)) [first, gap] = [first - gap, 0];
+        found.push([first, y]);
+      }
+    return found.map(([x, y]): [number, number] => [left + x / scale - 10, top + y / scale + 6]);
+  });
+}
+
+test("names lead on by keyboard, and an unknown name is answered", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await page.goto(`${scene.url}/#/graph`);
+  await page.locator(".start a", { hasText: "lanternfish" }).press("Enter");
+  await page.getByRole("heading", { name: "lanternfish" }).waitFor();
+  await page.getByLabel("Name", { exact: true }).fill("lantern");
+  await page.keyboard.press("Enter");
+  await page.getByText("No name lantern").waitFor();
+  await close();
+});
+
+test("is accessible in light and dark, 1440 and 390 pixels wide", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: "lanternfish", hops: "2" });
+  await checkAppearance(page);
+  await close();
+});

@@ -246,7 +246,7 @@ def _is_page(target: str) -> bool:
 
 def _get_words_before(text: str) -> str:
     """Return the last words before a link, from the first one that says something."""
-    words = re.split(r"[.;:!?(]", text)[-1].split()[-WORDS_BEFORE_LINK:]
+    words = re.split(r"[.,;:!?(]", text)[-1].split()[-WORDS_BEFORE_LINK:]
     while words and words[0].lower() in _IDLE:
         words = words[1:]
     return " ".join(words)

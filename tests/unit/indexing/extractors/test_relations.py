@@ -169,6 +169,15 @@ def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
     assert read_document(tmp_path / "b.html", html.format("Clock Museum")).title == "Clock Museum"
 
 
+def test_words_before_a_link_begin_after_a_comma(tmp_path: Path) -> None:
+    text = "# Login\n\nLogin checks passwords, and asks [[Sessions]] before it lets anyone in.\n"
+    reading = read_document(tmp_path / "login.md", text)
+    [found] = RuleExtractor().extract_reading(
+        reading, Document("d", reading.title, "login.md"), [Passage("p", "d", reading.text)]
+    )
+    assert [(fact.subject, fact.predicate, fact.object) for fact in found.facts] == [("Login", "asks", "Sessions")]
+
+
 MUSEUM_IS_RUN = ("Museum", "is run by", "Horology Foundation")
 
 

@@ -172,9 +172,8 @@ def test_title_of_a_web_page_is_without_its_site(tmp_path: Path) -> None:
 def test_words_before_a_link_begin_after_a_comma(tmp_path: Path) -> None:
     text = "# Login\n\nLogin checks passwords, and asks [[Sessions]] before it lets anyone in.\n"
     reading = read_document(tmp_path / "login.md", text)
-    [found] = RuleExtractor().extract_reading(
-        reading, Document("d", reading.title, "login.md"), [Passage("p", "d", reading.text)]
-    )
+    passage = Passage("p", "d", reading.text, reading.title, end=len(reading.text))
+    [found] = RuleExtractor().extract_reading(reading, Document("d", reading.title, "login.md"), [passage])
     assert [(fact.subject, fact.predicate, fact.object) for fact in found.facts] == [("Login", "asks", "Sessions")]
 
 

@@ -10,6 +10,7 @@ import psycopg
 from tools.faults import mount_small_disk, start_proxy, terminate_connections
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import DURABLE_SETTINGS, Server, start_server
+from tools.waiting import wait_until
 
 from benchmarks.faults import notes
 from benchmarks.faults.load import SECRET, Load, Report
@@ -145,6 +146,7 @@ def fill_disk(size: LoadSize) -> Report:
             disk.clear()
             since = time.monotonic()
             time.sleep(size.seconds / 4)
+            wait_until(lambda: any(r.kind == "write" and r.is_answered and r.begun > since for r in load.requests))
         report = build_report("disk of the tables full", waylore, store, load, since)
         report.notes.append(next(str(r.error) for r in load.requests if r.error))
         return report

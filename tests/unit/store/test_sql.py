@@ -26,6 +26,7 @@ ONLY_SQLITE = {
             "add_checksum",
         ),
     },
+    "row-level security hides other collections": {"collections"},
     "rows have a number beside their id": {"collection_row", "passage_ids", "entity_ids"},
     "bits replace an index of vectors": {
         *("new_block", "blocks", "resize_blocks", "all_blocks", "joined_passage_vectors", "visible_entities"),

@@ -54,7 +54,7 @@ quick:
     ruff format --check .
     ruff check .
     mypy
-    pytest -q -n 2 -m "not slow" tests/unit
+    pytest -q -n 2 -m "not slow" --hypothesis-profile=quick tests/unit
 
 # Run the tests and measure coverage; fails below the floor in pyproject.toml
 coverage *arguments:

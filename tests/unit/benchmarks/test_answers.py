@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 
 from unit.providers.loopback import Answer, Handler, Script, answer_and_charge, fail_with, make_completion, serve
 
+pytestmark = pytest.mark.slow
+
 OWNERS = {"Alder": "Ada Renwick", "Birch": "Bela Storm"}
 QUOTE = "The bakery buys rye flour from two mills."
 WORDS = st.text("abc ", max_size=20)

@@ -19,6 +19,7 @@ from waylore.indexing.blocks import Block, Limits, Mark, Reading, Skipped, Sourc
 from waylore.indexing.files import processes
 from waylore.indexing.files.formats import SMALL_BYTES, read, read_source
 
+pytestmark = pytest.mark.slow
 MODULE = """
 import os, signal, socket, sys, time
 from pathlib import Path

@@ -15,6 +15,8 @@ from waylore.protocols import Embedder
 from waylore.providers.embedders.fastembed import BGE_QUESTION, FastEmbedder
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
 
+pytestmark = pytest.mark.slow
+
 PASSAGES = [
     "The Eiffel Tower in Paris is 330 metres high.",
     "Bread is baked from flour, water, salt and yeast.",

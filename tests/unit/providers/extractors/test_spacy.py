@@ -11,6 +11,8 @@ from waylore.protocols import Extractor
 from waylore.providers.extractors.spacy import SpacyExtractor
 from waylore.types.knowledge import Document, Passage
 
+pytestmark = pytest.mark.slow
+
 TEXT = (
     "Inception is a film by Christopher Nolan. It stars Leonardo DiCaprio and was shot in Tokyo in 2009. "
     "See [[Heist film]] for more."

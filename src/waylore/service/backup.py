@@ -6,7 +6,6 @@ and a digest of each collection, so a changed copy is noticed. The keys of a ser
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -18,6 +17,8 @@ from pathlib import Path
 from waylore import __version__
 from waylore.deadline import check_each
 from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
+from waylore.indexing.pipeline import split_into_batches
+from waylore.service.spool import sync_file, sync_folder
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import list_collections, read_schema, translate_errors
 from waylore.store.sqlite.pages import copy_file
@@ -27,7 +28,7 @@ from waylore.store.urls import parse_url
 
 FORMAT = 1
 MANIFEST, COPY = "MANIFEST.json", "store.waylore"
-DIGESTS = 1_000  # documents whose digests are read at a time
+BATCH = 100  # documents that are compared at a time
 Progress = Callable[[str], None]
 
 
@@ -73,7 +74,7 @@ def back_up(url: str, folder: Path, *, progress: Progress = lambda _: None) -> M
     )
     _write_durably(part / MANIFEST, json.dumps(asdict(manifest), indent=2) + "\n")
     part.rename(folder)
-    _sync(folder.parent)
+    sync_folder(folder.parent)
     return manifest
 
 
@@ -100,7 +101,7 @@ def restore(folder: Path, url: str, *, progress: Progress = lambda _: None) -> M
     if describe_collections(part) != manifest.collections:
         raise DamagedStore(f"the documents of {folder} are not those of its {MANIFEST}; use another backup")
     part.rename(file)
-    _sync(file.parent)
+    sync_folder(file.parent)
     return manifest
 
 
@@ -132,11 +133,14 @@ def _describe(file: Path, collection: str) -> SavedCollection:
     digest = sha256()
     with closing(SqliteStore(file, collection)) as store:
         size = store.statistics()
-        for indexed in check_each(store.export()):
-            id_ = indexed.document.id
-            if store.digests([id_]).get(id_) != indexed.digest:
-                raise DamagedStore(f"{indexed.document.uri or id_} in {file} is damaged; run `waylore doctor`")
-            digest.update(f"{id_} {indexed.digest}\n".encode())
+        for batch in split_into_batches(check_each(store.export()), BATCH):
+            made = {indexed.document.id: indexed.digest for indexed in batch}
+            stored = store.digests(list(made))
+            for indexed in batch:
+                id_ = indexed.document.id
+                if stored.get(id_) != made[id_]:
+                    raise DamagedStore(f"{indexed.document.uri or id_} in {file} is damaged; run `waylore doctor`")
+                digest.update(f"{id_} {made[id_]}\n".encode())
     return SavedCollection(size.documents, size.passages, size.model, digest.hexdigest())
 
 
@@ -167,14 +171,4 @@ def _hash(file: Path) -> str:
 def _write_durably(file: Path, text: str) -> None:
     with file.open("w", encoding="utf-8") as opened:
         opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Make a rename in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_file(opened)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from uuid import uuid4
 
 from waylore import legacy
@@ -138,7 +138,7 @@ async def save_upload(
                 digest.update(data)
                 await asyncio.to_thread(_write, file, data)
             _check_complete(size, declared)
-            await asyncio.to_thread(_sync, file)
+            await asyncio.to_thread(sync_file, file)
         path = spool.folder / f"{job}-{digest.hexdigest()}{suffix if len(suffix) <= MAX_SUFFIX_LENGTH else ''}"
         part.rename(path)
     except OSError as error:
@@ -146,7 +146,7 @@ async def save_upload(
         raise UploadRejected(507, f"the upload cannot be stored ({reason}); try again later") from error
     finally:
         part.unlink(missing_ok=True)
-    await asyncio.to_thread(_sync_folder, spool.folder)
+    await asyncio.to_thread(sync_folder, spool.folder)
     return path, size
 
 
@@ -207,12 +207,13 @@ def _write(file: IO[bytes], data: bytes) -> None:
     file.write(data)
 
 
-def _sync(file: IO[bytes]) -> None:
+def sync_file(file: IO[Any]) -> None:
+    """Write the content of an open file to the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync the folder, so that the new name of a file survives a crash."""
     opened = os.open(folder, os.O_RDONLY)
     try:

@@ -43,7 +43,10 @@ _LEAD = re.compile(
 _BEFORE_NAME = frozenset(["by", "with", "in", "from", "to", "on", "at", "through", "into", "via"])
 _USES = frozenset(["use", "uses"])
 _OWN = frozenset("agreement contract document page paper policy proposal report study".split())
-_OPENERS = frozenset("after before both every here most nobody now one ours since some until whether while".split())
+# Words that are not part of the noun that begins a sentence.
+_NO_NOUNS = STOP_WORDS.union(
+    "after before both every here most nobody now one ours since some until whether while".split()
+)
 _KINDS = frozenset("api apis gui html html5 http https id ids json pr prs ui uri uris url urls xml".split())
 _ARTICLES = frozenset(["a", "an", "the"])
 _NOT_FIRST = frozenset("and or & but in of on at for from et ou mais de du des und oder aber y o pero".split())
@@ -195,7 +198,7 @@ def _read_lead(before: str, about: str) -> tuple[str, str] | None:
     if not lead or not words or not (words.split()[-1].lower() in _BEFORE_NAME or words.lower() in _USES):
         return None
     noun = normalise(lead["noun"]).split()
-    if len(noun) < (1 if lead["article"] else 2) or not STOP_WORDS.union(_OPENERS).isdisjoint(noun):
+    if len(noun) < (1 if lead["article"] else 2) or not _NO_NOUNS.isdisjoint(noun):
         return None
     is_meant = bool(lead["article"]) and noun[-1] in {*_OWN, *normalise(about).split()}
     return about if is_meant else lead["noun"], words

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any, TypeAlias
 
 from waylore.config import ContextConfig
@@ -80,13 +81,13 @@ def render_context(
     is_short = is_pruned or (layout == "passages" and config.max_tokens <= SHORT_TOKENS)
 
     def format_page(cited: _CitedTexts) -> str:
-        shown = [(_drop_title(citation, text) if is_short else citation, text) for citation, text in cited]
+        shown = [(drop_title(citation, text) if is_short else citation, text) for citation, text in cited]
         return _format_page(block, shown, fence, include_sources=config.include_sources and not is_short)
 
     def fits(cited: _CitedTexts) -> bool:
         return by_line(format_page(cited)) <= config.max_tokens
 
-    by_line = count_by_line(count)
+    by_line, drop_title = count_by_line(count), cache(_drop_title)  # most passages stay the same from check to check
     cited = _fit_sentences(result, fits) if is_pruned else _fit_passages(result.hits, fits)
     while cited and count(format_page(cited)) > config.max_tokens:
         cited = cited[:-1]

@@ -137,10 +137,7 @@ def _apply(
 def read_schema(path: str) -> int | None:
     """Return the schema of a store without changing its file: 0 if it is empty, None if it is not of Waylore."""
     with translate_errors(path), closing(open_to_read(path)) as db:
-        if _identify(db) == FOREIGN:
-            return None
-        check_kind(db, STORE)
-        return max(_read_applied(db, SQL), default=0)
+        return _read_schema(db)
 
 
 def list_collections(path: str) -> list[tuple[str, int, int]]:
@@ -148,11 +145,16 @@ def list_collections(path: str) -> list[tuple[str, int, int]]:
 
     A file of an earlier layout is not changed, and has none until it is opened.
     """
-    if not read_schema(path):
-        return []
     with translate_errors(path), closing(open_to_read(path)) as db:
-        found: list[Any] = db.execute(SQL["collections"]).fetchall()
+        found: list[Any] = db.execute(SQL["collections"]).fetchall() if _read_schema(db) else []
         return found
+
+
+def _read_schema(db: apsw.Connection) -> int | None:
+    if _identify(db) == FOREIGN:
+        return None
+    check_kind(db, STORE)
+    return max(_read_applied(db, SQL), default=0)
 
 
 def ensure_collection(db: apsw.Connection, name: str) -> int:

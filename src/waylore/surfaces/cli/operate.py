@@ -26,7 +26,7 @@ from waylore.settings.files import DOTENV, trust_file
 from waylore.settings.load import find_trust_record, load
 from waylore.store.sqlite.file import list_collections
 from waylore.store.urls import parse_url, without_password
-from waylore.surfaces.cli.options import StoreUrl
+from waylore.surfaces.cli.options import StoreUrl, require_file
 from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_status
 
 cells_app = typer.Typer(no_args_is_help=True, help="Databases that hold collections.")
@@ -128,9 +128,8 @@ def _list_collections(address: str) -> list[dict[str, str | int]]:
     if parsed.is_cells:
         with closing(open_catalogue(address)) as catalogue:
             return [{"collection": name} for name in catalogue.list_collections()]
-    if parsed.is_file and not parsed.path.exists():
-        raise NotFound(f"no store at {parsed.path}; create one with `waylore init`, or name another with --store")
     if parsed.is_file:
+        require_file(parsed.path)
         found = list_collections(parsed.location)
         return [{"collection": name, "documents": docs, "passages": parts} for name, docs, parts in found]
     with closing(open_registry(address)) as registry:

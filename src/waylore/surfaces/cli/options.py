@@ -160,8 +160,8 @@ def load_existing(store: str, collection: str, **sections: Any) -> Settings:
     """Load the settings of a store that exists: a command that reads must not create an empty file."""
     settings = load_settings(store, collection, **sections)
     file = find_file(settings)
-    if file and not file.exists():
-        raise NotFound(f"no store at {file}; create one with `waylore init`, or name another with --store")
+    if file:
+        require_file(file)
     names = [name for name, *_ in list_collections(str(file))] if file else []
     if names and settings.collection not in names:
         known = ", ".join(names)
@@ -169,6 +169,12 @@ def load_existing(store: str, collection: str, **sections: Any) -> Settings:
             f"{file} has no collection {settings.collection!r}; name one of these with --collection: {known}"
         )
     return settings
+
+
+def require_file(file: Path) -> None:
+    """Raise NotFound if the file of a store does not exist."""
+    if not file.exists():
+        raise NotFound(f"no store at {file}; create one with `waylore init`, or name another with --store")
 
 
 def find_file(settings: Settings) -> Path | None:

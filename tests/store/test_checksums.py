@@ -25,7 +25,7 @@ from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.service.registry.open import open_registry
 from waylore.store.sqlite import file, pages, verify, vfs
 from waylore.store.sqlite.store import SqliteStore
-from waylore.surfaces.checks import Finding, check_store, run_checks
+from waylore.surfaces.checks import RESTORE, Finding, check_store, run_checks
 from waylore.testing.world import MODEL, QUEEN, WORLD, page
 from waylore.types.author import OWNER
 
@@ -110,7 +110,7 @@ def test_damaged_file_gives_no_wrong_answer(tmp_path: Path, damage: Damage, numb
     path.write_bytes(content)
     [problem] = find_problems(path)
     assert "damaged" in problem.message
-    assert problem.remedy == "restore a backup with `waylore restore`"
+    assert problem.remedy == RESTORE
     with suppress(DamagedStore):
         assert read_answers(path) == original.answers  # nothing was read from the damaged pages
 

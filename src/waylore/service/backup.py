@@ -15,9 +15,8 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from waylore import __version__
-from waylore.deadline import check_each
 from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
-from waylore.indexing.pipeline import split_into_batches
+from waylore.service.integrity import check_documents
 from waylore.service.spool import sync_file, sync_folder
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import list_collections, read_schema, translate_errors
@@ -28,7 +27,6 @@ from waylore.store.urls import parse_url
 
 FORMAT = 1
 MANIFEST, COPY = "MANIFEST.json", "store.waylore"
-BATCH = 100  # documents that are compared at a time
 Progress = Callable[[str], None]
 
 
@@ -62,7 +60,7 @@ def back_up(url: str, folder: Path, *, progress: Progress = lambda _: None) -> M
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True, mode=0o700)
     progress("copying")
-    _copy(_find_file(url), part / COPY)
+    _copy(find_file(url), part / COPY)
     progress("verifying")
     manifest = Manifest(
         FORMAT,
@@ -133,14 +131,10 @@ def _describe(file: Path, collection: str) -> SavedCollection:
     digest = sha256()
     with closing(SqliteStore(file, collection)) as store:
         size = store.statistics()
-        for batch in split_into_batches(check_each(store.export()), BATCH):
-            made = {indexed.document.id: indexed.digest for indexed in batch}
-            stored = store.digests(list(made))
-            for indexed in batch:
-                id_ = indexed.document.id
-                if stored.get(id_) != made[id_]:
-                    raise DamagedStore(f"{indexed.document.uri or id_} in {file} is damaged; run `waylore doctor`")
-                digest.update(f"{id_} {made[id_]}\n".encode())
+        for document in check_documents(store):
+            if not document.is_whole:
+                raise DamagedStore(f"{document.uri or document.id} in {file} is damaged; run `waylore doctor`")
+            digest.update(f"{document.id} {document.digest}\n".encode())
     return SavedCollection(size.documents, size.passages, size.model, digest.hexdigest())
 
 
@@ -149,9 +143,10 @@ def _copy(file: Path, to: Path) -> None:
         copy_file(str(file), str(to))
 
 
-def _find_file(url: str) -> Path:
+def find_file(url: str) -> Path:
+    """Return the file of a store. Raise an error that says what to do if it is on a server, or does not exist."""
     if not _is_file(url):
-        raise ConfigError("only a store in a file can be backed up so far; for PostgreSQL use pg_dump as the owner")
+        raise ConfigError("this works only with a store in a file so far; for PostgreSQL use pg_dump as the owner")
     file = parse_url(url).path
     if not file.exists():
         raise NotFound(f"no store at {file}; name one with --store")

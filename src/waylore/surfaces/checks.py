@@ -7,6 +7,7 @@ stored content; but every page of a file is compared with its checksum.
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, DamagedStore, ModelError, StoreError, WayloreError
 from waylore.project import PROJECT, find_project_file
 from waylore.protocols import Embedder
+from waylore.service.integrity import list_disagreements
 from waylore.settings.load import (
     find_unknown_variables,
     list_old_settings,
@@ -29,15 +31,15 @@ from waylore.settings.sections import Settings
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import MAX_REWRITTEN_BYTES, is_read_only, read_schema
 from waylore.store.sqlite.verify import CheckedPages, check_pages
-from waylore.store.urls import parse_url, without_password
+from waylore.store.urls import open_store, parse_url, without_password
 from waylore.surfaces.open import create_embedder, create_extractor
 from waylore.surfaces.terminal.hits import count
 
 State = Literal["good", "note", "wrong"]
 MIN_FREE_BYTES = 200_000_000  # on the disk of the store
 SERVER_TIMEOUT_SECONDS = 5
-MAX_PAGES_SHOWN = 10
-RESTORE = "restore a backup with `waylore restore`"
+MAX_PAGES_SHOWN = MAX_LINES_SHOWN = 10
+RESTORE = "restore a backup with `waylore restore`, or save what is whole with `waylore doctor --repair NEW`"
 COMPACT = "run `waylore compact` while no other process uses the file"
 ENABLE_CHECKSUMS = "stop the server, run `pg_checksums --enable` on its data folder, and start it"
 FORMATS = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "DOCX", "pathspec": ".gitignore"}
@@ -53,8 +55,8 @@ class Finding:
     remedy: str = ""
 
 
-def run_checks(**options: Any) -> Iterator[Finding]:
-    """Run all checks on this machine, these settings and this store."""
+def run_checks(is_deep: bool = False, /, **options: Any) -> Iterator[Finding]:
+    """Run all checks on this machine, these settings and this store; the deep ones read every document."""
     yield from _check_old_settings()
     yield from _check_variables()
     try:
@@ -72,6 +74,8 @@ def run_checks(**options: Any) -> Iterator[Finding]:
     yield from of_store
     if all(finding.state == "good" or finding.remedy in (COMPACT, ENABLE_CHECKSUMS) for finding in of_store):
         yield from _check_collection(settings, embedder)
+        if is_deep:
+            yield from _check_content(settings)
 
 
 def _check_old_settings() -> Iterator[Finding]:
@@ -230,6 +234,14 @@ def _describe_pages(path: Path, checked: CheckedPages) -> Finding:
         shown = ", ".join(map(str, checked.damaged[:MAX_PAGES_SHOWN]))
         more = ", …" if len(checked.damaged) > MAX_PAGES_SHOWN else ""
         return Finding("pages", "wrong", f"{path} has damaged pages: {shown}{more}", RESTORE)
+    if checked.lost_writes > 1:
+        message = f"the log of {path} is damaged: {checked.lost_writes} writes cannot be read"
+        return Finding("pages", "wrong", message, RESTORE)
+    if checked.lost_writes:
+        message = f"the log of {path} ends with a write that is not whole: a crash cut it off, or the log is damaged"
+        return Finding(
+            "pages", "note", message, "`waylore doctor --repair NEW` reads it, before anything else is written"
+        )
     if checked.has_checksums:
         return Finding("pages", "good", "every page has its checksum")
     message = f"{path} has no checksums, so damage may not be noticed"
@@ -306,6 +318,18 @@ def describe_schema(place: str, schema: int, newest: int) -> Finding:
 
 
 # -- the collection ------------------------------------------------------------------------------------
+
+
+def _check_content(settings: Settings) -> Iterator[Finding]:
+    """Compare every document of the collection with its digest, and indexes and counts with the documents."""
+    with closing(open_store(settings.store, settings.collection)) as store:
+        wrong = list(list_disagreements(store))
+    for line in wrong[:MAX_LINES_SHOWN]:
+        yield Finding("content", "wrong", line, RESTORE)
+    if len(wrong) > MAX_LINES_SHOWN:
+        yield Finding("content", "wrong", f"{len(wrong) - MAX_LINES_SHOWN} more", RESTORE)
+    if not wrong:
+        yield Finding("content", "good", "every document has its digest, and indexes and counts agree with them")
 
 
 def _check_collection(settings: Settings, embedder: Embedder | None) -> Iterator[Finding]:

@@ -153,15 +153,16 @@ def entities(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str], *, vec
 def get_indexed_documents(db: apsw.Connection, scope: SqliteScope, ids: Sequence[str]) -> Mapping[str, IndexedDocument]:
     """Return documents with all their parts by id."""
     rows = run_by_ids(db, "documents", ids, **scope.bindings)
-    return {c.document.id: c for c in map(partial(_read_document, db), rows)}
+    return {c.document.id: c for c in map(partial(read_document, db), rows)}
 
 
 def export(db: apsw.Connection, collection: int) -> Iterator[IndexedDocument]:
     """Yield every document with all its parts."""
-    return map(partial(_read_document, db), db.execute(SQL["export_documents"], {"collection": collection}))
+    return map(partial(read_document, db), db.execute(SQL["export_documents"], {"collection": collection}))
 
 
-def _read_document(db: apsw.Connection, row: Sequence[Any]) -> IndexedDocument:
+def read_document(db: apsw.Connection, row: Sequence[Any]) -> IndexedDocument:
+    """Return a document with all its parts, from a row of the query `documents`."""
     own = {"document": row[0]}
     mentions, stated = read_parts(db, row[0])
     return IndexedDocument(

@@ -76,6 +76,7 @@ def open_file(path: str) -> apsw.Connection:
 def prepare(db: apsw.Connection, *, busy_seconds: float) -> None:
     """Bring the tables of a store in this file up to date; change nothing if they are."""
     check_kind(db, STORE)
+    pages.check_log(db)
 
     def finish(_: object) -> None:
         db.pragma("application_id", STORE)
@@ -234,7 +235,8 @@ def translate_errors(path: str) -> Iterator[None]:
         ) from error
     except apsw.CorruptError as error:
         raise DamagedStore(
-            f"{path} is damaged ({error}): restore a backup with `waylore restore`; `waylore doctor` lists the pages"
+            f"{path} is damaged ({error}): restore a backup with `waylore restore`, or save the documents that are "
+            "whole with `waylore doctor --repair NEW`"
         ) from error
     except apsw.IOError as error:
         raise StoreUnavailable(

@@ -7,6 +7,7 @@ that opens and closes the file on its own drops SQLite's locks. This module know
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import apsw
@@ -29,6 +30,13 @@ MAX_LOG_PAGES = 1_000  # a commit runs a checkpoint if the log has at least this
 _LOCK_OFFSET = 1 << 30  # of the page that SQLite locks and never writes
 _LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
 _CHUNK_PAGES = 128  # pages per read
+
+
+class DamagedLog(apsw.CorruptError):
+    """Commits in the log cannot be read, because a page before them is damaged."""
+
+    def __init__(self, commits: int) -> None:
+        super().__init__(f"{commits} writes in its log are lost behind a damaged page")
 
 
 def checkpoint(path: str, *, truncate_log: bool = False) -> bool:
@@ -142,15 +150,87 @@ def _is_whole(db: apsw.Connection, number: int, size: int) -> bool:
 
 def _list_logged(db: apsw.Connection, size: int) -> set[int]:
     """Return the numbers of the pages in the log. A page belongs to the log if it has the salts of its beginning."""
-    numbers: set[int] = set()
-    has_log, first = db.read("main", 1, 0, _LOG_HEADER)
-    offset = _LOG_HEADER
-    while has_log:
-        has_log, frame = db.read("main", 1, offset, _FRAME_HEADER)
-        if has_log and frame[8:16] == first[16:24]:
-            numbers.add(int.from_bytes(frame[:4], "big"))
+    _, first = db.read("main", 1, 0, _LOG_HEADER)
+    return {int.from_bytes(frame[:4], "big") for frame in _read_frames(db, size) if frame[8:16] == first[16:24]}
+
+
+# -- the log -------------------------------------------------------------------------------------------
+
+
+def check_log(db: apsw.Connection) -> None:
+    """Raise DamagedLog if writes in the log cannot be read, because a page before them is damaged.
+
+    SQLite ends the log at the first page that is not whole, and says nothing.
+    """
+    lost = count_lost_writes(db)
+    if lost > 1:
+        raise DamagedLog(lost)
+
+
+def count_lost_writes(db: apsw.Connection) -> int:
+    """Count the commits in the log behind the last page that SQLite reads.
+
+    1 may be a write that a crash cut off and that nobody was told of. If two commits are whole beside each other, the
+    page before them was damaged later.
+    """
+    db.pragma("schema_version")  # before its first read a connection does not know the log
+    if measure_log(db.filename) <= _LOG_HEADER:
+        return 0
+    _, beginning = db.read("main", 1, 0, _LOG_HEADER + _FRAME_HEADER)
+    size, salts, read, lost = int(db.pragma("page_size")), find_salts(beginning), -1, [0]
+    while lost and read != (read := _count_read(db)):  # again if another process has written meanwhile
+        frames = enumerate(_read_frames(db, size, read), read)
+        lost = [place for place, frame in frames if frame[8:16] == salts and frame[4:8] != bytes(4)]
+    is_damaged = any(_are_joined(db, size, one, next_one) for one, next_one in pairwise(lost))
+    return len(lost) if is_damaged else min(len(lost), 1)
+
+
+def _are_joined(db: apsw.Connection, size: int, first: int, last: int) -> bool:
+    """Return whether each page in the log between two places has the checksum that follows from the page before."""
+    length = _FRAME_HEADER + size
+    _, log = db.read("main", 1, _LOG_HEADER + first * length, (last - first + 1) * length)
+    _, header = db.read("main", 1, 0, 4)
+    frames = [log[start : start + length] for start in range(0, len(log), length)]
+    return all(
+        sum_words(header, before[16:_FRAME_HEADER], frame[:8] + frame[_FRAME_HEADER:]) == frame[16:_FRAME_HEADER]
+        for before, frame in pairwise(frames)
+    )
+
+
+def _count_read(db: apsw.Connection) -> int:
+    """Return how many pages SQLite reads from the log."""
+    return max(0, db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
+
+
+def find_salts(beginning: bytes) -> bytes:
+    """Return the salts of a log from its first 48 bytes: those of its first page if the bytes before are damaged."""
+    header = beginning[:_LOG_HEADER]
+    is_whole = sum_words(header[:4], bytes(8), header[:24]) == header[24:]
+    return header[16:24] if is_whole else beginning[_LOG_HEADER + 8 : _LOG_HEADER + 16]
+
+
+def _read_frames(db: apsw.Connection, size: int, first: int = 0) -> Iterator[bytes]:
+    """Yield the header of each page in the log, from a place on."""
+    offset = _LOG_HEADER + first * (_FRAME_HEADER + size)
+    has_more, frame = db.read("main", 1, offset, _FRAME_HEADER)
+    while has_more:
+        yield frame
         offset += _FRAME_HEADER + size
-    return numbers
+        has_more, frame = db.read("main", 1, offset, _FRAME_HEADER)
+
+
+def sum_words(magic: bytes | memoryview, seed: bytes | memoryview, content: bytes) -> bytes:
+    """Return SQLite's checksum of a part of the log. It begins with the checksum of the part before."""
+    first, second = struct.unpack(">II", seed)
+    order = ">" if magic[3] & 1 else "<"
+    words = iter(struct.unpack(f"{order}{len(content) // 4}I", content))
+    for one, other in zip(words, words, strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return struct.pack(">II", first, second)
+
+
+# -- unclean pages -------------------------------------------------------------------------------------
 
 
 def count_unclean(db: apsw.Connection) -> tuple[int, int]:

@@ -41,11 +41,12 @@ HAS = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedPages:
-    """The bytes of a file, whether its pages have checksums, and the numbers of the damaged ones."""
+    """The bytes of a file, whether its pages have checksums, the damaged ones, and the writes lost in the log."""
 
     size: int
     has_checksums: bool
     damaged: tuple[int, ...]
+    lost_writes: int
 
 
 def find_remains(db: apsw.Connection, path: str, collection: int, receipt: Receipt) -> tuple[str, ...]:
@@ -174,8 +175,10 @@ def _describe_log(path: str) -> str:
 
 def check_pages(path: str) -> CheckedPages:
     """Compare every page of a file with its checksum, from one snapshot, without changing the file."""
-    with file.translate_errors(path), closing(file.open_to_read(path)) as db, db:
+    with file.translate_errors(path), closing(file.open_to_read(path)) as db:
         file.check_kind(db, file.STORE, file.CATALOGUE)
-        size, has = int(db.pragma("page_count")) * int(db.pragma("page_size")), has_checksums(db)
-        damaged = pages.find_damaged(db) if has else ()
-    return CheckedPages(size, has, damaged)
+        lost = pages.count_lost_writes(db)
+        with db:
+            size, has = int(db.pragma("page_count")) * int(db.pragma("page_size")), has_checksums(db)
+            damaged = pages.find_damaged(db) if has else ()
+    return CheckedPages(size, has, damaged, lost)

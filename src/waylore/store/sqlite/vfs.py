@@ -69,7 +69,7 @@ def use_checksums(db: apsw.Connection) -> None:
         db.file_control("main", _USE_CHECKSUMS, int(db.pragma("page_size")))
 
 
-def compute_checksum(page: bytes | bytearray, number: int) -> bytes:
+def compute_checksum(page: bytes | bytearray | memoryview, number: int) -> bytes:
     """Return the checksum of a page: a CRC-32 of each half, both of which begin with the number of the page.
 
     For 8 KB it takes 7 µs, and BLAKE2b 21 µs. A scan takes 2.3 times as long with CRC-32, and 4.5 times with BLAKE2b.
@@ -95,7 +95,8 @@ def _read_page_bytes(header: bytes) -> int:
     return length if is_known and header[20] == CHECKSUM_BYTES else 0
 
 
-def _has_checksum(page: bytes, number: int) -> bool:
+def is_page_whole(page: bytes | memoryview, number: int) -> bool:
+    """Return whether a page has the bytes that were written to it."""
     return page[-CHECKSUM_BYTES:] == compute_checksum(page, number)
 
 
@@ -113,7 +114,7 @@ class _PageFile(VFSFile):
             return page
         if amount == (self._page_bytes or self._find_page_bytes()):
             number = offset // amount + 1
-            if not _has_checksum(page, number):
+            if not is_page_whole(page, number):
                 raise DamagedPage(number)
         elif offset == 0 and not self._page_bytes:
             self._check_header()
@@ -152,7 +153,7 @@ class _PageFile(VFSFile):
         """Raise DamagedPage if other pages have checksums but page 1 does not declare them."""
         for length, number in product(_PAGE_BYTES, _FIRST_PAGES):
             page = super().xRead(length, (number - 1) * length)
-            if len(page) == length and _has_checksum(page, number):
+            if len(page) == length and is_page_whole(page, number):
                 raise DamagedPage(1)
 
 

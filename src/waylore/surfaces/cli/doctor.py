@@ -1,6 +1,7 @@
 """`waylore doctor`, `config` and `completion`: check this machine, show the settings, complete in a shell."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -12,7 +13,8 @@ from typer._completion_shared import get_completion_script  # private; see the p
 
 from waylore.errors import ConfigError
 from waylore.fence import neutralize
-from waylore.settings.load import Setting, check_settings
+from waylore.service.salvage import DamagedDocument, salvage
+from waylore.settings.load import Setting, check_settings, load
 from waylore.surfaces.checks import Finding, run_checks
 from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given
 from waylore.surfaces.error_kinds import find_kind
@@ -23,19 +25,50 @@ Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
 MARKS = {"good": ("✓", "green"), "note": ("•", "yellow"), "wrong": ("✗", "bold red")}
 
 
-def doctor(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
+def doctor(
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compare every document with its digest, and all indexes with them.")
+    ] = False,
+    repair: Annotated[
+        Path | None,
+        typer.Option("--repair", metavar="NEW", help="Write the documents of a damaged file that are whole to NEW."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Check settings, model, store, collection and disk, and name a remedy for each problem.
 
     Exits with 1 if a problem was found. Changes nothing. Reads every page of a file.
 
-    Example: `waylore doctor`
+    Example: `waylore doctor --deep`
     """
+    if repair:
+        _repair(store, repair, as_json)
+        return
     with report_errors(), show_status("checking"):
-        findings = list(run_checks(**keep_given(store=store, collection=collection)))
+        findings = list(run_checks(deep, **keep_given(store=store, collection=collection)))
     people = Group(*map(_render_finding, findings), _render_verdict(findings))
     print_result([asdict(finding) for finding in findings], people, as_json)
     if _count_problems(findings):
         raise typer.Exit(1)
+
+
+def _repair(store: str, new: Path, as_json: bool) -> None:
+    with report_errors(), show_status("reading pages"):
+        found = salvage(store or load().store, new)
+    whole = ", ".join(f"{name} ({shown.count(each, 'document')})" for name, each in found.documents.items())
+    lines = [Text(f"{new}: {whole or 'no documents'}", "bold"), *map(_render_damaged, found.damaged)]
+    if found.lost:
+        lines.append(Text(f"✗ {shown.count(found.lost, 'document')} without a trace but in the count", "red"))
+    lines.append(Text("→ give it vectors with `waylore reembed`, and add the damaged documents again", "cyan"))
+    print_result(asdict(found), Group(*lines), as_json)
+    if found.damaged or found.lost:
+        raise typer.Exit(1)
+
+
+def _render_damaged(document: DamagedDocument) -> Text:
+    return Text(f"✗ damaged: {neutralize(document.uri or document.id).text} in {document.collection}", "red")
 
 
 def _render_finding(finding: Finding) -> Table:

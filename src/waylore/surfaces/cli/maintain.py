@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from rich.text import Text
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.fence import to_line
+from waylore.service.salvage import salvage as salvage_file
 from waylore.store.urls import open_store
 from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
@@ -163,6 +165,9 @@ def export(
         Path, typer.Argument(metavar="FILE", help="File to write; - is standard output.", show_default=False)
     ],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Skip what is damaged in a damaged file; exits with 1 if anything is.")
+    ] = False,
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -174,19 +179,35 @@ def export(
     Example: `waylore export memory.jsonl`
     """
     with (
-        open_without_models(store, collection) as memory,
+        _choose_store(store, collection, salvage=salvage) as (whole, damaged),
+        open_without_models(whole, collection) as memory,
         handle_interrupt("Run the same command again."),
     ):
         if str(file) == "-":
             _export_to_stdout(memory)
-            return
+            raise typer.Exit(1 if damaged else 0)
         if file.exists() and not force:
             raise ConfigError(f"{file} exists already; name another file, or replace it with --force")
         total = memory.stats().documents
         with show_progress(f"exporting to {file.name}") as show:
             written = memory.export(file, progress=lambda done: show(done, total, f"{done:,}/{total:,}"))
-        documents = shown.count(written, "document")
-        print_result({"file": str(file), "documents": written}, f"{documents} in {file}", as_json)
+        result = {"file": str(file), "documents": written, **({"damaged": damaged} if salvage else {})}
+        skipped = f", {shown.count(len(damaged), 'damaged document')} left out" if damaged else ""
+        print_result(result, f"{shown.count(written, 'document')} in {file}{skipped}", as_json)
+        if damaged:
+            raise typer.Exit(1)
+
+
+@contextmanager
+def _choose_store(store: str, collection: str, *, salvage: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield the store to export; to salvage, one with the documents that are whole, and those that are damaged."""
+    if not salvage:
+        yield store, []
+        return
+    with report_errors(), TemporaryDirectory() as folder:
+        settings, new = load_settings(store, collection), Path(folder) / "whole.waylore"
+        found = salvage_file(settings.store, new)
+        yield str(new), [each.uri or each.id for each in found.damaged if each.collection == settings.collection]
 
 
 def _export_to_stdout(memory: Waylore) -> None:

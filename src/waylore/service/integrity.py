@@ -1,0 +1,38 @@
+"""Check that the documents of a store are those that were written, and that what is derived from them agrees."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from waylore.deadline import check_each
+from waylore.indexing.pipeline import split_into_batches
+from waylore.store.protocol import Store
+from waylore.types.results import Receipt
+
+BATCH = 100  # documents that are compared at a time
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDocument:
+    """A document, the digest of what can be read of it, and whether that is the digest that was stored with it."""
+
+    id: str
+    uri: str
+    digest: str
+    is_whole: bool
+
+
+def check_documents(store: Store) -> Iterator[CheckedDocument]:
+    """Read every document of a collection, by id, and compare its digest with the stored one."""
+    for batch in split_into_batches(check_each(store.export()), BATCH):
+        stored = store.digests([indexed.document.id for indexed in batch])
+        for indexed in batch:
+            document, digest = indexed.document, indexed.digest
+            yield CheckedDocument(document.id, document.uri, digest, stored.get(document.id) == digest)
+
+
+def list_disagreements(store: Store) -> Iterator[str]:
+    """Yield a line for each damaged document, and for each kind of derived data that does not follow from the rest."""
+    for document in check_documents(store):
+        if not document.is_whole:
+            yield f"{document.uri or document.id} is not what was written"
+    yield from store.find_remains(Receipt())

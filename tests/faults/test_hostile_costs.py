@@ -7,9 +7,9 @@ from benchmarks.hostile.__main__ import MAX_IDLE_SECONDS, measure
 from benchmarks.hostile.attacks import ATTACKS, Attack
 from benchmarks.hostile.service import Target, open_target
 
-SAMPLE = [pytest.param(attack, id=attack.name) for attack in ATTACKS[::4]]
+SAMPLE = [pytest.param(attack, id=attack.name) for attack in ATTACKS[::8]]
 OTHERS = [
-    pytest.param(attack, id=attack.name, marks=pytest.mark.full) for number, attack in enumerate(ATTACKS) if number % 4
+    pytest.param(attack, id=attack.name, marks=pytest.mark.full) for number, attack in enumerate(ATTACKS) if number % 8
 ]
 
 

@@ -276,7 +276,7 @@ def test_fact_without_confidence_does_no_harm() -> None:
 @pytest.mark.parametrize("name", RECIPES)
 def test_repeated_searches_are_equal(name: str) -> None:
     with fill_store(index_world(SAMPLE), SqliteStore) as store:
-        times = 100 if settings.get_current_profile_name() == "full" else 20
+        times = 100 if settings.get_current_profile_name() == "full" else 5
         first, *others = (search_store(store, QUESTION, RECIPES[name]) for _ in range(times))
     assert all(found == first for found in others)
 

@@ -282,7 +282,7 @@ caps = st.builds(
         "citations",
     ],
 )
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_search_respects_caps_on_large_hub(name: str, hub: CountingStore, data: st.DataObject) -> None:
     recipe = replace(data.draw(recipes([name])), walk=data.draw(caps), gate=OPEN)

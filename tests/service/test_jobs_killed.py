@@ -14,7 +14,7 @@ from tools.waiting import wait_until
 from databases import create_database
 from waylore.engine.waylore import Waylore
 
-NOTES = 1_500
+NOTES = 800
 FAST_TAKEOVER = {"WAYLORE_JOBS_HEARTBEAT_TIMEOUT": "10"}  # a live process on a busy machine reports within this
 ROWS = b"".join(
     json.dumps({"text": f"Note {n}: Mara {n % 40} owns Service {n % 70}. It needs Sessions."}).encode() + b"\n"

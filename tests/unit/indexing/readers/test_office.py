@@ -359,11 +359,11 @@ def test_blanks_and_lines_between_operations_do_not_matter(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_docx_with_many_paragraphs_costs_little(tmp_path: Path) -> None:
-    """Look up each style once: before, a paragraph took 1.4 ms or more, and these 6 minutes."""
-    reading, seconds = read_here(tmp_path / "a.docx", make_docx(make_paragraph("a", "Heading1") * 280_000))
-    assert len(reading.blocks) == 280_000
+    """Look up each style once: before, a paragraph took 1.4 ms or more, and these 98 seconds."""
+    reading, seconds = read_here(tmp_path / "a.docx", make_docx(make_paragraph("a", "Heading1") * 70_000))
+    assert len(reading.blocks) == 70_000
     assert reading.blocks[-1].kind == "heading"
-    assert seconds < 60
+    assert seconds < 15
 
 
 def test_paragraph_of_docx_reads_like_python_docx(tmp_path: Path) -> None:

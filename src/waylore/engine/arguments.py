@@ -142,6 +142,14 @@ def to_strings(name: str, value: Strings) -> tuple[str, ...]:
     return tuple(check_text(name, each, "give a string or a list of strings", MAX_TITLE) for each in several)
 
 
+def to_names(value: Strings) -> tuple[str, ...]:
+    """Return one name or several."""
+    names = to_strings("names", value)
+    if not names:
+        raise ArgumentError("names must not be empty; give a name or a list of names")
+    return names
+
+
 def to_labels(value: Strings) -> frozenset[str]:
     """Return the labels of a document."""
     return frozenset(to_strings("labels", value))

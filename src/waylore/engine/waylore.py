@@ -68,6 +68,7 @@ from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchR
 
 if TYPE_CHECKING:  # a search starts without it
     from waylore.indexing.enrichment import Enrichment
+    from waylore.indexing.redaction import NamedDocument
     from waylore.retrieval.relations.predicates import PredicateMatcher
     from waylore.types.relations import Connection, Direction, EntityList, Related
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
@@ -1047,6 +1048,46 @@ class Waylore:
         """Yield the ids of all documents that a filter selects; with a user, of that user alone."""
         found = pipeline.list_documents(self._store, where=where)
         yield from (each.id for each in found if each.user == where.user)
+
+    @observe
+    def find_about(
+        self,
+        names: Strings,
+        *,
+        where: Where = None,
+        user: str | None = "",
+        progress: Callable[[int], None] = _ignore,
+    ) -> "tuple[NamedDocument, ...]":
+        """Return all documents that have a name, by address, each with the statements in which the name stands.
+
+        Every document that you may see is read.
+
+        names: a name or several, as whole words in any case. Other names of the same thing are not looked for.
+        """
+        from waylore.indexing.redaction import Names, find_named  # noqa: PLC0415 (searches do not need it)
+
+        visible = self._narrow(where, user, include_expired=True)
+        report = arguments.check_callable("progress", progress)
+        return tuple(find_named(self._store, Names(arguments.to_names(names)), visible, report))
+
+    @observe
+    def remove_statements(
+        self, names: Strings, *, documents: Strings, where: Where = None, user: str | None = ""
+    ) -> Receipt:
+        """Remove the statements with a name from documents, which keep a mark in their place, and return a receipt.
+
+        What changes gets new vectors. A document whose address, user or speaker has the name is refused: forget it.
+
+        names: as for `find_about`, which lists the statements.
+        documents: the ids of the documents.
+        """
+        from waylore.indexing.redaction import Names, redact_documents  # noqa: PLC0415 (searches do not need it)
+
+        if self._embedder is None and (model := self._store.statistics().model):
+            raise ModelMismatch(f"the collection was embedded with {model}: open it with that model, for new vectors")
+        visible, ids = self._narrow(where, user, include_expired=True), arguments.to_documents([documents])
+        called = Names(arguments.to_names(names))
+        return redact_documents(self._store, self._embedder, called, ids, visible, author=self._author)
 
     @check_call
     def get_receipt(self, receipt: str) -> Receipt:

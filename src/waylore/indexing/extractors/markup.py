@@ -68,7 +68,7 @@ class MarkedSentence:
 @lru_cache(maxsize=64)  # rules and definitions split the same passages
 def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, each on one line."""
-    lines = (" ".join(piece.split()) for piece in _cut_sentences(text))
+    lines = (" ".join(piece.split()) for piece in cut_sentences(text))
     return tuple(line.lstrip("-*+#>| ") for line in lines if any(map(str.isalnum, line)))
 
 
@@ -90,7 +90,7 @@ def use_references(text: str, references: Mapping[str, str]) -> str:
 def read_sentences(text: str, headings: frozenset[str] = frozenset()) -> list[MarkedSentence]:
     """Return the sentences of a text without markup; `headings` are lines that are known to be headings."""
     found = []
-    for piece in _cut_sentences(text):
+    for piece in cut_sentences(text):
         line = " ".join(piece.split())
         sentence = read_marks(_LEADING.sub("", line))
         if any(map(str.isalnum, sentence.text)):
@@ -215,7 +215,8 @@ _READERS: dict[str, Callable[[re.Match[str]], tuple[str, list[Mark]]]] = {
 }
 
 
-def _cut_sentences(text: str) -> Iterator[str]:
+def cut_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences and lines of a text; together they are the text."""
     start = 0
     for cut in _SENTENCES.finditer(text):
         yield text[start : cut.end()]

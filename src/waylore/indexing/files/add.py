@@ -75,7 +75,7 @@ def add_files(
     """Add new and changed files under a path. With `task.prune`, forget documents of files that vanished."""
     began = time.monotonic()
     run = AddRun(store, task)
-    listed = list(list_paths(task.path, root=task.root))
+    listed = list(list_paths(task.path, root=task.folder))
     for path, reason in (found for found in listed if isinstance(found, tuple)):
         run.skipped.add(Skipped(task.make_address(path).uri, reason))
     sizes = {path: _get_size(path) for path in listed if isinstance(path, Path)}

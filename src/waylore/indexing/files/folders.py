@@ -1,8 +1,9 @@
-"""List the files of a folder in order of names, without those that `.gitignore` files or fixed rules exclude.
+"""List the files of a folder in order of names, without those that ignore files or fixed rules exclude.
 
-The rules are Git's. A `.gitignore` applies to its folder and below, the nearest file first, and the last matching rule
-of a file decides. Nothing inside an ignored folder can be included again. Symbolic links are not followed, so that no
-walk is endless or leaves the folder. Git's global and per-clone exclude files are not read.
+The rules are Git's. A `.gitignore`, and then a `.wayloreignore`, applies to its folder and below, the nearest file
+first, and the last matching rule of a file decides. Nothing inside an ignored folder can be included again. Symbolic
+links are not followed, so that no walk is endless or leaves the folder. Git's global and per-clone exclude files are
+not read.
 """
 
 import os
@@ -15,10 +16,13 @@ from waylore.indexing.blocks import ReadError, require_library
 
 IGNORED_NAMES = frozenset(
     """.git .hg .svn .bzr node_modules __pycache__ .venv venv .tox .nox .mypy_cache .ruff_cache .pytest_cache
-    .hypothesis .idea .vscode .DS_Store .gitignore .gitattributes .gitmodules .env waylore.toml""".split()
+    .hypothesis .idea .vscode .DS_Store .gitignore .wayloreignore .gitattributes .gitmodules .env
+    waylore.toml""".split()
 ) | {legacy.SETTINGS_FILE}
 # Closing a store file that this process has open elsewhere would drop its locks, so stores are never read.
 STORE_SUFFIXES = (".waylore", ".waylore-wal", ".waylore-shm", *legacy.STORE_SUFFIXES)
+IGNORE_FILE = ".wayloreignore"  # `waylore forget --ignore` writes it
+RULE_FILES = (".gitignore", IGNORE_FILE)
 _MAX_RULE_BYTES = 1_000_000
 Rules = list[tuple[Path, Any]]  # a folder and its rules, the nearest folder last
 
@@ -71,9 +75,11 @@ def _walk(folder: Path, rules: Rules) -> Iterator[Path | tuple[Path, str]]:
 
 
 def _read_rules(folder: Path) -> Rules:
-    file = folder / ".gitignore"
-    if not file.is_file():
-        return []
+    """Return the rules of a folder; those of `.wayloreignore` come last, and so decide."""
+    return [rules for name in RULE_FILES if (file := folder / name).is_file() for rules in _parse_rules(folder, file)]
+
+
+def _parse_rules(folder: Path, file: Path) -> Rules:
     with file.open("rb") as stream:
         lines = stream.read(_MAX_RULE_BYTES).decode("utf-8-sig", "replace").splitlines()
     spec = require_library("pathspec").GitIgnoreSpec

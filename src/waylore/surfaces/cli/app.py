@@ -51,7 +51,7 @@ COMMANDS = {
     "timeline": CommandEntry(SEARCH, "memory:timeline"),
     "stats": CommandEntry(SEARCH, "browse:stats"),
     "explore": CommandEntry(SEARCH, "serve:explore"),
-    "forget": CommandEntry(MAINTAIN, "maintain:forget"),
+    "forget": CommandEntry(MAINTAIN, "forget:forget"),
     "compact": CommandEntry(MAINTAIN, "maintain:compact"),
     "export": CommandEntry(MAINTAIN, "maintain:export"),
     "enrich": CommandEntry(MAINTAIN, "add:enrich"),

@@ -1,33 +1,22 @@
-"""`waylore forget`, `compact`, `export`, `reembed` and `eval`: maintain an existing collection."""
+"""`waylore compact`, `export`, `reembed` and `eval`: maintain an existing collection."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group
-from rich.text import Text
 
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
-from waylore.fence import to_line
 from waylore.service.salvage import salvage as salvage_file
 from waylore.store.urls import open_store
-from waylore.surfaces import wire
 from waylore.surfaces.cli.options import (
     CollectionName,
-    SessionName,
-    Since,
     StoreUrl,
-    Until,
-    UserName,
-    find_documents,
     find_file,
-    list_under,
     load_settings,
     open_without_models,
 )
@@ -42,98 +31,6 @@ from waylore.surfaces.terminal.output import (
     show_progress,
     show_status,
 )
-from waylore.types.knowledge import Document
-from waylore.types.results import Receipt
-
-
-def forget(
-    documents: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[DOCUMENT]...", help="Ids, addresses or paths of documents, or folders.", show_default=False
-        ),
-    ] = None,
-    user: UserName = "",
-    session: SessionName = "",
-    since: Since = None,
-    until: Until = None,
-    matching: Annotated[
-        str,
-        typer.Option("--matching", metavar="WORDS", help="Only documents with a passage that contains these words."),
-    ] = "",
-    expired: Annotated[
-        bool, typer.Option("--expired", help="Only expired documents; of all users without --user.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be forgotten, and forget nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Search the whole store for traces afterwards.")] = False,
-    store: StoreUrl = "",
-    collection: CollectionName = "",
-    as_json: AsJson = False,
-) -> None:
-    """Remove documents, with everything that no other document supports.
-
-    Without names, everything of a user, a session or a time is forgotten, or all expired documents. At a terminal you
-    are asked for confirmation first.
-
-    Example: `waylore forget docs/old.md notes/ --verify`
-    """
-    with open_without_models(store, collection) as memory:
-        forget_selected = partial(
-            memory.forget,
-            user=user,
-            session=session,
-            since=since,
-            until=until,
-            matching=matching,
-            expired=expired,
-            dry_run=dry_run,
-        )
-        if documents:
-            found = [document for name in documents for document in find_documents(memory, name, user)]
-        else:
-            found = _list_chosen(memory, forget_selected(dry_run=True), user, is_expired=expired)
-        if not yes and not dry_run:
-            _confirm(found)
-        receipt = forget_selected(*([each.id for each in found] if documents else ())) if found else Receipt()
-        remains = list(memory.verify_forgotten(receipt)) if verify else None
-    verified = {} if remains is None else {"remains": remains}
-    result = {**wire.Receipt.of(receipt).model_dump(), **verified}
-    people = Group(*figures.list_documents(found)) if dry_run else Group(*_summarise(receipt, remains))
-    print_result(result, people, as_json)
-    if remains:
-        raise typer.Exit(1)
-
-
-def _list_chosen(memory: Waylore, planned: Receipt, user: str, *, is_expired: bool) -> list[Document]:
-    """Return the documents of a receipt; those that have expired, which may be of any user, by their ids alone."""
-    if is_expired:
-        return [Document(id_) for id_ in planned.documents]
-    chosen = frozenset(planned.documents)
-    return [document for document in list_under(memory, "", user) if document.id in chosen]
-
-
-def _confirm(documents: list[Document]) -> None:
-    """Ask for confirmation at a terminal."""
-    if sys.stdin.isatty():
-        Console(stderr=True, highlight=False).print(Group(*figures.list_documents(documents)))
-        typer.confirm(f"Forget {shown.count(len(documents), 'document')}?", abort=True, err=True)
-
-
-def _summarise(receipt: Receipt, remains: list[str] | None) -> Iterator[Text]:
-    counts = (
-        shown.count(len(receipt.documents), "document"),
-        shown.count(len(receipt.passages), "passage"),
-        shown.count(len(receipt.entities), "entity"),
-        shown.count(len(receipt.facts), "fact"),
-    )
-    yield Text(f"forgotten: {', '.join(counts)}")
-    for trace in remains or ():
-        yield Text(f"still stored: {to_line(trace)}", "red")
-    if remains == []:
-        yield Text("verified: no trace is left in any table, index or page", "green")
 
 
 def compact(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:

@@ -141,6 +141,15 @@ def open_for_search(store: str, collection: str, method: str) -> Iterator[Waylor
 
 
 @contextmanager
+def open_for_change(store: str, collection: str, *, with_models: bool) -> Iterator[Waylore]:
+    """Open an existing collection for a command that changes it, with its models if new texts need vectors."""
+    with report_errors():
+        settings = load_existing(store, collection)
+        with open_collection(settings) if with_models else _open_plain(settings) as memory:
+            yield memory
+
+
+@contextmanager
 def open_without_models(store: str, collection: str) -> Iterator[Waylore]:
     """Open an existing collection without its models."""
     with report_errors(), _open_plain(load_existing(store, collection)) as memory:

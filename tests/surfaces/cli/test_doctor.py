@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
@@ -240,30 +242,32 @@ def test_read_only_store_of_old_schema_is_a_problem(folder: Path) -> None:
 
 
 def _check_as_nobody(folder: Path) -> Any:
-    """Return the findings for a user without rights; for root nothing is read-only."""
-    if os.geteuid() == 0:
-        for path in (folder, folder / "memory.waylore"):
-            os.chown(path, NOBODY, NOBODY)
-        _allow_access(folder)
-        program = "import os, json; os.setgid(65534); os.setuid(65534)\n"
-    else:
-        program = "import json\n"
-    program += (
-        "from dataclasses import asdict\nfrom waylore.surfaces.checks import run_checks\n"
-        "print(json.dumps([asdict(f) for f in run_checks()]))"
-    )
-    # Import everything first: the other user may not be able to read the installed packages.
-    program = f"import waylore.surfaces.checks, waylore.providers.embedders.hashing\n{program}"
-    done = subprocess.run(
-        [COMMAND[0], "-c", program], cwd=folder, env=environment(), capture_output=True, text=True, check=True
-    )
+    """Return the findings for a user without rights; for root nothing is read-only.
+
+    The folder is copied, because another run of pytest closes the folder of all temporary folders to other users.
+    """
+    program = "import json\n"
+    with TemporaryDirectory() as outer:
+        copy = shutil.copytree(folder, Path(outer) / "copy")
+        if os.geteuid() == 0:
+            for path in (Path(outer), copy, copy / "memory.waylore"):
+                os.chown(path, NOBODY, NOBODY)
+            program = "import os, json; os.setgid(65534); os.setuid(65534)\n"
+        program += (
+            "from dataclasses import asdict\nfrom waylore.surfaces.checks import run_checks\n"
+            "print(json.dumps([asdict(f) for f in run_checks()]))"
+        )
+        # Import everything first: the other user may not be able to read the installed packages.
+        program = f"import waylore.surfaces.checks, waylore.providers.embedders.hashing\n{program}"
+        done = subprocess.run(
+            [COMMAND[0], "-c", program],
+            cwd=copy,
+            env=environment(XDG_CONFIG_HOME=str(copy / "own")),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     return json.loads(done.stdout)
-
-
-def _allow_access(folder: Path) -> None:
-    for above in folder.parents:
-        if not above.stat().st_mode & 0o001:
-            above.chmod(above.stat().st_mode | 0o011)
 
 
 def test_full_disk_is_a_problem() -> None:

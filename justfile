@@ -114,6 +114,7 @@ benchmarks folder:
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
     python -m benchmarks.bm25 --data {{sets}} --set {{small}} --beside locomo --questions 20
     python -m benchmarks.faults --sample killed threads
+    python -m benchmarks.kills --kills 20 --folder {{folder}}
     python -m benchmarks.upload --megabytes 0.5 --format md --quiet --hasty
     python -m benchmarks.upload --megabytes 1 --extractor none --quiet --hasty
     python -m benchmarks.tenants --data {{sets}} --set {{small}} --passages 400 800 --tenants 1 4 --questions 5 {{hashed}}

@@ -188,6 +188,7 @@ def measure_seconds(text: str) -> float:
     return time.process_time() - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "characters"),
     [

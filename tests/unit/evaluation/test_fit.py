@@ -70,6 +70,7 @@ def test_table_of_long_pages_corrects_the_second_one(examples: list[Example]) ->
     assert ratios == pytest.approx([ratios[0]] * len(ratios), rel=0.1)
 
 
+@pytest.mark.slow
 def test_whole_group_is_held_out(examples: list[Example]) -> None:
     """Questions of a group with the same labels as another group lose if these are swapped in the other group only."""
     groups = [Example(e.columns, e.bridges, e.is_gold, group="ab"[n % 2]) for n, e in enumerate(examples)]

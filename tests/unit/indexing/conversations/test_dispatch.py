@@ -184,6 +184,7 @@ def test_exports_without_files_of_the_format_are_skipped(tmp_path: Path) -> None
     assert skipped == {"": "it has no JSON or text files: pass the export as it was downloaded"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["transcript", "whatsapp", "slack"])
 @pytest.mark.parametrize("start", ["", "[", "M", "<"])
 @pytest.mark.parametrize("part", ["1", " ", "M ", "\u200e<", "<a|", "\u200e"])

@@ -160,6 +160,7 @@ def measure_seconds(text: str, known: list[KnownPassage]) -> float:
     return time.process_time() - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "there"),
     [

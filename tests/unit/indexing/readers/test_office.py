@@ -331,6 +331,7 @@ def test_stream_of_blanks_costs_little_on_every_page(tmp_path: Path) -> None:
     assert seconds < 30
 
 
+@pytest.mark.slow
 def test_streams_of_all_pages_share_one_budget(tmp_path: Path) -> None:
     content = make_shared_pdf(b"q Q " * 10_000 + DRAWN, 4)
     assert read_here(tmp_path / "a.pdf", content, Limits(unpacked_bytes=170_000))[0].metadata == {"pages": 4}

@@ -297,6 +297,7 @@ def test_limits_must_be_at_least_one() -> None:
         Limits(pages=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.md", "a.html", "a.pdf", "a.docx", "a.rst"])
 def test_file_is_skipped_without_its_library(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(module: str) -> object:

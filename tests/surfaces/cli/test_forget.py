@@ -37,6 +37,8 @@ def test_statements_are_removed_and_verified() -> None:
     assert done["remains"] == []
     assert done["documents"] == []
     assert f"Platform owns Login. {MARK}" in run("show", "notes/teams.md")
+    run("add", "--text", "Zoe leads Quarry.")
+    assert "removed from 1 document: parts of 1 passage, " in run("forget", "--about", "Zoe", "--statements", "--yes")
     assert "about" not in run_json("forget", "--about", "Mara Lind", "--dry-run")
     assert "--statements needs --about" in run("forget", "--statements", code=2)
 

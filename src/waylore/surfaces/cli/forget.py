@@ -196,8 +196,18 @@ def _print(
         **({"about": [_to_dict(each) for each in named]} if named else {}),
     }
     lines = list(_list_statements(named) if named else figures.list_documents(found))
-    summary = _summarise(receipt, remains, ignored)
+    changed = 0 if receipt.documents else len(named)
+    summary = _summarise(receipt, remains, ignored, changed)
     print_result(result, Group(*(lines if is_dry else summary)), as_json)
+
+
+def _name_kinds(receipt: Receipt) -> list[tuple[tuple[str, ...], str]]:
+    return [
+        (receipt.documents, "document"),
+        (receipt.passages, "passage"),
+        (receipt.entities, "entity"),
+        (receipt.facts, "fact"),
+    ]
 
 
 def _to_dict(named: NamedDocument) -> dict[str, object]:
@@ -205,14 +215,14 @@ def _to_dict(named: NamedDocument) -> dict[str, object]:
     return {"id": document.id, "uri": document.uri, "title": document.title, "statements": list(named.statements)}
 
 
-def _summarise(receipt: Receipt, remains: list[str] | None, ignored: list[str]) -> Iterator[Text]:
-    counts = (
-        shown.count(len(receipt.documents), "document"),
-        shown.count(len(receipt.passages), "passage"),
-        shown.count(len(receipt.entities), "entity"),
-        shown.count(len(receipt.facts), "fact"),
-    )
-    yield Text(f"forgotten: {', '.join(counts)}")
+def _summarise(receipt: Receipt, remains: list[str] | None, ignored: list[str], changed: int) -> Iterator[Text]:
+    """Yield lines that say what is gone; `changed` documents have lost statements only."""
+    documents, passages = (shown.count(len(ids), name) for ids, name in _name_kinds(receipt)[:2])
+    others = [shown.count(len(ids), name) for ids, name in _name_kinds(receipt)[2:]]
+    if changed:
+        yield Text(f"removed from {shown.count(changed, 'document')}: {', '.join([f'parts of {passages}', *others])}")
+    else:
+        yield Text(f"forgotten: {', '.join([documents, passages, *others])}")
     for file in ignored:
         yield Text(f"ignored from now on: {to_line(file)}", shown.DIM)
     for trace in remains or ():

@@ -40,10 +40,32 @@ layers:
 figures *arguments:
     python -m tools.figures src/waylore --tests tests --twins surfaces.wire {{arguments}}
 
-# Check the code (bandit) and its dependencies (pip-audit) for known vulnerabilities
+# Check the code (bandit), its dependencies (pip-audit) and pins, and look for secrets in the repository
 security:
     bandit -q -c pyproject.toml -r src
     python -m tools.audit
+    python -m tools.supply.pins --check
+    python -m tools.supply.leaks
+
+# Look for secrets in everything that was ever committed
+secrets-history:
+    python -m tools.supply.leaks --history
+
+# Write the pins of pins/; `--upgrade` takes the newest versions, `--check` writes nothing
+pins *arguments:
+    python -m tools.supply.pins {{arguments}}
+
+# Write the digests of the images that deploy/ names, as the registry at this address has them
+pin-images registry:
+    python -m tools.supply.images --registry {{registry}}
+
+# Print SBOM, licences, pins, images and what was audited; `--release` fails if anything is missing
+audit-supply-chain *arguments:
+    python -m tools.supply {{arguments}}
+
+# Build a release twice, compare, install by hash, list and sign it; publishes nothing. `--rehearse` goes on where a release is refused
+release *arguments:
+    python -m tools.supply.release {{arguments}}
 
 # Run the tests; arguments are passed to pytest (`-n 2` runs two files at a time)
 test *arguments:

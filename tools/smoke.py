@@ -49,15 +49,21 @@ def check_version(version: str, folder: Path, *packages: str) -> Path:
     run(find_python(version), "-m", "venv", folder)
     commands = folder / "bin"
     run(commands / "python", "-m", "pip", "install", "--quiet", PACKAGE, *packages)
+    hits = find_notes(commands, folder)
+    print(f"Python {version}: {run(commands / 'waylore', '--version').strip()}, {hits} hits")
+    return commands
+
+
+def find_notes(commands: Path, folder: Path) -> int:
+    """Add the example notes in a folder and search them; return the number of hits, or exit if there are none."""
     shutil.copytree(ROOT / "examples" / "notes", folder / "notes")
     waylore = commands / "waylore"
     run(waylore, "init", "--embedder", "none", cwd=folder)
     run(waylore, "add", "notes", cwd=folder)
     hits = json.loads(run(waylore, "search", QUESTION, "--json", cwd=folder))["hits"]
     if not hits:
-        sys.exit(f"no hits on Python {version}")
-    print(f"Python {version}: {run(waylore, '--version').strip()}, {len(hits)} hits")
-    return commands
+        sys.exit(f"{commands} finds nothing in the notes")
+    return len(hits)
 
 
 def main(versions: list[str]) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 from tools.postgres.builds import MissingRequirement
+from tools.supply.images import IMAGE
+from tools.supply.pins import RELEASED
 
 from waylore.settings.load import list_settings, load
 from waylore.settings.sections import Settings
@@ -66,7 +68,7 @@ def test_the_image_holds_only_what_the_package_needs() -> None:
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split()
     allowed = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     assert ignored[0] == "*"
-    assert allowed == {"pyproject.toml", "README.md", "LICENSE", "tools/package_page.py", "src", "explorer"}
+    assert allowed == {"pyproject.toml", "README.md", "LICENSE", "tools/package_page.py", "pins", "src", "explorer"}
     copied = re.findall(r"^COPY (?!--from)(.+) \./?\S*$", DOCKERFILE, re.MULTILINE)
     assert {name for line in copied for name in line.split()} == allowed
 
@@ -75,6 +77,20 @@ def test_the_extras_of_the_image_are_extras() -> None:
     [extras] = re.findall(r"^ARG EXTRAS=(.*)$", DOCKERFILE, re.MULTILINE)
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     assert all(re.search(rf"^{extra} = \[", project, re.MULTILINE) for extra in extras.split(","))
+    assert tuple(extras.split(",")) == RELEASED["service"]
+    assert re.findall(r"^ARG PINS=(.*)$", DOCKERFILE, re.MULTILINE) == ["pins/service.txt"]
+
+
+def test_every_image_can_be_pinned(compose: dict[str, Any]) -> None:
+    """`just pin-images` sees all images but our own."""
+    found = {one["before"] + one["name"] for one in IMAGE.finditer(DOCKERFILE)}
+    assert {
+        f"ARG {name}={name.lower()}" for name in re.findall(r"^FROM \$\{(\w+)\}", DOCKERFILE, re.MULTILINE)
+    } == found
+    assert len(re.findall(r"^FROM ", DOCKERFILE, re.MULTILINE)) == 3
+    images = {service["image"] for service in compose["services"].values()}
+    named = [one["name"] for one in IMAGE.finditer((DEPLOY / "compose.yaml").read_text("utf-8"))]
+    assert {image.partition(":")[0] for image in images} == {"waylore", *named}
 
 
 def test_every_variable_of_ours_is_a_setting(compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,6 @@
 """The wheel and the source distribution: their metadata, their files, and the page of the package."""
 
 import re
-import subprocess
-import sys
 import tarfile
 from collections.abc import Mapping
 from email.message import Message
@@ -11,17 +9,17 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from tools.supply.release import build, copy_checkout
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "waylore"
+EPOCH = "1700000000"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert len(build(ROOT, folder, epoch=EPOCH)) == 2
     return folder
 
 
@@ -65,3 +63,10 @@ def test_source_distribution_has_tests_and_docs(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"README.md", "LICENSE", "CHANGELOG.md", "docs/how-to/search.md", "tests/deploy/test_package.py"} <= names
     assert not [name for name in names if name.endswith((".pyc", ".waylore"))]
+
+
+def test_a_copy_of_the_checkout_builds_equal_bytes(built: Path, tmp_path: Path) -> None:
+    """Neither folder, nor time, nor permissions of files are in the packages."""
+    copy_checkout(ROOT, tmp_path / "copy")
+    again = build(tmp_path / "copy", tmp_path / "dist", epoch=EPOCH)
+    assert {path.name: path.read_bytes() for path in built.iterdir()} == again

@@ -16,6 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
 ]
 BLOCK = re.compile(r"^```(python|python no-run|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")

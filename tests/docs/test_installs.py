@@ -16,13 +16,14 @@ EXTRAS = set(PROJECT["optional-dependencies"])
 INSTALL = re.compile(
     r"""(?:\bpip[ ](?:--python[ ]\S+[ ])?install|\bpipx[ ]install|\buv[ ]tool[ ]install|["']?--from["']?),?
     (?:[ ](?:--?[\w-]+(?:=\S+)?))*                              # options, such as --upgrade
-    [ ]["']?(?P<name>\.(?=[\s"'`\[]|$)|[\w.-]*\w)(?:\[(?P<extras>[^]]*)\])?""",
+    [ ]["']?(?!-)(?P<name>\.(?=[\s"'`\[]|$)|[\w.-]*\w)(?:\[(?P<extras>[^]]*)\])?""",
     re.VERBOSE,
 )
 PLACEHOLDER = re.compile(r"\$?\{(\w+)\}")
 TEXTS = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "justfile")),
     ROOT / ".ci" / "run",
+    *sorted((ROOT / ".github").rglob("*.yml")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted(path for folder in ("deploy", "examples") for path in (ROOT / folder).rglob("*") if path.is_file()),
 ]

@@ -17,3 +17,9 @@ def test_nothing_audited_is_said_and_no_failure(capsys: pytest.CaptureFixture[st
     assert "nothing was audited" in capsys.readouterr().out
     assert report([SKIPPED, GOOD]) is None
     assert capsys.readouterr().out == "packages audited: 1, not in the database: 1\n"
+
+
+def test_a_release_must_be_audited() -> None:
+    assert report([SKIPPED], release=True) == "no database of advisories has any of the packages: nothing was audited"
+    assert report([], release=True) == "no database of advisories has any of the packages: nothing was audited"
+    assert report([SKIPPED, GOOD], release=True) is None

@@ -1,0 +1,1 @@
+"""What a release is made of: pins, licences, secrets, images, an SBOM, and the packages themselves."""

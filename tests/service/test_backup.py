@@ -4,6 +4,7 @@ import json
 import shutil
 import stat
 import threading
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from tools.waiting import wait_until
 from surfaces.commands import process
 from waylore import Waylore
 from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
-from waylore.service.backup import COPY, MANIFEST, back_up, restore, verify_backup
+from waylore.service.backups.dispatch import back_up, restore, verify_backup
+from waylore.service.backups.file import COPY
+from waylore.service.backups.manifest import MANIFEST
 from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
 
@@ -97,12 +100,19 @@ def test_backup_with_other_documents_than_its_manifest_is_refused(saved: Path, t
         restore(saved, str(tmp_path / "new.waylore"))
 
 
-@pytest.mark.parametrize("field", ["format", "schema"])
-def test_newer_backup_is_refused(saved: Path, tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize("newer", [{"format": 1_000}, {"schemas": {"store": 1_000}}, {"schemas": {"other": 1}}])
+def test_newer_backup_is_refused(saved: Path, tmp_path: Path, newer: Mapping[str, object]) -> None:
     manifest = json.loads((saved / MANIFEST).read_text())
-    (saved / MANIFEST).write_text(json.dumps({**manifest, field: 1_000}))
+    (saved / MANIFEST).write_text(json.dumps({**manifest, **newer}))
     with pytest.raises(SchemaOutdated, match="install that version"):
         restore(saved, str(tmp_path / "new.waylore"))
+
+
+def test_backup_of_format_1_is_restored(saved: Path, tmp_path: Path) -> None:
+    manifest = json.loads((saved / MANIFEST).read_text())
+    earlier = {name: manifest[name] for name in ("version", "created_at", "collections", "parts")}
+    (saved / MANIFEST).write_text(json.dumps({**earlier, "format": 1, "schema": manifest["schemas"]["store"]}))
+    assert restore(saved, str(tmp_path / "new.waylore")).collections["default"].documents == 5
 
 
 def test_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
@@ -124,6 +134,11 @@ def test_nothing_is_overwritten(saved: Path, tmp_path: Path) -> None:
         restore(saved, str(file))
     with pytest.raises(NotFound, match="is no backup"):
         restore(tmp_path, str(tmp_path / "new.waylore"))
+    with pytest.raises(ConfigError, match="name a new file"):
+        restore(saved, "postgresql://localhost/new")
+    (saved / MANIFEST).write_text("{")
+    with pytest.raises(DamagedStore, match="was changed"):
+        restore(saved, str(tmp_path / "new.waylore"))
 
 
 def test_interrupted_backup_is_made_anew(saved: Path, tmp_path: Path) -> None:

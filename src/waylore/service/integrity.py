@@ -1,11 +1,12 @@
 """Check that the documents of a store are those that were written, and that what is derived from them agrees."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from waylore.deadline import check_each
 from waylore.indexing.pipeline import split_into_batches
 from waylore.store.protocol import Store
+from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
 BATCH = 100  # documents that are compared at a time
@@ -23,8 +24,15 @@ class CheckedDocument:
 
 def check_documents(store: Store) -> Iterator[CheckedDocument]:
     """Read every document of a collection, by id, and compare its digest with the stored one."""
-    for batch in split_into_batches(check_each(store.export()), BATCH):
-        stored = store.digests([indexed.document.id for indexed in batch])
+    return compare_digests(store.export(), store.digests)
+
+
+def compare_digests(
+    exported: Iterable[IndexedDocument], read_digests: Callable[[Sequence[str]], Mapping[str, str]]
+) -> Iterator[CheckedDocument]:
+    """Compare the digest of each document with the stored one."""
+    for batch in split_into_batches(check_each(exported), BATCH):
+        stored = read_digests([indexed.document.id for indexed in batch])
         for indexed in batch:
             document, digest = indexed.document, indexed.digest
             yield CheckedDocument(document.id, document.uri, digest, stored.get(document.id) == digest)

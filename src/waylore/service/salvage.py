@@ -21,7 +21,7 @@ import apsw
 
 from waylore.errors import ConfigError, DamagedStore
 from waylore.indexing.pipeline import split_into_batches
-from waylore.service.backup import find_file
+from waylore.service.backups.file import find_file
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import fetch, file
 from waylore.store.sqlite.pages import find_salts, sum_words

@@ -37,9 +37,13 @@ RELEASED = {
         "298151a41ad00054a734f49713f0ec4b2c12225ed919b215d159754e56277f29",
         "e150cf617be59532a61410d21d15e38518418bf424b4da08ba2dea5d66dc9aca",
         "c39930c6e6b083d9f107c59d747ef015eb16fc793dc5c4ccd48881e4f9af1c5a",
+        "8a6f6106aeff00207dc5543a49ef1598a4164b887cc36038edafb1b597bbd7c2",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
-    ("waylore.cells.catalogue", "postgres"): ["ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f"],
+    ("waylore.cells.catalogue", "postgres"): [
+        "ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f",
+        "8d804c45aee8fde10e259dc8758b0664a19a98a67f13a361db219dd64e4b3268",
+    ],
     ("waylore.service.registry", "sqlite"): [
         "8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137",
         "9d63c0bab77baf02557dbd827b3bcace0196600bec3a76a82dea5d02ad72bcb4",
@@ -50,10 +54,12 @@ RELEASED = {
         "1c9fe508e4e9a815e74b911aad95cf441a7f643a857ad9a2a9412e51a4915b8f",
         "954cf8f3585b78f5e85f9ab5ff479db13c4718ae7389a4fadcf03935233fe178",
         "c87e5d2e1fff50a90939d391db3ecd225dec039b7dafe652fee74e42af0208a1",
+        "341e9cbb179ee4175b8f25e201ae0dae33e021178f8853e4b6f9c588f9029b9c",
     ],
     ("waylore.service.jobs", "postgres"): [
         "d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007",
         "ade7fa2e361d4eebd5cd710c28cde9b205430ae257da9f8afc0c5432c57daf06",
+        "6ea14584877a6d16a680d75fed2f61714ee9d7592fd9244c81c5cff01e117552",
     ],
 }
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from threading import Lock
 from typing import Any, TypeVar
@@ -162,14 +163,7 @@ def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
         role = setup.choose_role(db)
         has_textsearch = setup.prepare_textsearch(db)
         prepare_threshold = None if is_pooled(db) else PREPARE_THRESHOLD
-        halfvec = TypeInfo.fetch(db, f"{path.split(', ')[1]}.halfvec")
-        assert halfvec is not None  # noqa: S101 (the extension defines it)
-
-    def configure(db: Connection) -> None:
-        register_halfvec_info(db, halfvec)
-        db.adapters.register_loader(halfvec.oid, CodeLoader)
-        db.adapters.register_loader("uuid", ByteaBinaryLoader)  # an id as 16 bytes, as SQLite returns it
-
+        configure = partial(register_loaders, halfvec=find_halfvec(db, path))
     pool = ReconnectingPool(
         url,
         connections=connections,
@@ -178,6 +172,20 @@ def _open_server(url: str, connections: int, wait_seconds: float) -> Server:
         prepare_threshold=prepare_threshold,
     )
     return Server(url, pool, configure, path, role, has_textsearch)
+
+
+def find_halfvec(db: Connection, path: str) -> TypeInfo:
+    """Find the type of vectors in the schema of pgvector, which is the second of the search path."""
+    halfvec = TypeInfo.fetch(db, f"{path.split(', ')[1]}.halfvec")
+    assert halfvec is not None  # noqa: S101 (the extension defines it)
+    return halfvec
+
+
+def register_loaders(db: Connection, halfvec: TypeInfo) -> None:
+    """Let a connection return vectors in eight bits per dimension, and ids as 16 bytes, as SQLite returns them."""
+    register_halfvec_info(db, halfvec)
+    db.adapters.register_loader(halfvec.oid, CodeLoader)
+    db.adapters.register_loader("uuid", ByteaBinaryLoader)
 
 
 # -- transactions --------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Operate stores: `waylore trust`, `backup`, `restore`, `cells` and `collections`.
 
-`settings.trust`, `service.backup`, `cells.admin` and `cells.move` do the work.
+`settings.trust`, `service.backups`, `cells.admin` and `cells.move` do the work.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +18,9 @@ from waylore.cells.move import move_collection
 from waylore.cells.open import create_catalogue, open_catalogue
 from waylore.errors import ConfigError, NotFound
 from waylore.project import PROJECT
-from waylore.service.backup import Manifest, back_up, verify_backup
-from waylore.service.backup import restore as restore_backup
+from waylore.service.backups.dispatch import back_up, verify_backup
+from waylore.service.backups.dispatch import restore as restore_backup
+from waylore.service.backups.manifest import Manifest
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import Registry
 from waylore.settings.files import DOTENV, trust_file
@@ -180,7 +181,7 @@ def backup(
 
 def restore(
     folder: BackupFolder,
-    store: Annotated[str, typer.Option("--store", metavar="FILE", help="New file for the store.")],
+    store: Annotated[str, typer.Option("--store", metavar="FILE|URL", help="New file, or database without a store.")],
     as_json: AsJson = False,
 ) -> None:
     """Restore a backup as a new store, and verify it.
@@ -189,7 +190,7 @@ def restore(
     """
     with report_errors(), handle_interrupt(RESUME), show_status("restoring") as progress:
         saved = restore_backup(folder, store, progress=progress)
-    print_result(asdict(saved), f"{store}: {_describe_backup(saved)}", as_json)
+    print_result(asdict(saved), f"{without_password(store)}: {_describe_backup(saved)}", as_json)
 
 
 def _describe_backup(saved: Manifest) -> str:
